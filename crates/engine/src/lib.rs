@@ -1,0 +1,24 @@
+//! The pure core of Trimtab: it decides everything and performs nothing.
+//!
+//! [`step`] takes a session and something that happened, and returns facts to record and work to
+//! ask of the world. There is no clock, no file, no network and no runtime here, and the manifest
+//! keeps it so: the crate depends on serde and the vocabulary.
+//!
+//! **State is a fold of facts.** Nothing in [`Session`] changes except through [`Session::fold`],
+//! so that folding a log again gives the state that was there when it was written. Rooms only read
+//! the state and say facts.
+//!
+//! Rooms, in the order in which a request passes them: [`intake`] (words to a request), [`turn`]
+//! (prompt, reply, retry, stop), [`record`] (the state and its fold).
+
+mod input;
+pub mod intake;
+mod output;
+pub mod record;
+mod step;
+pub mod turn;
+
+pub use input::{Input, Interrupted, Partial};
+pub use output::{Effect, Output};
+pub use record::{Active, Phase, Session};
+pub use step::step;

@@ -1,0 +1,240 @@
+//! The state of a session, and the one way it changes.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact, SessionFact, Status};
+use trimtab_vocab::{
+    CallId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage,
+};
+
+/// A session as its facts made it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Session {
+    folder: Option<String>,
+    title: Option<String>,
+    conversation: Vec<Arc<Message>>,
+    active: Option<Active>,
+    waiting: VecDeque<Request>,
+    known: BTreeSet<RequestId>,
+    calls: u64,
+    usage: Usage,
+}
+
+/// The request that is being worked on. A session works on one at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Active {
+    /// What was asked.
+    pub request: Request,
+    /// How far it is.
+    pub phase: Phase,
+    /// What it cost so far.
+    pub usage: Usage,
+    /// Replies so far.
+    pub steps: u32,
+    /// Failures of the call that is being made, in a row.
+    pub failures: u32,
+}
+
+/// How far a request is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for room among the running requests.
+    Admitting,
+    /// A model is being called.
+    Calling {
+        /// The call.
+        call: CallId,
+    },
+    /// The call failed and will be made again.
+    BackingOff {
+        /// The wait.
+        timer: TimerId,
+    },
+    /// A reply is there and is being worked on; never seen between two steps.
+    Replied,
+    /// It is being ended.
+    Stopping {
+        /// The call that is still to be ended.
+        call: Option<CallId>,
+    },
+}
+
+impl Session {
+    /// Folds a whole log.
+    pub fn replay<'a>(facts: impl IntoIterator<Item = (Option<&'a RequestId>, &'a Fact)>) -> Self {
+        let mut session = Self::default();
+        for (request, fact) in facts {
+            session.fold(request, fact);
+        }
+        session
+    }
+
+    /// The folder it works in, once it is open.
+    pub fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
+    /// Its name, once it has one.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// The conversation so far.
+    pub fn conversation(&self) -> &[Arc<Message>] {
+        &self.conversation
+    }
+
+    /// What is being worked on.
+    pub fn active(&self) -> Option<&Active> {
+        self.active.as_ref()
+    }
+
+    /// What waits for its turn.
+    pub fn waiting(&self) -> impl Iterator<Item = &Request> {
+        self.waiting.iter()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.active.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether a request was ever taken in.
+    pub fn knows(&self, request: &RequestId) -> bool {
+        self.known.contains(request)
+    }
+
+    /// What the session cost so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The number of the next call.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls + 1
+    }
+
+    /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
+    pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
+        match fact {
+            Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
+            Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
+            Fact::Request(fact) => self.fold_request(request, fact),
+            Fact::Model(fact) => self.fold_model(fact),
+            Fact::Reply(fact) => self.fold_reply(fact),
+            _ => {}
+        }
+    }
+
+    fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
+        let Some(id) = id else { return };
+        match fact {
+            RequestFact::Received { text, refs, mode, settings, .. } => {
+                let request = Request {
+                    id: id.clone(),
+                    text: text.clone(),
+                    refs: refs.clone(),
+                    mode: *mode,
+                    settings: settings.clone(),
+                };
+                self.known.insert(id.clone());
+                self.waiting.push_back(request);
+                self.start_next();
+            }
+            RequestFact::Stopping {} => {
+                if let Some(active) = self.active_mut(id) {
+                    let call = match &active.phase {
+                        Phase::Calling { call } => Some(call.clone()),
+                        _ => None,
+                    };
+                    active.phase = Phase::Stopping { call };
+                }
+            }
+            RequestFact::Finished { status, .. } => {
+                let was_active = self.active_mut(id).is_some();
+                if was_active {
+                    self.active = None;
+                    if *status == Status::Cancelled {
+                        self.conversation.push(Arc::new(Message::user(INTERRUPT_USER)));
+                    }
+                } else {
+                    self.waiting.retain(|request| request.id != *id);
+                }
+                self.start_next();
+            }
+        }
+    }
+
+    fn fold_model(&mut self, fact: &ModelFact) {
+        match fact {
+            ModelFact::Called { call, .. } => {
+                self.calls += 1;
+                if let Some(active) = &mut self.active {
+                    active.phase = Phase::Calling { call: call.clone() };
+                }
+            }
+            ModelFact::Failed { call, error, .. } => {
+                let timer = TimerId::before_call(self.next_call());
+                if let Some(active) = self.calling_mut(call) {
+                    active.phase = Phase::BackingOff { timer };
+                    if error.kind != ProblemKind::Interrupted {
+                        active.failures += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn fold_reply(&mut self, fact: &ReplyFact) {
+        let ReplyFact::Saved { usage, message, partial, .. } = fact else { return };
+        self.usage += *usage;
+        let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
+        if let Some(active) = &mut self.active {
+            active.usage += *usage;
+            if !partial {
+                active.steps += 1;
+                active.failures = 0;
+                active.phase = Phase::Replied;
+            }
+        }
+        // A reply that will be asked for again is kept in the log for the person, not in the
+        // conversation: the model would answer its own torso.
+        if !partial || stopping {
+            let message = if *partial { words_only(message) } else { message.clone() };
+            if !message.parts.is_empty() {
+                self.conversation.push(Arc::new(message));
+            }
+        }
+    }
+
+    fn start_next(&mut self) {
+        if self.active.is_some() {
+            return;
+        }
+        let Some(request) = self.waiting.pop_front() else { return };
+        self.conversation.push(Arc::new(Message::user(request.text.clone())));
+        self.active =
+            Some(Active { request, phase: Phase::Admitting, usage: Usage::default(), steps: 0, failures: 0 });
+    }
+
+    fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+        self.active.as_mut().filter(|active| active.request.id == *id)
+    }
+
+    fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut Active> {
+        self.active.as_mut().filter(|active| matches!(&active.phase, Phase::Calling { call } if call == wanted))
+    }
+}
+
+/// A reply that was stopped keeps its words. Thinking without its signature and half-written tool
+/// calls would make the whole conversation invalid for every provider.
+fn words_only(message: &Message) -> Message {
+    let parts = message
+        .parts
+        .iter()
+        .filter(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
+        .cloned()
+        .collect();
+    Message { role: message.role, parts }
+}

@@ -1,0 +1,70 @@
+//! The one door: an input goes in, facts and effects come out.
+
+use trimtab_vocab::event::{RequestFact, SessionFact};
+use trimtab_vocab::{Control, Fact, RefKey, RequestId};
+
+use crate::record::{Phase, Session};
+use crate::{Effect, Input, Output, intake, turn};
+
+/// Decides what follows from `input`. An input that no longer fits (the late result of a call that
+/// was given up, a second cancel) has no consequences: it is not an error to be late.
+pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
+    let mut step = Step { session, outputs: Vec::new() };
+    match input {
+        Input::Opened { folder } => {
+            if step.session.folder().is_none() {
+                step.say(None, SessionFact::Opened { folder });
+            }
+        }
+        Input::Said { request } => intake::take_in(&mut step, request),
+        Input::Controlled { request, action: Control::Cancel } => cancel(&mut step, request),
+        Input::Admitted { request } => turn::admitted(&mut step, &request),
+        Input::Held { request, ahead } => turn::held(&mut step, &request, ahead),
+        Input::Replied { call, reply, raw } => turn::replied(&mut step, &call, reply, raw),
+        Input::CallFailed { call, fault, partial } => turn::failed(&mut step, &call, fault, partial),
+        Input::CallAborted { call, partial } => turn::aborted(&mut step, &call, partial),
+        Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
+        Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
+    }
+    step.outputs
+}
+
+/// What the rooms see of a step: the state to read, and a voice.
+pub(crate) struct Step<'a> {
+    pub(crate) session: &'a mut Session,
+    outputs: Vec<Output>,
+}
+
+impl Step<'_> {
+    /// Records a fact and makes it true.
+    pub(crate) fn say(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
+        let fact = fact.into();
+        self.session.fold(request, &fact);
+        self.outputs.push(Output::Event { request: request.cloned(), fact });
+    }
+
+    /// Stores a text together with the facts of this step.
+    pub(crate) fn keep(&mut self, key: RefKey, text: String) {
+        self.outputs.push(Output::Keep { key, text });
+    }
+
+    /// Asks the world for work.
+    pub(crate) fn ask(&mut self, effect: Effect) {
+        self.outputs.push(Output::Effect(effect));
+    }
+}
+
+fn cancel(step: &mut Step<'_>, wanted: Option<RequestId>) {
+    let Some(active) = step.session.active() else { return };
+    let running = active.request.id.clone();
+    match wanted {
+        Some(wanted) if wanted != running => turn::withdraw(step, &wanted),
+        _ => {
+            if matches!(active.phase, Phase::Stopping { .. }) {
+                return;
+            }
+            step.say(Some(&running), RequestFact::Stopping {});
+            turn::stop(step);
+        }
+    }
+}

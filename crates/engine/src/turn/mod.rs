@@ -1,0 +1,256 @@
+//! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
+
+mod prompt;
+mod retry;
+
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, BugFact, Level, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact, Stage,
+    StageFact, Status, UsageFact,
+};
+use trimtab_vocab::{
+    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason,
+    TimerId, Usage,
+};
+
+use crate::record::{Active, Phase};
+use crate::step::Step;
+use crate::{Effect, Interrupted, Partial};
+
+pub use prompt::AGENT_CHAT_SYSTEM_PROMPT;
+
+/// There is room: begin, or go on where an earlier owner stopped.
+pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
+    let Some(active) = active(step, request) else { return };
+    match active.phase {
+        Phase::Admitting => {
+            step.say(
+                Some(request),
+                RouteFact {
+                    decision: RouteDecision::Chat,
+                    confidence: 1.0,
+                    complexity: 0,
+                    categories: Vec::new(),
+                    reason: "no tools are offered: the answer is in words".into(),
+                    entities: None,
+                    filter: None,
+                },
+            );
+            step.say(Some(request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+            call_model(step);
+        }
+        Phase::BackingOff { .. } => call_model(step),
+        Phase::Calling { .. } | Phase::Replied | Phase::Stopping { .. } => {}
+    }
+}
+
+/// There is no room yet; the person should know why nothing moves.
+pub(crate) fn held(step: &mut Step<'_>, request: &RequestId, ahead: u32) {
+    if active(step, request).is_none() {
+        return;
+    }
+    let text = format!("Waiting for room: {ahead} other requests are running or came earlier.");
+    step.say(Some(request), BannerFact { level: Level::Info, text });
+}
+
+/// The model has spoken.
+pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Option<RefKey>) {
+    let Some((request, stopping)) = open_call(step, call) else { return };
+    let Reply { message, stop_reason, usage } = reply;
+    let model = model_of(step);
+    let words = message.text();
+    let asked_for_tools = message.parts.iter().any(|part| matches!(part, Part::ToolUse(_)));
+    step.say(
+        Some(&request),
+        ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
+    );
+    step.say(Some(&request), UsageFact { model, usage });
+    if asked_for_tools {
+        let message = "the model asked for a tool although none was offered; the request was not run".into();
+        step.say(Some(&request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
+    }
+    step.say(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
+    let truncated = stop_reason == Some(StopReason::MaxTokens);
+    if let Some(text) = remark(stop_reason.as_ref(), &words) {
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    }
+    step.say(Some(&request), AnswerFact { answer: Answer { summary: words, truncated, ..Answer::default() } });
+    // Stopped and finished in the same moment: what is there is there, and the answer stands.
+    let status = if stopping { Status::Cancelled } else { Status::Completed };
+    finish(step, &request, status, None);
+}
+
+/// What a person must know about how a reply ended.
+fn remark(stop: Option<&StopReason>, words: &str) -> Option<String> {
+    Some(match stop {
+        Some(StopReason::MaxTokens) => {
+            "The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest.".into()
+        }
+        Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => {
+            "The provider withheld part of this reply.".into()
+        }
+        Some(StopReason::Other(reason)) => format!("The model stopped for a reason of its own: {reason}."),
+        _ if words.trim().is_empty() => "The model sent an empty reply.".into(),
+        _ => return None,
+    })
+}
+
+/// The call came to nothing: try again, or end the request.
+pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: Option<Partial>) {
+    let Some((request, stopping)) = open_call(step, call) else { return };
+    save_partial(step, &request, call, partial);
+    if stopping {
+        finish(step, &request, Status::Cancelled, None);
+        return;
+    }
+    let Some(active) = active(step, &request) else { return };
+    let retries = active.request.settings.retries;
+    let delay = match fault.retry {
+        Retry::Never => None,
+        Retry::Later { .. } if active.failures >= retries => None,
+        Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
+    };
+    let problem = fault.problem;
+    step.say(
+        Some(&request),
+        ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay },
+    );
+    match delay {
+        Some(millis) => {
+            if let Some(Active { phase: Phase::BackingOff { timer }, .. }) = step.session.active() {
+                let timer = timer.clone();
+                step.ask(Effect::Wait { timer, millis });
+            }
+        }
+        None => finish(step, &request, Status::Failed, Some(problem)),
+    }
+}
+
+/// The call was ended because a person wanted it.
+pub(crate) fn aborted(step: &mut Step<'_>, call: &CallId, partial: Option<Partial>) {
+    let Some((request, _)) = open_call(step, call) else { return };
+    save_partial(step, &request, call, partial);
+    finish(step, &request, Status::Cancelled, None);
+}
+
+/// The wait is over.
+pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
+    let waiting = |active: &Active| matches!(&active.phase, Phase::BackingOff { timer } if timer == fired);
+    if step.session.active().is_some_and(waiting) {
+        call_model(step);
+    }
+}
+
+/// A new owner: nothing of the old one's work is running any more.
+///
+/// A model call is made again, because a call has no effect but its price; whatever had come of it
+/// is kept in the log. Room among the running requests must be found anew in every case.
+pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let open = match &active.phase {
+        Phase::Calling { call } => Some(call.clone()),
+        Phase::Stopping { call } => call.clone(),
+        _ => None,
+    };
+    let stopping = matches!(active.phase, Phase::Stopping { .. });
+    let partial_of = |call: &CallId| interrupted.into_iter().find(|one| one.call == *call)?.partial;
+    if let Some(call) = open {
+        let partial = partial_of(&call);
+        save_partial(step, &request, &call, partial);
+        if !stopping {
+            let error = Problem::new(
+                ProblemKind::Interrupted,
+                "The program ended while the model was answering; the call is made again.",
+            );
+            step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
+        }
+    }
+    if stopping {
+        finish(step, &request, Status::Cancelled, None);
+    } else {
+        step.ask(Effect::Admit { request });
+    }
+}
+
+/// Ends what runs after a person said stop.
+pub(crate) fn stop(step: &mut Step<'_>) {
+    let Some(Active { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
+    match call.clone() {
+        Some(call) => step.ask(Effect::Abort { call }),
+        None => {
+            let request = request.id.clone();
+            finish(step, &request, Status::Cancelled, None);
+        }
+    }
+}
+
+/// Takes back a request that has not begun.
+pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
+    if step.session.waiting().any(|waiting| waiting.id == *request) {
+        let cancelled = RequestFact::Finished { status: Status::Cancelled, error: None, usage: Usage::default() };
+        step.say(Some(request), cancelled);
+    }
+}
+
+fn call_model(step: &mut Step<'_>) {
+    let call = CallId::nth(step.session.next_call());
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let model = active.request.settings.model.clone();
+    let attempt = active.failures + 1;
+    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt });
+    if let Some(prompt) = prompt::build(step.session) {
+        step.ask(Effect::CallModel { call, prompt });
+    }
+}
+
+fn save_partial(step: &mut Step<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {
+    let Some(Partial { message, raw }) = partial.filter(|partial| is_worth_keeping(&partial.message)) else {
+        return;
+    };
+    step.say(
+        Some(request),
+        ReplyFact::Saved {
+            call: call.clone(),
+            raw,
+            stop_reason: None,
+            usage: Usage::default(),
+            message,
+            partial: true,
+        },
+    );
+}
+
+fn is_worth_keeping(message: &Message) -> bool {
+    message.parts.iter().any(|part| match part {
+        Part::Text { text } | Part::Thinking { text, .. } => !text.is_empty(),
+        _ => true,
+    })
+}
+
+fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
+    let usage = active(step, request).map(|active| active.usage).unwrap_or_default();
+    step.say(Some(request), RequestFact::Finished { status, error, usage });
+    if let Some(next) = step.session.active().map(|active| active.request.id.clone()) {
+        step.ask(Effect::Admit { request: next });
+    }
+}
+
+fn active<'a>(step: &'a Step<'_>, request: &RequestId) -> Option<&'a Active> {
+    step.session.active().filter(|active| active.request.id == *request)
+}
+
+/// The request that waits for this call, and whether it is being stopped.
+fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
+    let active = step.session.active()?;
+    let stopping = match &active.phase {
+        Phase::Calling { call } if call == wanted => false,
+        Phase::Stopping { call: Some(call) } if call == wanted => true,
+        _ => return None,
+    };
+    Some((active.request.id.clone(), stopping))
+}
+
+fn model_of(step: &Step<'_>) -> String {
+    step.session.active().map(|active| active.request.settings.model.clone()).unwrap_or_default()
+}

@@ -1,0 +1,773 @@
+//! What happened: one type for the log, the wire and the screen.
+//!
+//! An [`Event`] is an envelope around a [`Fact`]. Facts are nested by lifecycle step, and the
+//! wire's `type` says both: `checkpoint.opened` is [`Fact::Checkpoint`]`(`[`CheckpointFact::Opened`]`)`.
+//! A reader that cares for one step matches one arm.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    Answer, CallId, ChangeSetId, CheckpointId, Message, Mode, Problem, ProposalId, RefKey, RequestId, RunSettings,
+    SessionId, StopReason, Time, Todo, Usage,
+};
+
+/// A fact in its envelope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the session's log, counted from 1 without gaps. Live-only events have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// When it was recorded.
+    pub time: Time,
+    /// Where it belongs.
+    pub session: SessionId,
+    /// The request it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestId>,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What happened, by lifecycle step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Fact {
+    /// The session itself.
+    Session(SessionFact),
+    /// A request came or ended.
+    Request(RequestFact),
+    /// Where a request stands.
+    Stage(StageFact),
+    /// Which path it takes.
+    Route(RouteFact),
+    /// Something waits for a person.
+    Checkpoint(CheckpointFact),
+    /// A model was called.
+    Model(ModelFact),
+    /// What it said.
+    Reply(ReplyFact),
+    /// A tool was used.
+    Tool(ToolFact),
+    /// A command ran.
+    Command(CommandFact),
+    /// A change was proposed.
+    Proposal(ProposalFact),
+    /// Files changed.
+    Change(ChangeFact),
+    /// The list of steps changed.
+    Steps(StepsFact),
+    /// A part of the work moved on.
+    Subtask(SubtaskFact),
+    /// What came of a batch of tools.
+    Reflection(ReflectionFact),
+    /// The conversation was made to fit.
+    Context(ContextFact),
+    /// What a call cost.
+    Usage(UsageFact),
+    /// What the request came to.
+    Answer(AnswerFact),
+    /// A model misbehaved.
+    Bug(BugFact),
+    /// A line that a person should see.
+    Banner(BannerFact),
+    /// A type that this version does not know, kept as it came.
+    Other(Map<String, Value>),
+}
+
+impl<'de> Deserialize<'de> for Fact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn read<T: DeserializeOwned, E: serde::de::Error>(fields: Map<String, Value>) -> Result<T, E> {
+            T::deserialize(Value::Object(fields)).map_err(E::custom)
+        }
+        let fields = Map::deserialize(deserializer)?;
+        let Some(name) = fields.get("type").and_then(Value::as_str) else {
+            return Err(D::Error::missing_field("type"));
+        };
+        if !KNOWN_TYPES.contains(&name) {
+            return Ok(Self::Other(fields));
+        }
+        match name.split('.').next().unwrap_or(name) {
+            "session" => read(fields).map(Self::Session),
+            "request" => read(fields).map(Self::Request),
+            "stage" => read(fields).map(Self::Stage),
+            "route" => read(fields).map(Self::Route),
+            "checkpoint" => read(fields).map(Self::Checkpoint),
+            "model" => read(fields).map(Self::Model),
+            "reply" => read(fields).map(Self::Reply),
+            "tool" => read(fields).map(Self::Tool),
+            "command" => read(fields).map(Self::Command),
+            "proposal" => read(fields).map(Self::Proposal),
+            "change" => read(fields).map(Self::Change),
+            "steps" => read(fields).map(Self::Steps),
+            "subtask" => read(fields).map(Self::Subtask),
+            "reflection" => read(fields).map(Self::Reflection),
+            "context" => read(fields).map(Self::Context),
+            "usage" => read(fields).map(Self::Usage),
+            "answer" => read(fields).map(Self::Answer),
+            "bug" => read(fields).map(Self::Bug),
+            "banner" => read(fields).map(Self::Banner),
+            _ => Ok(Self::Other(fields)),
+        }
+    }
+}
+
+/// Every `type` of the wire, in the order of a request's life.
+pub const KNOWN_TYPES: &[&str] = &[
+    "session.opened",
+    "session.titled",
+    "request.received",
+    "request.stopping",
+    "stage",
+    "route",
+    "checkpoint.opened",
+    "checkpoint.resolved",
+    "model.called",
+    "model.failed",
+    "reply.delta",
+    "reply.saved",
+    "tool.started",
+    "tool.finished",
+    "command.started",
+    "command.output",
+    "command.finished",
+    "proposal.opened",
+    "proposal.resolved",
+    "change.applied",
+    "change.reverted",
+    "change.reapplied",
+    "steps",
+    "subtask",
+    "reflection",
+    "context.compressed",
+    "usage",
+    "answer",
+    "bug",
+    "banner",
+    "request.finished",
+];
+
+impl Fact {
+    /// Whether the fact is only for those who watch now; such facts are never recorded.
+    pub fn is_live_only(&self) -> bool {
+        matches!(self, Self::Reply(ReplyFact::Delta { .. }) | Self::Command(CommandFact::Output { .. }))
+    }
+}
+
+/// Declares the facts of a step whose only event has the step's own name.
+macro_rules! single {
+    ($(#[$doc:meta])* $name:ident = $tag:literal { $($body:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "type", rename = $tag, rename_all = "camelCase")]
+        pub struct $name { $($body)* }
+    };
+}
+
+/// Facts about the session itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum SessionFact {
+    /// The first fact of every log.
+    #[serde(rename = "session.opened")]
+    Opened {
+        /// The folder it works in.
+        folder: String,
+    },
+    /// It got a name.
+    #[serde(rename = "session.titled")]
+    Titled {
+        /// The name.
+        title: String,
+    },
+}
+
+/// A request came or ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum RequestFact {
+    /// It was taken in; from here on it cannot be lost.
+    #[serde(rename = "request.received")]
+    Received {
+        /// The person's words, or a preview of them when `refs` holds them whole.
+        text: String,
+        /// Stored texts that belong to it.
+        #[serde(default)]
+        refs: Vec<RefKey>,
+        /// Stored images that belong to it.
+        #[serde(default)]
+        images: Vec<RefKey>,
+        /// Which path the person chose.
+        #[serde(default)]
+        mode: Mode,
+        /// What was in force.
+        #[serde(default)]
+        settings: RunSettings,
+    },
+    /// A person wants it stopped; what runs is being ended.
+    #[serde(rename = "request.stopping")]
+    Stopping {},
+    /// It came to its end.
+    #[serde(rename = "request.finished")]
+    Finished {
+        /// Which end.
+        status: Status,
+        /// What went wrong, if something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Problem>,
+        /// What it cost in all.
+        #[serde(default)]
+        usage: Usage,
+    },
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As it should.
+    Completed,
+    /// With an error.
+    Failed,
+    /// By the person.
+    Cancelled,
+    /// It cannot go on without a person.
+    NeedsUser,
+    /// At a limit of steps or money.
+    Limit,
+}
+
+single! {
+    /// Where a request stands.
+    StageFact = "stage" {
+        /// The stage.
+        pub stage: Stage,
+        /// What to show for it.
+        pub label: String,
+    }
+}
+
+/// The stages of a request's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Stage {
+    Intake,
+    Routing,
+    Clarifying,
+    Planning,
+    Proposing,
+    Validating,
+    Repairing,
+    Running,
+    Compressing,
+    Summarizing,
+    Finishing,
+    /// A stage of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+single! {
+    /// Which path a request takes, and why.
+    RouteFact = "route" {
+        /// The path.
+        pub decision: RouteDecision,
+        /// How sure the router is, 0 to 1.
+        pub confidence: f64,
+        /// How much work it looks like, 0 to 100.
+        pub complexity: u8,
+        /// The groups of tools it may need.
+        #[serde(default)]
+        pub categories: Vec<String>,
+        /// Why.
+        pub reason: String,
+        /// What the words name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub entities: Option<Value>,
+        /// Which tasks they are about.
+        #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+        pub filter: Option<Value>,
+    }
+}
+
+/// The paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteDecision {
+    /// Words only.
+    Chat,
+    /// Straight to work.
+    Direct,
+    /// A plan first.
+    Plan,
+    /// A question first.
+    Clarify,
+    /// A picture.
+    Image,
+}
+
+/// Something waits for a person, or no longer does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum CheckpointFact {
+    /// It waits, for as long as it takes.
+    #[serde(rename = "checkpoint.opened")]
+    Opened {
+        /// Names it for good.
+        checkpoint: CheckpointId,
+        /// What sort of answer it waits for.
+        kind: CheckpointKind,
+        /// The question.
+        title: String,
+        /// The answers to choose from.
+        choices: Vec<Choice>,
+        /// What the kind adds.
+        #[serde(flatten)]
+        body: Map<String, Value>,
+    },
+    /// It was answered.
+    #[serde(rename = "checkpoint.resolved")]
+    Resolved {
+        /// Which one.
+        checkpoint: CheckpointId,
+        /// The answer.
+        choice: String,
+        /// Who gave it.
+        by: String,
+    },
+}
+
+/// The sorts of checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum CheckpointKind {
+    Permission,
+    Clarification,
+    Plan,
+    Step,
+    Satisfaction,
+    Confirm,
+    Recovery,
+    Handoff,
+    Unknown,
+}
+
+/// An answer to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What a program sends.
+    pub id: String,
+    /// What a person reads.
+    pub label: String,
+}
+
+/// A model was called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ModelFact {
+    /// The intent, recorded before the call is made.
+    #[serde(rename = "model.called")]
+    Called {
+        /// The call.
+        call: CallId,
+        /// `provider/name`.
+        model: String,
+        /// Which try it is, from 1.
+        attempt: u32,
+    },
+    /// It came to nothing.
+    #[serde(rename = "model.failed")]
+    Failed {
+        /// The call.
+        call: CallId,
+        /// Why.
+        error: Problem,
+        /// When it is tried again, in milliseconds from this fact; absent: it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+}
+
+/// What a model said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ReplyFact {
+    /// Words as they come. Live only.
+    #[serde(rename = "reply.delta")]
+    Delta {
+        /// The call they belong to.
+        call: CallId,
+        /// The words.
+        text: String,
+    },
+    /// The reply, or as much of it as came.
+    #[serde(rename = "reply.saved")]
+    Saved {
+        /// The call it answers.
+        call: CallId,
+        /// The raw text, stored before it was parsed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<RefKey>,
+        /// Why the model stopped; absent when it did not say, or never got there.
+        #[serde(default)]
+        stop_reason: Option<StopReason>,
+        /// What it cost.
+        #[serde(default)]
+        usage: Usage,
+        /// The reply as the conversation keeps it.
+        message: Message,
+        /// The reply broke off: the call was interrupted, cancelled or cut.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
+    },
+}
+
+/// A tool was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ToolFact {
+    /// It starts.
+    #[serde(rename = "tool.started")]
+    Started {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        input: Value,
+    },
+    /// It ended.
+    #[serde(rename = "tool.finished")]
+    Finished {
+        /// The call.
+        call: CallId,
+        /// How.
+        status: ToolStatus,
+        /// As much of the result as the model sees.
+        preview: String,
+        /// The result whole.
+        #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+        full: Option<RefKey>,
+    },
+}
+
+/// How a tool ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolStatus {
+    Ok,
+    Partial,
+    Error,
+    Blocked,
+    Interrupted,
+}
+
+/// A command ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum CommandFact {
+    /// The intent, recorded before it runs.
+    #[serde(rename = "command.started")]
+    Started {
+        /// The command line as approved.
+        command: String,
+        /// What is executed.
+        argv: Vec<String>,
+        /// Where.
+        cwd: String,
+    },
+    /// Output as it comes. Live only.
+    #[serde(rename = "command.output")]
+    Output {
+        /// The output.
+        text: String,
+    },
+    /// It ended.
+    #[serde(rename = "command.finished")]
+    Finished {
+        /// The command line.
+        command: String,
+        /// Absent when a signal ended it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// It was ended for taking too long.
+        timed_out: bool,
+        /// As much of the output as is shown.
+        preview: String,
+        /// The output whole.
+        #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+        full: Option<RefKey>,
+    },
+}
+
+/// A change was proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ProposalFact {
+    /// It can be looked at.
+    #[serde(rename = "proposal.opened")]
+    Opened {
+        /// Names it.
+        proposal: ProposalId,
+        /// What it would change.
+        kind: ProposalKind,
+        /// The single changes, each with its `errors[]`.
+        operations: Vec<Value>,
+        /// Grows with each repair.
+        version: u32,
+    },
+    /// It was decided.
+    #[serde(rename = "proposal.resolved")]
+    Resolved {
+        /// Which one.
+        proposal: ProposalId,
+        /// What was decided.
+        verdict: String,
+    },
+}
+
+/// What a proposal would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ProposalKind {
+    Files,
+    Command,
+    Tasks,
+    Image,
+}
+
+/// Files changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum ChangeFact {
+    /// A change set was applied.
+    #[serde(rename = "change.applied")]
+    Applied(Change),
+    /// It was undone.
+    #[serde(rename = "change.reverted")]
+    Reverted(Change),
+    /// It was applied again.
+    #[serde(rename = "change.reapplied")]
+    Reapplied(Change),
+}
+
+/// A change set and where the history stands after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// The set.
+    pub change_set: ChangeSetId,
+    /// What it touched.
+    pub files: Vec<ChangedFile>,
+    /// How many sets are in force now.
+    pub position: u32,
+}
+
+/// One file of a change set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedFile {
+    /// Relative to the session's folder.
+    pub path: String,
+    /// Lines added.
+    pub added: u64,
+    /// Lines removed.
+    pub removed: u64,
+    /// It did not exist before.
+    pub is_new: bool,
+    /// It does not exist any more.
+    pub is_deleted: bool,
+}
+
+single! {
+    /// The list of steps as it stands.
+    StepsFact = "steps" {
+        /// All of them, in order.
+        pub todos: Vec<Todo>,
+    }
+}
+
+single! {
+    /// A part of the work moved on.
+    SubtaskFact = "subtask" {
+        /// Which part.
+        pub subtask: String,
+        /// How it stands.
+        pub status: String,
+        /// 0 to 1.
+        pub progress: f64,
+        /// Parts that must end first.
+        #[serde(default)]
+        pub depends_on: Vec<String>,
+        /// Who works on it.
+        pub model: String,
+        /// What it cost so far.
+        #[serde(default)]
+        pub usage: Usage,
+    }
+}
+
+single! {
+    /// What came of a batch of tools.
+    ReflectionFact = "reflection" {
+        /// One entry per tool.
+        pub entries: Vec<ReflectionEntry>,
+    }
+}
+
+/// What came of one tool. Field names are the documented ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ReflectionEntry {
+    pub tool: String,
+    pub status: ToolStatus,
+    pub finding: String,
+    pub next_action: String,
+}
+
+/// The conversation was made to fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ContextFact {
+    /// Older turns were replaced by a summary.
+    #[serde(rename = "context.compressed")]
+    Compressed {
+        /// Tokens before.
+        before: u64,
+        /// Tokens after.
+        after: u64,
+        /// Where the source is kept whole.
+        #[serde(rename = "ref")]
+        source: RefKey,
+        /// What stands in its place.
+        summary: String,
+    },
+}
+
+single! {
+    /// What a call cost.
+    UsageFact = "usage" {
+        /// Who was called.
+        pub model: String,
+        /// The figures.
+        #[serde(flatten)]
+        pub usage: Usage,
+    }
+}
+
+single! {
+    /// What the request came to.
+    AnswerFact = "answer" {
+        /// The answer.
+        #[serde(flatten)]
+        pub answer: Answer,
+    }
+}
+
+single! {
+    /// A model misbehaved, or a reply had to be repaired.
+    BugFact = "bug" {
+        /// Which sort.
+        pub kind: String,
+        /// Who noticed.
+        pub by: String,
+        /// What was noticed.
+        pub message: String,
+    }
+}
+
+single! {
+    /// A line that a person should see.
+    BannerFact = "banner" {
+        /// How loud.
+        pub level: Level,
+        /// The line.
+        pub text: String,
+    }
+}
+
+/// How loud a banner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
+    #[serde(other)]
+    Unknown,
+}
+
+/// Lifts the facts of a step into [`Fact`], so that `banner.into()` reads well where one is made.
+macro_rules! lift {
+    ($($inner:ident => $variant:ident),* $(,)?) => {$(
+        impl From<$inner> for Fact {
+            fn from(fact: $inner) -> Self {
+                Self::$variant(fact)
+            }
+        }
+    )*};
+}
+
+lift! {
+    SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
+    CheckpointFact => Checkpoint, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
+    CommandFact => Command, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
+    SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
+    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(line: &str) -> Event {
+        let event: Event = serde_json::from_str(line).expect("parses");
+        assert_eq!(serde_json::to_string(&event).expect("writes"), line, "the wire form changed");
+        event
+    }
+
+    #[test]
+    fn the_envelope_comes_first_and_the_fact_is_flat() {
+        let event = round_trip(
+            r#"{"seq":3,"time":"2026-11-15T08:30:00.000Z","session":"s1","request":"r1","type":"stage","stage":"running","label":"Working"}"#,
+        );
+        assert!(matches!(event.fact, Fact::Stage(StageFact { stage: Stage::Running, .. })));
+    }
+
+    #[test]
+    fn a_live_event_has_no_seq() {
+        let event = round_trip(
+            r#"{"time":"2026-11-15T08:30:00.000Z","session":"s1","request":"r1","type":"reply.delta","call":"c1","text":"Hi"}"#,
+        );
+        assert!(event.fact.is_live_only());
+    }
+
+    #[test]
+    fn a_type_of_a_newer_version_is_kept_as_it_came() {
+        let event = round_trip(
+            r#"{"seq":1,"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"moon.phase","phase":"full","deep":{"a":[1]}}"#,
+        );
+        assert!(matches!(event.fact, Fact::Other(_)));
+        round_trip(r#"{"seq":1,"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"reply.sung","tune":"la"}"#);
+    }
+
+    #[test]
+    fn a_known_type_with_broken_fields_is_an_error_not_a_guess() {
+        let line = r#"{"seq":1,"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"stage","stage":7}"#;
+        assert!(serde_json::from_str::<Event>(line).is_err());
+    }
+
+    #[test]
+    fn fields_of_a_newer_version_do_not_stop_an_older_one() {
+        let line = r#"{"seq":1,"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"banner","level":"loud","text":"x","colour":"red"}"#;
+        let event: Event = serde_json::from_str(line).expect("parses");
+        assert_eq!(event.fact, BannerFact { level: Level::Unknown, text: "x".into() }.into());
+    }
+}

@@ -1,0 +1,137 @@
+//! Ids as newtypes, so that a call can never be handed where a session belongs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A text that cannot be an id of the wanted kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadId {
+    /// What the id was meant to name, as a person would say it.
+    pub what: &'static str,
+    /// The text that was refused.
+    pub text: String,
+}
+
+impl fmt::Display for BadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a {} id", self.text.escape_debug(), self.what)
+    }
+}
+
+impl std::error::Error for BadId {}
+
+/// Ids end up in file names, URLs and terminal output: letters, digits and `-_.` are enough.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 96
+        && !text.starts_with(['-', '.'])
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident, $what:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+            fn try_from(text: String) -> Result<Self, BadId> {
+                if is_plain(&text) { Ok(Self(text)) } else { Err(BadId { what: $what, text }) }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// One conversation with its log.
+    SessionId, "session";
+    /// One thing a person asked for.
+    RequestId, "request";
+    /// One call of a model or a tool; unique within its session.
+    CallId, "call";
+    /// Something that waits for a person.
+    CheckpointId, "checkpoint";
+    /// Changes that a model would like to make.
+    ProposalId, "proposal";
+    /// Changes that were made together.
+    ChangeSetId, "change set";
+    /// A wait that the engine asked for.
+    TimerId, "timer";
+    /// The name of a stored text; people and models write it as `ref:KEY`.
+    RefKey, "ref";
+}
+
+impl CallId {
+    /// The `n`th call of a session. Derived, not random: replay must reach the same ids.
+    pub fn nth(n: u64) -> Self {
+        Self(format!("c{n}"))
+    }
+}
+
+impl TimerId {
+    /// The timer that the `n`th call waits for before it is tried again.
+    pub fn before_call(n: u64) -> Self {
+        Self(format!("t{n}"))
+    }
+}
+
+impl RefKey {
+    /// The key under which the input of a request is archived when it is too large to send.
+    pub fn input_of(request: &RequestId) -> Self {
+        Self(format!("input-{request}"))
+    }
+
+    /// The key of the raw text of a model's reply.
+    pub fn reply_of(session: &SessionId, call: &CallId) -> Self {
+        Self(format!("reply-{session}-{call}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_refused_when_it_could_be_a_path_or_an_option() {
+        for bad in ["", "../x", "a/b", "a b", "-rf", ".hidden", "é", "a\n", &"x".repeat(97)] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
+        }
+        assert_eq!("s01-a_b.c".parse::<SessionId>().map(String::from), Ok("s01-a_b.c".into()));
+    }
+
+    #[test]
+    fn a_bad_id_on_the_wire_names_what_was_meant() {
+        let error = serde_json::from_str::<RequestId>("\"a b\"").expect_err("refused");
+        assert!(error.to_string().contains("`a b` is not a request id"), "{error}");
+    }
+}

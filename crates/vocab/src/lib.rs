@@ -1,0 +1,34 @@
+//! The nouns of Trimtab, spoken by every other crate and by every wire.
+//!
+//! This crate must not know how anything is done: no clock, no files, no network, no runtime. It
+//! depends on serde alone, and its types are at once the log's records, the wire's objects and the
+//! surfaces' vocabulary. One concept, one type.
+//!
+//! The log outlives the program that wrote it, so types here change only by addition: a new field
+//! is optional or defaulted, a name is never reused, and an event type that this version does not
+//! know is kept as it came ([`event::Fact::Other`]). `tests/old_records.rs` replays a corpus of
+//! records from every released version.
+
+mod answer;
+mod call;
+pub mod event;
+mod id;
+mod message;
+mod problem;
+mod request;
+mod stop;
+mod time;
+mod usage;
+
+pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Todo};
+pub use call::{Fault, Prompt, Reply, Retry};
+pub use event::{Event, Fact};
+pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, RequestId, SessionId, TimerId};
+pub use message::{
+    INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult,
+};
+pub use problem::{Problem, ProblemKind};
+pub use request::{Control, Mode, Request, RunSettings};
+pub use stop::StopReason;
+pub use time::{BadTime, Time};
+pub use usage::Usage;

@@ -1,0 +1,9 @@
+//! What Trimtab does to the world, and nothing of what it decides.
+//!
+//! This crate must not know the engine: no rule about what a request may do lives here. It turns
+//! orders into bytes and bytes into vocabulary. Foreign schemas stop at `models/`; SQL stops at
+//! `store/`; the time comes from `clock` alone.
+
+pub mod clock;
+pub mod models;
+pub mod store;

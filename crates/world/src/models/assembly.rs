@@ -1,0 +1,252 @@
+//! Puts the pieces of a reply together.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Reply, Retry, Role, StopReason, ToolCall, Usage};
+
+use super::Piece;
+
+/// No honest reply is larger; an endless one must not fill the memory.
+const LARGEST_REPLY: usize = 32 * 1024 * 1024;
+
+/// A reply as far as it has come.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    drafts: BTreeMap<u32, Draft>,
+    words: String,
+    bytes: usize,
+    usage: Usage,
+    stop: Option<StopReason>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Draft {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Redacted(String),
+    Tool { id: String, name: String, arguments: String },
+}
+
+impl Assembly {
+    /// Adds a piece; gives back the words in it, for those who watch.
+    pub fn push(&mut self, piece: Piece) -> Result<Option<String>, Fault> {
+        self.bytes += size(&piece);
+        if self.bytes > LARGEST_REPLY {
+            let problem = Problem::new(ProblemKind::Protocol, "The provider's reply is larger than 32 MB; it was cut off.");
+            return Err(Fault { problem, retry: Retry::Never });
+        }
+        match piece {
+            Piece::Text { block, text } => {
+                self.words.push_str(&text);
+                match self.drafts.entry(block).or_insert_with(|| Draft::Text(String::new())) {
+                    Draft::Text(whole) => whole.push_str(&text),
+                    _ => return Err(mixed(block)),
+                }
+                return Ok(Some(text));
+            }
+            Piece::Thinking { block, text } => match self.thinking(block) {
+                Some((whole, _)) => whole.push_str(&text),
+                None => return Err(mixed(block)),
+            },
+            Piece::Signature { block, text } => match self.thinking(block) {
+                Some((_, whole)) => whole.push_str(&text),
+                None => return Err(mixed(block)),
+            },
+            Piece::Redacted { block, data } => {
+                self.drafts.insert(block, Draft::Redacted(data));
+            }
+            Piece::Tool { block, id, name, arguments } => {
+                let empty = || Draft::Tool { id: String::new(), name: String::new(), arguments: String::new() };
+                match self.drafts.entry(block).or_insert_with(empty) {
+                    Draft::Tool { id: whole_id, name: whole_name, arguments: whole } => {
+                        if let Some(id) = id {
+                            *whole_id = id;
+                        }
+                        if let Some(name) = name {
+                            *whole_name = name;
+                        }
+                        whole.push_str(&arguments);
+                    }
+                    _ => return Err(mixed(block)),
+                }
+            }
+            Piece::Usage(usage) => self.usage = usage,
+            Piece::Stop(reason) => self.stop = Some(reason),
+            Piece::End => self.ended = true,
+        }
+        Ok(None)
+    }
+
+    fn thinking(&mut self, block: u32) -> Option<(&mut String, &mut String)> {
+        let empty = || Draft::Thinking { text: String::new(), signature: String::new() };
+        match self.drafts.entry(block).or_insert_with(empty) {
+            Draft::Thinking { text, signature } => Some((text, signature)),
+            _ => None,
+        }
+    }
+
+    /// The words so far, as they came.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The message so far. A tool use that is not complete is left out: half a wish is no wish.
+    pub fn partial(&self) -> Message {
+        let parts = self.drafts.values().filter(|draft| !matches!(draft, Draft::Tool { .. })).map(Draft::part);
+        Message { role: Role::Assistant, parts: parts.collect() }
+    }
+
+    /// The reply, if the provider said that it was all; otherwise it was cut.
+    pub fn finish(self) -> Result<Reply, Fault> {
+        if !self.ended {
+            let problem = Problem::new(ProblemKind::Truncated, "The provider's reply broke off before its end.");
+            return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
+        }
+        let parts = self.drafts.values().map(Draft::part).filter(|part| !is_empty(part)).collect();
+        Ok(Reply {
+            message: Message { role: Role::Assistant, parts },
+            stop_reason: self.stop,
+            usage: self.usage,
+        })
+    }
+}
+
+impl Draft {
+    fn part(&self) -> Part {
+        match self {
+            Self::Text(text) => Part::Text { text: text.clone() },
+            Self::Thinking { text, signature } => Part::Thinking {
+                text: text.clone(),
+                signature: (!signature.is_empty()).then(|| signature.clone()),
+            },
+            Self::Redacted(data) => Part::RedactedThinking { data: data.clone() },
+            Self::Tool { id, name, arguments } => {
+                let (input, broken) = read_arguments(arguments);
+                Part::ToolUse(ToolCall { id: id.clone(), name: name.clone(), input, broken })
+            }
+        }
+    }
+}
+
+/// Arguments are a JSON object, or nothing at all where a tool takes none. Anything else is kept
+/// as it came and never run.
+fn read_arguments(text: &str) -> (Value, Option<String>) {
+    if text.trim().is_empty() {
+        return (Value::Object(serde_json::Map::new()), None);
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value @ Value::Object(_)) => (value, None),
+        _ => (Value::Null, Some(text.to_owned())),
+    }
+}
+
+fn is_empty(part: &Part) -> bool {
+    match part {
+        Part::Text { text } => text.is_empty(),
+        Part::Thinking { text, signature } => text.is_empty() && signature.is_none(),
+        _ => false,
+    }
+}
+
+fn size(piece: &Piece) -> usize {
+    match piece {
+        Piece::Text { text, .. } | Piece::Thinking { text, .. } | Piece::Signature { text, .. } => text.len(),
+        Piece::Redacted { data, .. } => data.len(),
+        Piece::Tool { arguments, .. } => arguments.len() + 64,
+        Piece::Usage(_) | Piece::Stop(_) | Piece::End => 0,
+    }
+}
+
+fn mixed(block: u32) -> Fault {
+    let problem = Problem::new(
+        ProblemKind::Protocol,
+        format!("The provider mixed two kinds of content in part {block} of its reply."),
+    );
+    Fault { problem, retry: Retry::Never }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembled(pieces: Vec<Piece>) -> Result<Reply, Fault> {
+        let mut assembly = Assembly::default();
+        for piece in pieces {
+            assembly.push(piece)?;
+        }
+        assembly.finish()
+    }
+
+    fn text(block: u32, text: &str) -> Piece {
+        Piece::Text { block, text: text.into() }
+    }
+
+    fn arguments(text: &str) -> Piece {
+        Piece::Tool { block: 1, id: None, name: None, arguments: text.into() }
+    }
+
+    #[test]
+    fn parts_stand_in_the_order_of_their_blocks_whatever_the_order_of_their_pieces() {
+        let reply = assembled(vec![
+            text(2, "b"),
+            Piece::Thinking { block: 0, text: "hm".into() },
+            text(1, "a"),
+            Piece::Signature { block: 0, text: "sig".into() },
+            text(2, "c"),
+            Piece::End,
+        ])
+        .expect("complete");
+        let part = |text: &str| Part::Text { text: text.into() };
+        let thinking = Part::Thinking { text: "hm".into(), signature: Some("sig".into()) };
+        assert_eq!(reply.message.parts, [thinking, part("a"), part("bc")]);
+    }
+
+    #[test]
+    fn a_reply_without_its_end_is_truncated_never_done() {
+        let fault = assembled(vec![text(0, "half"), Piece::Stop(StopReason::EndTurn)]).expect_err("cut");
+        assert_eq!(fault.problem.kind, ProblemKind::Truncated);
+    }
+
+    #[test]
+    fn split_tool_arguments_are_put_together() {
+        let start = Piece::Tool { block: 1, id: Some("t1".into()), name: Some("read".into()), arguments: String::new() };
+        let reply = assembled(vec![start, arguments("{\"pa"), arguments("th\":\"a"), arguments("\"}"), Piece::End]);
+        let input = serde_json::json!({"path": "a"});
+        assert_eq!(
+            reply.expect("complete").message.parts,
+            [Part::ToolUse(ToolCall { id: "t1".into(), name: "read".into(), input, broken: None })]
+        );
+    }
+
+    #[test]
+    fn arguments_that_are_not_an_object_are_kept_as_broken() {
+        for bad in ["{\"a\":", "[1]", "7", "null", "{\"a\":1}}"] {
+            assert_eq!(read_arguments(bad), (Value::Null, Some(bad.to_owned())));
+        }
+        assert_eq!(read_arguments(" "), (serde_json::json!({}), None));
+    }
+
+    #[test]
+    fn an_endless_reply_is_refused_before_it_fills_the_memory() {
+        let mut assembly = Assembly::default();
+        let chunk = "x".repeat(1 << 20);
+        let refused = (0..64).find_map(|_| assembly.push(text(0, &chunk)).err()).expect("refused");
+        assert_eq!(refused.problem.kind, ProblemKind::Protocol);
+        assert!(assembly.words().len() <= LARGEST_REPLY);
+    }
+
+    #[test]
+    fn a_partial_message_has_the_words_but_no_half_tool_use() {
+        let mut assembly = Assembly::default();
+        assembly.push(text(0, "I will ")).expect("fits");
+        assembly.push(arguments("{\"rm")).expect("fits");
+        assert_eq!(assembly.partial(), Message::assistant("I will "));
+    }
+
+    #[test]
+    fn two_kinds_in_one_block_are_refused() {
+        assert!(assembled(vec![text(1, "a"), arguments("{}"), Piece::End]).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! What can be wrong with a store.
+
+use std::path::Path;
+
+use trimtab_vocab::{Problem, ProblemKind};
+
+/// Why a store could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The folder or file cannot be written.
+    #[error("the data folder cannot be written: {0}")]
+    ReadOnly(String),
+    /// The disk is full.
+    #[error("the disk that holds the data folder is full")]
+    Full,
+    /// A newer version wrote it.
+    #[error("the data folder was written by a newer version (format {found}, this version knows {known})")]
+    Newer {
+        /// The format found.
+        found: u32,
+        /// The newest format this version knows.
+        known: u32,
+    },
+    /// It is damaged.
+    #[error("the database is damaged: {0}")]
+    Corrupt(String),
+    /// Another process keeps it locked.
+    #[error("another process keeps the database locked")]
+    Locked,
+    /// Somebody else owns the session now.
+    #[error("the session is being run by another process")]
+    LeaseLost,
+    /// The session is being run and cannot be deleted.
+    #[error("the session is being run by {0}")]
+    InUse(String),
+    /// There is no such session.
+    #[error("there is no such session")]
+    NoSession,
+    /// Something else.
+    #[error("the data folder cannot be used: {0}")]
+    Io(String),
+}
+
+impl StoreError {
+    /// The error as a user meets it.
+    pub fn problem(&self, folder: &Path) -> Problem {
+        let place = folder.display();
+        let hint = match self {
+            Self::ReadOnly(_) => format!("Make {place} writable, or set TRIMTAB_HOME to a folder that is."),
+            Self::Full => format!("Free some space on the disk of {place} and run the command again; nothing was lost."),
+            Self::Newer { .. } => {
+                format!("Update trimtab, or set TRIMTAB_HOME to another folder. {place} was left as it is.")
+            }
+            Self::Corrupt(_) => format!(
+                "Run `trimtab doctor` for details. The file was left as it is: move {place}/trimtab.db aside to start \
+                 afresh, or copy it and try `sqlite3 trimtab.db .recover`."
+            ),
+            Self::Locked => "Wait for the other process, or end it, and run the command again.".into(),
+            Self::LeaseLost | Self::InUse(_) => {
+                "See `trimtab jobs`; wait for it to end, or stop the other process.".into()
+            }
+            Self::NoSession => "`trimtab sessions list` shows the sessions there are.".into(),
+            Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
+        };
+        let kind = match self {
+            Self::Locked | Self::LeaseLost | Self::InUse(_) => ProblemKind::Busy,
+            Self::NoSession => ProblemKind::NotFound,
+            _ => ProblemKind::Store,
+        };
+        let mut message = self.to_string();
+        if let Some(first) = message.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Problem::new(kind, format!("{message}.")).hint(hint)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let text = error.to_string();
+        match error.sqlite_error_code() {
+            Some(Code::ReadOnly | Code::CannotOpen | Code::PermissionDenied) => Self::ReadOnly(text),
+            Some(Code::DiskFull) => Self::Full,
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Corrupt(text),
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Locked,
+            _ => Self::Io(text),
+        }
+    }
+}

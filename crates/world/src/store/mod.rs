@@ -1,0 +1,206 @@
+//! Where everything is kept.
+//!
+//! [`Store`] is the one interface; `sqlite` is the embedded database. A store knows rows, not
+//! meanings: inputs are opaque texts to it, and whether a session may be run is a matter of
+//! [`Lease`]s, which only a store can hand out and which every write of a session's owner must
+//! show. A commit under a lost lease changes nothing.
+
+mod error;
+mod owner;
+mod sqlite;
+
+use async_trait::async_trait;
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+
+pub use error::StoreError;
+pub use sqlite::SqliteStore;
+
+/// What a store gives back.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// The right to run a session. Whoever holds it is its only owner; a newer lease makes it void.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    session: SessionId,
+    token: u64,
+}
+
+impl Lease {
+    /// For stores: the lease with this token of this session.
+    pub fn new(session: SessionId, token: u64) -> Self {
+        Self { session, token }
+    }
+
+    /// The session that may be run.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Grows with each new owner.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+}
+
+/// A session as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Names it.
+    pub id: SessionId,
+    /// Where it works.
+    pub folder: String,
+    /// Its name; empty before the first request.
+    pub title: String,
+    /// When it was made.
+    pub created: Time,
+    /// When something last happened.
+    pub updated: Time,
+}
+
+/// An input to put into a session's inbox, with what must become durable together with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewInput {
+    /// The input, as its reader understands it.
+    pub payload: String,
+    /// Inputs with the same key of the same session are one.
+    pub key: Option<String>,
+    /// The request that this input begins, for the list of jobs.
+    pub job: Option<NewJob>,
+    /// Texts to store.
+    pub keeps: Vec<(RefKey, String)>,
+}
+
+/// A request as the list of jobs begins with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewJob {
+    /// Names it.
+    pub request: RequestId,
+    /// The first words.
+    pub text: String,
+}
+
+/// An input that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRow {
+    /// Its place in the order of arrival.
+    pub id: i64,
+    /// The input.
+    pub payload: String,
+}
+
+/// What one step of a session's owner makes durable, all of it or nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Commit {
+    /// Inputs that were taken up.
+    pub consumed: Vec<i64>,
+    /// Facts, in order, already numbered.
+    pub events: Vec<Event>,
+    /// Texts to store.
+    pub keeps: Vec<(RefKey, String)>,
+    /// Calls whose partial texts are no longer needed.
+    pub closed_calls: Vec<CallId>,
+    /// Requests that ended.
+    pub finished: Vec<(RequestId, Status)>,
+    /// The session's new name.
+    pub title: Option<String>,
+}
+
+/// A request as the list of jobs shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRow {
+    /// Names it.
+    pub request: RequestId,
+    /// Where it belongs.
+    pub session: SessionId,
+    /// Where it works.
+    pub folder: String,
+    /// Its first words.
+    pub text: String,
+    /// How it stands.
+    pub state: JobState,
+    /// When it came.
+    pub created: Time,
+}
+
+/// How a request stands, as the store sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// It has not begun.
+    Queued,
+    /// Somebody works on it.
+    Running,
+    /// It began, and nobody works on it: its owner is gone.
+    Interrupted,
+    /// It ended.
+    Finished(Status),
+}
+
+/// The answer to the wish to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Go.
+    Granted,
+    /// Wait; so many run or wait before it.
+    Held {
+        /// How many.
+        ahead: u32,
+    },
+}
+
+/// The answer to the wish to own a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// It is yours.
+    Granted(Lease),
+    /// Somebody else runs it.
+    Held {
+        /// Who, for a person to read.
+        by: String,
+    },
+}
+
+/// Where everything is kept. Methods are atomic and durable when they return; a future that is
+/// dropped early leaves the whole of its work done or none of it.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Makes a session with its first input.
+    async fn create_session(&self, row: SessionRow, opened: NewInput) -> Result<()>;
+    /// One session.
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
+    /// All sessions, newest first; of one folder if it is given.
+    async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
+    /// Forgets a session and every text only it had. Refused while somebody runs it.
+    async fn delete_session(&self, id: &SessionId) -> Result<()>;
+
+    /// Puts an input into a session's inbox, from anywhere. False: its key was there already.
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<bool>;
+    /// The inputs that wait, in order of arrival.
+    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
+
+    /// Asks to own a session.
+    async fn claim(&self, session: &SessionId) -> Result<Claim>;
+    /// Gives a session back.
+    async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Makes a step durable.
+    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()>;
+    /// Asks for room among at most `limit` running requests.
+    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
+
+    /// Adds to what has come of a call's reply.
+    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()>;
+    /// What has come of the replies of calls that are not closed.
+    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>>;
+
+    /// Facts after `after`, in order, at most `limit` of them.
+    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
+    /// Requests, newest first; unfinished ones only, or all.
+    async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
+    /// A stored text.
+    async fn text(&self, key: &RefKey) -> Result<Option<String>>;
+
+    /// Changes whenever another process has written something.
+    async fn version(&self) -> Result<u64>;
+    /// Looks for damage; says what it finds.
+    async fn check(&self) -> Result<Vec<String>>;
+}

@@ -1,0 +1,87 @@
+//! Which processes are alive.
+//!
+//! Every process that opens a data folder holds a locked file there for as long as it lives. The
+//! kernel lets go of the lock when the process ends, however it ends, so a lease of a killed
+//! process is void at once, and one of a stopped or sleeping process is not: no clock is asked, and
+//! a process id that was given away again fools nobody.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// This process, as others see it.
+#[derive(Debug)]
+pub(super) struct Owner {
+    folder: PathBuf,
+    name: String,
+    _lock: File,
+}
+
+impl Owner {
+    pub(super) fn enter(data: &Path, chance: u64) -> io::Result<Self> {
+        let folder = data.join("owners");
+        std::fs::create_dir_all(&folder)?;
+        let name = format!("{}-{:016x}", std::process::id(), chance);
+        let lock = OpenOptions::new().create_new(true).write(true).open(folder.join(&name))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { folder, name, _lock: lock })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the named owner still lives. In doubt it does: two owners are worse than none.
+    pub(super) fn is_alive(&self, name: &str) -> bool {
+        if name == self.name {
+            return true;
+        }
+        let path = self.folder.join(name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                // It is gone, and so is the use of its file.
+                let _ = std::fs::remove_file(&path);
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// How a person is told of an owner.
+    pub(super) fn describe(name: &str) -> String {
+        format!("process {}", name.split('-').next().unwrap_or(name))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.folder.join(&self.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_lives_until_its_lock_is_gone() {
+        let data = tempfile::tempdir().expect("folder");
+        let me = Owner::enter(data.path(), 1).expect("enters");
+        let other = Owner::enter(data.path(), 2).expect("enters");
+        let name = other.name().to_owned();
+        assert!(me.is_alive(&name));
+        assert!(me.is_alive(me.name()));
+        drop(other);
+        assert!(!me.is_alive(&name));
+        // Killed rather than ended: the file is still there, the lock is not.
+        std::fs::write(data.path().join("owners/99-00"), "").expect("writes");
+        assert!(!me.is_alive("99-00"));
+        assert!(!data.path().join("owners/99-00").exists());
+    }
+}

@@ -1,0 +1,450 @@
+//! The embedded database.
+//!
+//! One thread owns the connection that writes and takes whole transactions as closures, so a
+//! transaction is never half-awaited: a caller that goes away does not take it along. A second
+//! connection, opened when first needed, reads without standing in the writer's way.
+
+mod admission;
+mod schema;
+mod thread;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+
+use self::thread::DatabaseThread;
+use super::owner::Owner;
+use super::{
+    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, SessionRow, Store, StoreError,
+};
+use crate::clock::Clock;
+
+/// The store in a folder of its own.
+pub struct SqliteStore {
+    file: PathBuf,
+    owner: Arc<Owner>,
+    clock: Arc<dyn Clock>,
+    writer: DatabaseThread,
+    reader: OnceLock<DatabaseThread>,
+}
+
+impl SqliteStore {
+    /// Opens the store in `folder`, making or upgrading it as needed.
+    pub fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        let denied = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::StorageFull => StoreError::Full,
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::ReadOnly(error.to_string())
+            }
+            _ => StoreError::Io(error.to_string()),
+        };
+        make_private_folder(folder).map_err(denied)?;
+        let file = folder.join("trimtab.db");
+        let mut connection = Connection::open(&file)?;
+        schema::prepare(&mut connection)?;
+        let owner = Arc::new(Owner::enter(folder, clock.chance()).map_err(denied)?);
+        let writer = DatabaseThread::start("store-writer", connection)?;
+        Ok(Self { file, owner, clock, writer, reader: OnceLock::new() })
+    }
+
+    /// Runs a transaction that writes.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writer
+            .run(move |connection| {
+                let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let value = work(&transaction)?;
+                transaction.commit()?;
+                Ok(value)
+            })
+            .await
+    }
+
+    /// Runs a transaction that only reads.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let reader = match self.reader.get() {
+            Some(reader) => reader,
+            None => {
+                let connection = Connection::open(&self.file)?;
+                schema::tune(&connection)?;
+                let started = DatabaseThread::start("store-reader", connection)?;
+                self.reader.get_or_init(|| started)
+            }
+        };
+        reader
+            .run(move |connection| {
+                let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+                work(&transaction)
+            })
+            .await
+    }
+}
+
+/// Only the user may look into the folder: it holds conversations.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn demand_lease(tx: &Transaction<'_>, owner: &Owner, lease: &Lease) -> Result<()> {
+    let holder: Option<(Option<String>, u64)> = tx
+        .prepare_cached("SELECT owner, token FROM leases WHERE session = ?1")?
+        .query_row([lease.session().as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match holder {
+        Some((Some(name), token)) if name == owner.name() && token == lease.token() => Ok(()),
+        _ => Err(StoreError::LeaseLost),
+    }
+}
+
+fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time) -> Result<bool> {
+    let fresh = tx
+        .prepare_cached("INSERT INTO inbox (session, key, payload) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?
+        .execute(params![session.as_str(), input.key, input.payload])?;
+    if fresh == 0 {
+        return Ok(false);
+    }
+    if let Some(key) = &input.key {
+        // The inbox forgets an input once it is taken up; its key is remembered.
+        let seen = tx
+            .prepare_cached("INSERT INTO keys (session, key) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![session.as_str(), key])?;
+        if seen == 0 {
+            tx.prepare_cached("DELETE FROM inbox WHERE session = ?1 AND key = ?2")?
+                .execute(params![session.as_str(), key])?;
+            return Ok(false);
+        }
+    }
+    if let Some(job) = &input.job {
+        tx.prepare_cached("INSERT INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?.execute(
+            params![job.request.as_str(), session.as_str(), job.text, now.millis()],
+        )?;
+    }
+    insert_texts(tx, session, &input.keeps)?;
+    Ok(true)
+}
+
+/// Stores each text once, by its hash, and points its name there.
+fn insert_texts(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, String)]) -> Result<()> {
+    for (key, text) in keeps {
+        let hash = blake3::hash(text.as_bytes());
+        let known: Option<i64> = tx
+            .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?
+            .query_row([hash.as_bytes()], |row| row.get(0))
+            .optional()?;
+        if known.is_none() {
+            let packed =
+                zstd::bulk::compress(text.as_bytes(), 3).map_err(|error| StoreError::Io(error.to_string()))?;
+            tx.prepare_cached("INSERT INTO blobs (hash, size, data) VALUES (?1, ?2, ?3)")?.execute(params![
+                hash.as_bytes(),
+                text.len(),
+                packed
+            ])?;
+        }
+        tx.prepare_cached(
+            "INSERT INTO refs (key, session, hash) VALUES (?1, ?2, ?3)
+             ON CONFLICT (key) DO UPDATE SET hash = excluded.hash",
+        )?
+        .execute(params![key.as_str(), session.as_str(), hash.as_bytes()])?;
+    }
+    Ok(())
+}
+
+fn unpack(hash: &[u8], size: usize, packed: &[u8]) -> Result<String> {
+    let damaged = || StoreError::Corrupt("a stored text does not match its hash".into());
+    let bytes = zstd::bulk::decompress(packed, size).map_err(|_| damaged())?;
+    if blake3::hash(&bytes).as_bytes() != hash {
+        return Err(damaged());
+    }
+    String::from_utf8(bytes).map_err(|_| damaged())
+}
+
+fn read_id<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text: String = row.get(column)?;
+    text.parse()
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error)))
+}
+
+fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    Ok(SessionRow {
+        id: read_id(row, 0)?,
+        folder: row.get(1)?,
+        title: row.get(2)?,
+        created: Time::from_millis(row.get(3)?),
+        updated: Time::from_millis(row.get(4)?),
+    })
+}
+
+const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated FROM sessions";
+
+fn status_text(status: Status) -> String {
+    match serde_json::to_value(status) {
+        Ok(serde_json::Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+fn read_event(text: &str) -> Result<Event> {
+    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("an event cannot be read: {error}")))
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create_session(&self, row: SessionRow, opened: NewInput) -> Result<()> {
+        self.write(move |tx| {
+            tx.execute(
+                "INSERT INTO sessions (id, folder, title, created, updated) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![row.id.as_str(), row.folder, row.title, row.created.millis(), row.updated.millis()],
+            )?;
+            insert_input(tx, &row.id, &opened, row.created)?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        let id = id.clone();
+        self.read(move |tx| {
+            let sql = format!("{SESSION_COLUMNS} WHERE id = ?1");
+            Ok(tx.query_row(&sql, [id.as_str()], read_session).optional()?)
+        })
+        .await
+    }
+
+    async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>> {
+        let folder = folder.map(str::to_owned);
+        self.read(move |tx| {
+            let sql = format!("{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, id DESC");
+            let mut statement = tx.prepare(&sql)?;
+            let rows = statement.query_map([folder], read_session)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn delete_session(&self, id: &SessionId) -> Result<()> {
+        let (id, owner) = (id.clone(), Arc::clone(&self.owner));
+        self.write(move |tx| {
+            let holder: Option<Option<String>> = tx
+                .query_row("SELECT owner FROM leases WHERE session = ?1", [id.as_str()], |row| row.get(0))
+                .optional()?;
+            if let Some(Some(name)) = holder
+                && owner.is_alive(&name)
+            {
+                return Err(StoreError::InUse(Owner::describe(&name)));
+            }
+            for table in ["events", "inbox", "keys", "partials", "jobs", "leases", "refs"] {
+                tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
+            }
+            tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
+            match tx.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])? {
+                0 => Err(StoreError::NoSession),
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<bool> {
+        let (session, now) = (session.clone(), self.clock.now());
+        self.write(move |tx| {
+            let known = tx
+                .prepare_cached("UPDATE sessions SET updated = ?2 WHERE id = ?1")?
+                .execute(params![session.as_str(), now.millis()])?;
+            if known == 0 {
+                return Err(StoreError::NoSession);
+            }
+            insert_input(tx, &session, &input, now)
+        })
+        .await
+    }
+
+    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>> {
+        let session = session.clone();
+        // Read where it is written: an owner must see what it has just put there itself.
+        self.writer
+            .run(move |connection| {
+                let mut statement =
+                    connection.prepare_cached("SELECT id, payload FROM inbox WHERE session = ?1 ORDER BY id")?;
+                let rows = statement.query_map([session.as_str()], |row| {
+                    Ok(InputRow { id: row.get(0)?, payload: row.get(1)? })
+                })?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        let (session, owner) = (session.clone(), Arc::clone(&self.owner));
+        self.write(move |tx| admission::claim(tx, &owner, session)).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        let (lease, owner) = (lease.clone(), Arc::clone(&self.owner));
+        self.write(move |tx| {
+            tx.execute(
+                "UPDATE leases SET owner = NULL WHERE session = ?1 AND token = ?2 AND owner = ?3",
+                params![lease.session().as_str(), lease.token(), owner.name()],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
+        let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
+        self.write(move |tx| {
+            demand_lease(tx, &owner, &lease)?;
+            let session = lease.session();
+            insert_texts(tx, session, &commit.keeps)?;
+            let mut add = tx.prepare_cached("INSERT INTO events (session, seq, event) VALUES (?1, ?2, ?3)")?;
+            for event in &commit.events {
+                let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
+                add.execute(params![session.as_str(), event.seq, line])?;
+            }
+            let mut take = tx.prepare_cached("DELETE FROM inbox WHERE id = ?1")?;
+            for id in &commit.consumed {
+                take.execute([id])?;
+            }
+            let mut close = tx.prepare_cached("DELETE FROM partials WHERE session = ?1 AND call = ?2")?;
+            for call in &commit.closed_calls {
+                close.execute([session.as_str(), call.as_str()])?;
+            }
+            let mut end = tx.prepare_cached("UPDATE jobs SET status = ?2, running = 0 WHERE request = ?1")?;
+            for (request, status) in &commit.finished {
+                end.execute([request.as_str(), status_text(*status).as_str()])?;
+            }
+            tx.prepare_cached("UPDATE sessions SET updated = ?2, title = COALESCE(?3, title) WHERE id = ?1")?
+                .execute(params![session.as_str(), now.millis(), commit.title])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
+        let (lease, request, owner) = (lease.clone(), request.clone(), Arc::clone(&self.owner));
+        self.write(move |tx| {
+            demand_lease(tx, &owner, &lease)?;
+            admission::admit(tx, &owner, &request, limit)
+        })
+        .await
+    }
+
+    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()> {
+        let (lease, call, text) = (lease.clone(), call.clone(), text.to_owned());
+        let owner = Arc::clone(&self.owner);
+        self.write(move |tx| {
+            demand_lease(tx, &owner, &lease)?;
+            tx.prepare_cached("INSERT INTO partials (session, call, text) VALUES (?1, ?2, ?3)")?
+                .execute([lease.session().as_str(), call.as_str(), &text])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>> {
+        let session = session.clone();
+        self.read(move |tx| {
+            let mut statement =
+                tx.prepare_cached("SELECT call, text FROM partials WHERE session = ?1 ORDER BY call, id")?;
+            let mut rows = statement.query([session.as_str()])?;
+            let mut joined: Vec<(CallId, String)> = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (call, text): (CallId, String) = (read_id(row, 0)?, row.get(1)?);
+                match joined.last_mut() {
+                    Some((last, whole)) if *last == call => whole.push_str(&text),
+                    _ => joined.push((call, text)),
+                }
+            }
+            Ok(joined)
+        })
+        .await
+    }
+
+    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let session = session.clone();
+        self.read(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT event FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let mut rows = statement.query(params![session.as_str(), after, limit])?;
+            let mut events = Vec::new();
+            while let Some(row) = rows.next()? {
+                events.push(read_event(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?);
+            }
+            Ok(events)
+        })
+        .await
+    }
+
+    async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
+        let owner = Arc::clone(&self.owner);
+        self.read(move |tx| {
+            let mut statement = tx.prepare(
+                "SELECT j.request, j.session, s.folder, j.text, j.created, j.status, j.asked, j.running, l.owner
+                 FROM jobs j JOIN sessions s ON s.id = j.session LEFT JOIN leases l ON l.session = j.session
+                 WHERE ?1 OR j.status IS NULL ORDER BY j.created DESC, j.rowid DESC",
+            )?;
+            let rows = statement.query_map([all], |row| {
+                let status: Option<String> = row.get(5)?;
+                let began = row.get::<_, Option<i64>>(6)?.is_some();
+                let running: bool = row.get(7)?;
+                let holder: Option<String> = row.get(8)?;
+                let owned = holder.is_some_and(|name| owner.is_alive(&name));
+                let state = match status {
+                    Some(status) => JobState::Finished(
+                        serde_json::from_value(status.into()).unwrap_or(Status::Failed),
+                    ),
+                    None if running && owned => JobState::Running,
+                    None if began && !owned => JobState::Interrupted,
+                    None => JobState::Queued,
+                };
+                Ok(JobRow {
+                    request: read_id(row, 0)?,
+                    session: read_id(row, 1)?,
+                    folder: row.get(2)?,
+                    text: row.get(3)?,
+                    created: Time::from_millis(row.get(4)?),
+                    state,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
+        let key = key.clone();
+        self.read(move |tx| {
+            let found: Option<(Vec<u8>, usize, Vec<u8>)> = tx
+                .prepare_cached("SELECT b.hash, b.size, b.data FROM refs r JOIN blobs b USING (hash) WHERE r.key = ?1")?
+                .query_row([key.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                .optional()?;
+            found.map(|(hash, size, packed)| unpack(&hash, size, &packed)).transpose()
+        })
+        .await
+    }
+
+    async fn version(&self) -> Result<u64> {
+        self.writer.run(|connection| Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)).await
+    }
+
+    async fn check(&self) -> Result<Vec<String>> {
+        self.read(|tx| schema::check(tx, unpack)).await
+    }
+}

@@ -1,0 +1,59 @@
+//! Who may run: leases on sessions, and room among the running requests.
+
+use std::collections::HashMap;
+
+use rusqlite::{OptionalExtension, Transaction, params};
+use trimtab_vocab::{RequestId, SessionId};
+
+use super::super::owner::Owner;
+use super::super::{Admission, Claim, Lease, Result, StoreError};
+
+pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> Result<Claim> {
+    let known: Option<i64> =
+        tx.query_row("SELECT 1 FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0)).optional()?;
+    if known.is_none() {
+        return Err(StoreError::NoSession);
+    }
+    let holder: Option<(Option<String>, u64)> = tx
+        .query_row("SELECT owner, token FROM leases WHERE session = ?1", [session.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let token = match holder {
+        Some((Some(name), _)) if owner.is_alive(&name) => return Ok(Claim::Held { by: Owner::describe(&name) }),
+        Some((_, token)) => token + 1,
+        None => 1,
+    };
+    tx.execute(
+        "INSERT INTO leases (session, owner, token) VALUES (?1, ?2, ?3)
+         ON CONFLICT (session) DO UPDATE SET owner = excluded.owner, token = excluded.token",
+        params![session.as_str(), owner.name(), token],
+    )?;
+    // What the last owner ran is not running: it must find room again like everybody else.
+    tx.execute("UPDATE jobs SET running = 0 WHERE session = ?1", [session.as_str()])?;
+    Ok(Claim::Granted(Lease::new(session, token)))
+}
+
+pub(super) fn admit(tx: &Transaction<'_>, owner: &Owner, request: &RequestId, limit: u32) -> Result<Admission> {
+    tx.execute(
+        "UPDATE jobs SET asked = (SELECT COALESCE(MAX(asked), 0) + 1 FROM jobs) WHERE request = ?1 AND asked IS NULL",
+        [request.as_str()],
+    )?;
+    let mut statement = tx.prepare_cached(
+        "SELECT l.owner FROM jobs j JOIN leases l ON l.session = j.session
+         WHERE j.status IS NULL AND j.request <> ?1 AND l.owner IS NOT NULL AND j.asked IS NOT NULL
+           AND (j.running OR j.asked < (SELECT asked FROM jobs WHERE request = ?1))",
+    )?;
+    let mut alive: HashMap<String, bool> = HashMap::new();
+    let mut ahead = 0;
+    let mut rows = statement.query([request.as_str()])?;
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        ahead += u32::from(*alive.entry(name).or_insert_with_key(|name| owner.is_alive(name)));
+    }
+    if ahead >= limit {
+        return Ok(Admission::Held { ahead });
+    }
+    tx.execute("UPDATE jobs SET running = 1 WHERE request = ?1", [request.as_str()])?;
+    Ok(Admission::Granted)
+}

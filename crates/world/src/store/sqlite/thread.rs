@@ -1,0 +1,57 @@
+//! A thread that owns a connection and does one piece of work after the other.
+
+use std::sync::mpsc;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::super::{Result, StoreError};
+
+type Work = Box<dyn FnOnce(&mut Connection) + Send>;
+
+pub(super) struct DatabaseThread {
+    work: Option<mpsc::SyncSender<Work>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Callers wait for their answers, so the queue is never longer than there are callers.
+const QUEUE: usize = 1024;
+
+impl DatabaseThread {
+    pub(super) fn start(name: &str, mut connection: Connection) -> Result<Self> {
+        let (work, orders) = mpsc::sync_channel::<Work>(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                for order in orders {
+                    order(&mut connection);
+                }
+            })
+            .map_err(|error| StoreError::Io(error.to_string()))?;
+        Ok(Self { work: Some(work), thread: Some(thread) })
+    }
+
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        let order: Work = Box::new(move |connection| {
+            // Whoever asked may be gone; the work is done all the same.
+            let _ = answer.send(work(connection));
+        });
+        let ended = || StoreError::Io("the store is shut down".into());
+        self.work.as_ref().ok_or_else(ended)?.send(order).map_err(|_| ended())?;
+        answered.await.map_err(|_| StoreError::Io("a transaction of the store failed unexpectedly".into()))?
+    }
+}
+
+impl Drop for DatabaseThread {
+    /// Work that was handed over is finished before the store is gone.
+    fn drop(&mut self) {
+        drop(self.work.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
