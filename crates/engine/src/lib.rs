@@ -21,4 +21,4 @@ pub mod turn;
 pub use input::{Input, Interrupted, Partial};
 pub use output::{Effect, Output};
 pub use record::{Active, Phase, Session};
-pub use step::step;
+pub use step::{give_up, step};

@@ -1,7 +1,7 @@
 //! The one door: an input goes in, facts and effects come out.
 
 use trimtab_vocab::event::{RequestFact, SessionFact};
-use trimtab_vocab::{Control, Fact, RefKey, RequestId};
+use trimtab_vocab::{Control, Fact, Problem, RefKey, RequestId};
 
 use crate::record::{Phase, Session};
 use crate::{Effect, Input, Output, intake, turn};
@@ -26,6 +26,14 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
+    step.outputs
+}
+
+/// Ends the running request because the program itself failed at it. This is how a defect is told
+/// to a person instead of being met again at every start.
+pub fn give_up(session: &mut Session, problem: Problem) -> Vec<Output> {
+    let mut step = Step { session, outputs: Vec::new() };
+    turn::give_up(&mut step, problem);
     step.outputs
 }
 

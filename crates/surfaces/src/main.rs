@@ -1,1 +1,7 @@
-fn main(){}
+//! The `trimtab` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trimtab_surfaces::cli::main()
+}

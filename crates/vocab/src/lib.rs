@@ -24,9 +24,7 @@ pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Secti
 pub use call::{Fault, Prompt, Reply, Retry};
 pub use event::{Event, Fact};
 pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, RequestId, SessionId, TimerId};
-pub use message::{
-    INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult,
-};
+pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use problem::{Problem, ProblemKind};
 pub use request::{Control, Mode, Request, RunSettings};
 pub use stop::StopReason;

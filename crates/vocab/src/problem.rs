@@ -87,8 +87,7 @@ mod tests {
 
     #[test]
     fn a_kind_of_a_newer_version_is_read_as_unknown() {
-        let problem: Problem =
-            serde_json::from_str(r#"{"kind":"solar_flare","message":"hot"}"#).expect("parses");
+        let problem: Problem = serde_json::from_str(r#"{"kind":"solar_flare","message":"hot"}"#).expect("parses");
         assert_eq!(problem.kind, ProblemKind::Unknown);
         assert_eq!(problem.hint, None);
     }

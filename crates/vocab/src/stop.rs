@@ -63,14 +63,7 @@ mod tests {
 
     #[test]
     fn the_six_documented_reasons_and_any_other_survive_the_wire() {
-        let names = [
-            "content_filtered",
-            "end_turn",
-            "guardrail_intervened",
-            "max_tokens",
-            "stop_sequence",
-            "tool_use",
-        ];
+        let names = ["content_filtered", "end_turn", "guardrail_intervened", "max_tokens", "stop_sequence", "tool_use"];
         for name in names {
             let reason: StopReason = serde_json::from_value(name.into()).expect("parses");
             assert!(!matches!(reason, StopReason::Other(_)), "{name} has no variant");

@@ -4,9 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact, SessionFact, Status};
-use trimtab_vocab::{
-    CallId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage,
-};
+use trimtab_vocab::{CallId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage};
 
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -93,6 +91,14 @@ impl Session {
     /// What waits for its turn.
     pub fn waiting(&self) -> impl Iterator<Item = &Request> {
         self.waiting.iter()
+    }
+
+    /// The call whose end is not recorded yet.
+    pub fn open_call(&self) -> Option<&CallId> {
+        match &self.active()?.phase {
+            Phase::Calling { call } | Phase::Stopping { call: Some(call) } => Some(call),
+            _ => None,
+        }
     }
 
     /// Whether there is nothing to do.
@@ -214,8 +220,7 @@ impl Session {
         }
         let Some(request) = self.waiting.pop_front() else { return };
         self.conversation.push(Arc::new(Message::user(request.text.clone())));
-        self.active =
-            Some(Active { request, phase: Phase::Admitting, usage: Usage::default(), steps: 0, failures: 0 });
+        self.active = Some(Active { request, phase: Phase::Admitting, usage: Usage::default(), steps: 0, failures: 0 });
     }
 
     fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {

@@ -8,8 +8,8 @@ use trimtab_vocab::event::{
     StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason,
-    TimerId, Usage,
+    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason, TimerId,
+    Usage,
 };
 
 use crate::record::{Active, Phase};
@@ -110,10 +110,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
     let problem = fault.problem;
-    step.say(
-        Some(&request),
-        ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay },
-    );
+    step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     match delay {
         Some(millis) => {
             if let Some(Active { phase: Phase::BackingOff { timer }, .. }) = step.session.active() {
@@ -140,36 +137,32 @@ pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
     }
 }
 
-/// A new owner: nothing of the old one's work is running any more.
+/// A new owner: what `interrupted` names is no longer running.
 ///
 /// A model call is made again, because a call has no effect but its price; whatever had come of it
 /// is kept in the log. Room among the running requests must be found anew in every case.
 pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
+    let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    let open = match &active.phase {
-        Phase::Calling { call } => Some(call.clone()),
-        Phase::Stopping { call } => call.clone(),
-        _ => None,
-    };
     let stopping = matches!(active.phase, Phase::Stopping { .. });
-    let partial_of = |call: &CallId| interrupted.into_iter().find(|one| one.call == *call)?.partial;
-    if let Some(call) = open {
-        let partial = partial_of(&call);
-        save_partial(step, &request, &call, partial);
-        if !stopping {
+    match gone {
+        Some(Interrupted { call, partial }) => {
+            save_partial(step, &request, &call, partial);
+            if stopping {
+                finish(step, &request, Status::Cancelled, None);
+                return;
+            }
             let error = Problem::new(
                 ProblemKind::Interrupted,
                 "The program ended while the model was answering; the call is made again.",
             );
             step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         }
+        None if matches!(active.phase, Phase::Admitting | Phase::BackingOff { .. }) => {}
+        None => return,
     }
-    if stopping {
-        finish(step, &request, Status::Cancelled, None);
-    } else {
-        step.ask(Effect::Admit { request });
-    }
+    step.ask(Effect::Admit { request });
 }
 
 /// Ends what runs after a person said stop.
@@ -181,6 +174,19 @@ pub(crate) fn stop(step: &mut Step<'_>) {
             let request = request.id.clone();
             finish(step, &request, Status::Cancelled, None);
         }
+    }
+}
+
+/// The program failed: say so, and end what runs.
+pub(crate) fn give_up(step: &mut Step<'_>, problem: Problem) {
+    let request = step.session.active().map(|active| active.request.id.clone());
+    let bug = BugFact { kind: "internal".into(), by: "host".into(), message: problem.message.clone() };
+    step.say(request.as_ref(), bug);
+    if let Some(call) = step.session.open_call().cloned() {
+        step.ask(Effect::Abort { call });
+    }
+    if let Some(request) = request {
+        finish(step, &request, Status::Failed, Some(problem));
     }
 }
 

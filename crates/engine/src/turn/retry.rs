@@ -15,9 +15,10 @@ pub(super) fn delay_ms(call: &CallId, failures: u32, asked_ms: Option<u64>) -> u
         return asked.min(LONGEST_ASKED_MS);
     }
     let span = FIRST_MS.saturating_mul(1 << failures.min(10)).min(LONGEST_MS);
-    let spread = call.as_str().bytes().fold(0x9e37_79b9_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let spread = call
+        .as_str()
+        .bytes()
+        .fold(0x9e37_79b9_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     span / 2 + (spread >> 16) % (span / 2)
 }
 

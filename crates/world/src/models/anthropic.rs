@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, Usage};
 
-use super::http::{self, fault, printable};
+use super::http::{self, SentEvent, fault, printable};
 use super::{Model, Piece, PieceStream, with_patience};
 
 const VERSION: &str = "2023-06-01";
+/// No honest reply has more; what is remembered of each must not fill the memory.
+const MOST_BLOCKS: usize = 10_000;
 
 pub(super) struct Anthropic {
     pub(super) base_url: String,
@@ -26,10 +28,12 @@ impl Model for Anthropic {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let url = format!("{}/v1/messages", self.base_url.trim_end_matches('/'));
         let key = self.key.clone();
+        let said = self.key.clone();
         let body = match serde_json::to_vec(&Body::of(&self.model, prompt)) {
             Ok(body) => body,
             Err(error) => {
-                let fault = fault(ProblemKind::Internal, format!("The request cannot be written: {error}."), Retry::Never);
+                let fault =
+                    fault(ProblemKind::Internal, format!("The request cannot be written: {error}."), Retry::Never);
                 return stream::iter([Err(fault)]).boxed();
             }
         };
@@ -51,6 +55,10 @@ impl Model for Anthropic {
             Ok(response) => pieces_of(http::events(response)),
             Err(fault) => stream::iter([Err(fault)]).boxed(),
         })
+        .map(move |piece| match &said {
+            Some(key) => piece.map_err(|fault| http::without_key(fault, key.expose_secret())),
+            None => piece,
+        })
         .boxed();
         with_patience(pieces, self.idle)
     }
@@ -62,17 +70,26 @@ fn bad_key() -> Fault {
     Fault { problem, retry: Retry::Never }
 }
 
-fn pieces_of(events: impl stream::Stream<Item = Result<String, Fault>> + Send + 'static) -> PieceStream {
+/// Ends with the message. What comes after it says nothing, and a connection that breaks or stalls
+/// there must not spoil a reply that is complete.
+fn pieces_of(events: impl stream::Stream<Item = Result<SentEvent, Fault>> + Send + 'static) -> PieceStream {
     let mut reader = Reader::default();
-    events
+    let pieces = events
         .flat_map(move |event| {
-            let pieces = match event.and_then(|data| reader.read(&data)) {
+            let pieces = match event.and_then(|event| reader.read(&event)) {
                 Ok(pieces) => pieces.into_iter().map(Ok).collect(),
                 Err(fault) => vec![Err(fault)],
             };
             stream::iter(pieces)
         })
-        .boxed()
+        .boxed();
+    stream::unfold(Some(pieces), |pieces| async {
+        let mut pieces = pieces?;
+        let piece = pieces.next().await?;
+        let rest = (piece != Ok(Piece::End)).then_some(pieces);
+        Some((piece, rest))
+    })
+    .boxed()
 }
 
 // ---- what is sent ----
@@ -155,11 +172,9 @@ fn block(part: &Part) -> Option<Block<'_>> {
             // Arguments that were not JSON cannot be sent back as they were: the API wants an object.
             input: if call.broken.is_some() { &NOTHING } else { &call.input },
         },
-        Part::ToolResult(result) => Block::ToolResult {
-            tool_use_id: &result.tool_use_id,
-            content: &result.content,
-            is_error: result.is_error,
-        },
+        Part::ToolResult(result) => {
+            Block::ToolResult { tool_use_id: &result.tool_use_id, content: &result.content, is_error: result.is_error }
+        }
     })
 }
 
@@ -183,8 +198,7 @@ enum WireEvent {
     MessageDelta {
         #[serde(default)]
         delta: StopPart,
-        #[serde(default)]
-        usage: WireUsage,
+        usage: Option<WireUsage>,
     },
     MessageStop {
         #[serde(default)]
@@ -200,8 +214,7 @@ enum WireEvent {
 
 #[derive(Deserialize)]
 struct StartedMessage {
-    #[serde(default)]
-    usage: WireUsage,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
@@ -275,73 +288,124 @@ struct WireError {
 #[derive(Default)]
 struct Reader {
     usage: WireUsage,
-    /// Inputs that came whole with the start of their block, until a delta says otherwise.
-    whole_inputs: BTreeMap<u32, String>,
+    blocks: BTreeMap<u32, Begun>,
+}
+
+/// What a block began as.
+enum Begun {
+    Part,
+    /// With an input that came whole, until a delta says otherwise.
+    Tool(Option<String>),
+    /// A kind that this version does not know; its deltas are not ours to read either.
+    Unknown,
 }
 
 impl Reader {
-    fn read(&mut self, data: &str) -> Result<Vec<Piece>, Fault> {
-        let event: WireEvent = match serde_json::from_str(data) {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
+        let event: WireEvent = match serde_json::from_str(&sent.data) {
             Ok(event) => event,
-            Err(error) => return unreadable(data, &error),
+            Err(error) => return self.unreadable(sent, &error),
         };
         Ok(match event {
             WireEvent::MessageStart { message } => vec![self.count(message.usage)],
-            WireEvent::ContentBlockStart { index, content_block } => self.start(index, content_block),
-            WireEvent::ContentBlockDelta { index, delta } => self.delta(index, delta),
+            WireEvent::ContentBlockStart { index, content_block } => self.start(index, content_block)?,
+            WireEvent::ContentBlockDelta { index, delta } => self.delta(index, delta)?,
             WireEvent::MessageDelta { delta, usage } => {
                 let mut pieces = vec![self.count(usage)];
                 pieces.extend(delta.stop_reason.map(|reason| Piece::Stop(stop_reason(reason))));
                 pieces
             }
-            WireEvent::MessageStop { stop_reason: reason } => {
-                let mut pieces: Vec<Piece> = std::mem::take(&mut self.whole_inputs)
-                    .into_iter()
-                    .map(|(block, arguments)| Piece::Tool { block, id: None, name: None, arguments })
-                    .collect();
-                pieces.extend(reason.as_str().map(|reason| Piece::Stop(stop_reason(reason.to_owned()))));
-                pieces.push(Piece::End);
-                pieces
-            }
+            WireEvent::MessageStop { stop_reason: reason } => self.end(reason.as_str()),
             WireEvent::Error { error } => return Err(error_event(&error)),
-            WireEvent::ContentBlockStop {} | WireEvent::Unknown => Vec::new(),
+            WireEvent::ContentBlockStop {} | WireEvent::Unknown => self.alive(),
         })
     }
 
-    fn start(&mut self, block: u32, started: StartedBlock) -> Vec<Piece> {
-        match started {
-            StartedBlock::Text { text } => vec![Piece::Text { block, text }],
-            StartedBlock::Thinking { thinking, signature } => {
-                vec![Piece::Thinking { block, text: thinking }, Piece::Signature { block, text: signature }]
-            }
-            StartedBlock::RedactedThinking { data } => vec![Piece::Redacted { block, data }],
-            StartedBlock::ToolUse { id, name, input } => {
-                if input.as_object().is_some_and(|fields| !fields.is_empty()) {
-                    self.whole_inputs.insert(block, input.to_string());
-                }
-                vec![Piece::Tool { block, id: Some(id), name: Some(name), arguments: String::new() }]
-            }
-            StartedBlock::Unknown => Vec::new(),
+    fn start(&mut self, block: u32, started: StartedBlock) -> Result<Vec<Piece>, Fault> {
+        if self.blocks.len() >= MOST_BLOCKS {
+            let message = format!("The provider's reply has more than {MOST_BLOCKS} parts; it was cut off.");
+            return Err(fault(ProblemKind::Protocol, message, Retry::Never));
         }
+        let (begun, pieces) = match started {
+            StartedBlock::Text { text } => (Begun::Part, vec![Piece::Text { block, text }]),
+            StartedBlock::Thinking { thinking, signature } => (
+                Begun::Part,
+                vec![Piece::Thinking { block, text: thinking }, Piece::Signature { block, text: signature }],
+            ),
+            StartedBlock::RedactedThinking { data } => (Begun::Part, vec![Piece::Redacted { block, data }]),
+            StartedBlock::ToolUse { id, name, input } => {
+                let nothing = input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
+                let whole = (!nothing).then(|| input.to_string());
+                (
+                    Begun::Tool(whole),
+                    vec![Piece::Tool { block, id: Some(id), name: Some(name), arguments: String::new() }],
+                )
+            }
+            StartedBlock::Unknown => (Begun::Unknown, self.alive()),
+        };
+        self.blocks.insert(block, begun);
+        Ok(pieces)
     }
 
-    fn delta(&mut self, block: u32, delta: Delta) -> Vec<Piece> {
-        vec![match delta {
+    fn delta(&mut self, block: u32, delta: Delta) -> Result<Vec<Piece>, Fault> {
+        let whole = match self.blocks.get_mut(&block) {
+            Some(Begun::Unknown) => return Ok(self.alive()),
+            Some(Begun::Tool(whole)) => Some(whole),
+            Some(Begun::Part) => None,
+            None => {
+                let message = format!("The provider sent more of part {block} of its reply, which it never began.");
+                return Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }));
+            }
+        };
+        Ok(vec![match delta {
             Delta::TextDelta { text } => Piece::Text { block, text },
             Delta::ThinkingDelta { thinking } => Piece::Thinking { block, text: thinking },
             Delta::SignatureDelta { signature } => Piece::Signature { block, text: signature },
             Delta::InputJsonDelta { partial_json } => {
-                if !partial_json.is_empty() {
-                    self.whole_inputs.remove(&block);
+                if let Some(whole) = whole.filter(|_| !partial_json.is_empty()) {
+                    *whole = None;
                 }
                 Piece::Tool { block, id: None, name: None, arguments: partial_json }
             }
-            Delta::Unknown => return Vec::new(),
-        }]
+            Delta::Unknown => return Ok(self.alive()),
+        }])
+    }
+
+    fn end(&mut self, reason: Option<&str>) -> Vec<Piece> {
+        let whole = std::mem::take(&mut self.blocks).into_iter().filter_map(|(block, begun)| match begun {
+            Begun::Tool(whole) => whole.map(|arguments| Piece::Tool { block, id: None, name: None, arguments }),
+            Begun::Part | Begun::Unknown => None,
+        });
+        whole.chain(reason.map(|reason| Piece::Stop(stop_reason(reason.to_owned())))).chain([Piece::End]).collect()
+    }
+
+    /// An unreadable `message_stop` still ends the message; an unreadable event of a kind that carries
+    /// content must not be skipped, or a reply with a hole in it would pass for whole.
+    fn unreadable(&mut self, sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<Piece>, Fault> {
+        let json = serde_json::from_str::<Value>(&sent.data).ok();
+        let kind = json.as_ref().and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or(&sent.name);
+        match kind {
+            "message_stop" => Ok(self.end(None)),
+            "message_start" | "message_delta" | "content_block_start" | "content_block_delta" | "error" | "" => {
+                Err(fault(
+                    ProblemKind::Protocol,
+                    format!("The provider sent an event that cannot be read ({error}): {}", printable(&sent.data, 120)),
+                    Retry::Later { after_ms: None },
+                ))
+            }
+            _ => Ok(self.alive()),
+        }
+    }
+
+    /// Nothing new, only a sign of life: silence is measured between pieces, and a provider that
+    /// pings while its model thinks is not silent.
+    fn alive(&self) -> Vec<Piece> {
+        vec![Piece::Usage(self.figures())]
     }
 
     /// Figures come in parts, at the start and at the end; the newest of each counts.
-    fn count(&mut self, new: WireUsage) -> Piece {
+    fn count(&mut self, new: Option<WireUsage>) -> Piece {
+        let new = new.unwrap_or_default();
         let usage = &mut self.usage;
         for (old, new) in [
             (&mut usage.input_tokens, new.input_tokens),
@@ -351,32 +415,20 @@ impl Reader {
         ] {
             *old = new.or(*old);
         }
-        let cached = usage.cache_read_input_tokens.unwrap_or(0);
-        let written = usage.cache_creation_input_tokens.unwrap_or(0);
-        Piece::Usage(Usage {
+        Piece::Usage(self.figures())
+    }
+
+    fn figures(&self) -> Usage {
+        let cached = self.usage.cache_read_input_tokens.unwrap_or(0);
+        let written = self.usage.cache_creation_input_tokens.unwrap_or(0);
+        Usage {
             // The API counts cached tokens beside the input, we count them as part of it.
-            input_tokens: usage.input_tokens.unwrap_or(0).saturating_add(cached).saturating_add(written),
+            input_tokens: self.usage.input_tokens.unwrap_or(0).saturating_add(cached).saturating_add(written),
             cached_tokens: cached,
             cache_write_tokens: written,
-            output_tokens: usage.output_tokens.unwrap_or(0),
+            output_tokens: self.usage.output_tokens.unwrap_or(0),
             cost_usd: None,
-        })
-    }
-}
-
-/// An unreadable `message_stop` still ends the message; an unreadable event of a kind that carries
-/// content must not be skipped, or a reply with a hole in it would pass for whole.
-fn unreadable(data: &str, error: &serde_json::Error) -> Result<Vec<Piece>, Fault> {
-    let kind = serde_json::from_str::<Value>(data).ok();
-    let kind = kind.as_ref().and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or("");
-    match kind {
-        "message_stop" => Ok(vec![Piece::End]),
-        "message_start" | "message_delta" | "content_block_start" | "content_block_delta" | "error" | "" => Err(fault(
-            ProblemKind::Protocol,
-            format!("The provider sent an event that cannot be read ({error}): {}", printable(data, 120)),
-            Retry::Later { after_ms: None },
-        )),
-        _ => Ok(Vec::new()),
+        }
     }
 }
 
@@ -394,6 +446,7 @@ fn error_event(error: &WireError) -> Fault {
         "overloaded_error" | "api_error" | "timeout_error" => (ProblemKind::Overloaded, later),
         "rate_limit_error" => (ProblemKind::RateLimited, later),
         "authentication_error" | "permission_error" => (ProblemKind::Auth, Retry::Never),
+        "not_found_error" => (ProblemKind::NotFound, Retry::Never),
         _ => (ProblemKind::Refused, Retry::Never),
     };
     let message = printable(&error.message, 500);

@@ -1,6 +1,7 @@
 //! Puts the pieces of a reply together.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::Value;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Reply, Retry, Role, StopReason, ToolCall, Usage};
@@ -9,6 +10,8 @@ use super::Piece;
 
 /// No honest reply is larger; an endless one must not fill the memory.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
+/// Nor has it more parts, however little they hold.
+const MOST_PARTS: usize = 10_000;
 
 /// A reply as far as it has come.
 #[derive(Debug, Default)]
@@ -34,16 +37,18 @@ impl Assembly {
     pub fn push(&mut self, piece: Piece) -> Result<Option<String>, Fault> {
         self.bytes += size(&piece);
         if self.bytes > LARGEST_REPLY {
-            let problem = Problem::new(ProblemKind::Protocol, "The provider's reply is larger than 32 MB; it was cut off.");
-            return Err(Fault { problem, retry: Retry::Never });
+            return Err(endless("is larger than 32 MB"));
+        }
+        if self.drafts.len() > MOST_PARTS {
+            return Err(endless("has more than 10000 parts"));
         }
         match piece {
             Piece::Text { block, text } => {
-                self.words.push_str(&text);
                 match self.drafts.entry(block).or_insert_with(|| Draft::Text(String::new())) {
                     Draft::Text(whole) => whole.push_str(&text),
                     _ => return Err(mixed(block)),
                 }
+                self.words.push_str(&text);
                 return Ok(Some(text));
             }
             Piece::Thinking { block, text } => match self.thinking(block) {
@@ -54,9 +59,12 @@ impl Assembly {
                 Some((_, whole)) => whole.push_str(&text),
                 None => return Err(mixed(block)),
             },
-            Piece::Redacted { block, data } => {
-                self.drafts.insert(block, Draft::Redacted(data));
-            }
+            Piece::Redacted { block, data } => match self.drafts.entry(block) {
+                Entry::Vacant(place) => {
+                    place.insert(Draft::Redacted(data));
+                }
+                Entry::Occupied(_) => return Err(mixed(block)),
+            },
             Piece::Tool { block, id, name, arguments } => {
                 let empty = || Draft::Tool { id: String::new(), name: String::new(), arguments: String::new() };
                 match self.drafts.entry(block).or_insert_with(empty) {
@@ -92,10 +100,16 @@ impl Assembly {
         &self.words
     }
 
-    /// The message so far. A tool use that is not complete is left out: half a wish is no wish.
+    /// The message so far. A tool use that is not complete is left out: half a wish is no wish. So is
+    /// the proof of reasoning that nothing follows yet: half a proof proves nothing, and the provider
+    /// would refuse the whole conversation for it.
     pub fn partial(&self) -> Message {
-        let parts = self.drafts.values().filter(|draft| !matches!(draft, Draft::Tool { .. })).map(Draft::part);
-        Message { role: Role::Assistant, parts: parts.collect() }
+        let mut parts: Vec<Part> = self.drafts.values().map(Draft::part).collect();
+        if let Some(Part::Thinking { signature, .. }) = parts.last_mut() {
+            *signature = None;
+        }
+        parts.retain(|part| !matches!(part, Part::ToolUse(_)) && !is_empty(part));
+        Message { role: Role::Assistant, parts }
     }
 
     /// The reply, if the provider said that it was all; otherwise it was cut.
@@ -104,12 +118,12 @@ impl Assembly {
             let problem = Problem::new(ProblemKind::Truncated, "The provider's reply broke off before its end.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
         }
-        let parts = self.drafts.values().map(Draft::part).filter(|part| !is_empty(part)).collect();
-        Ok(Reply {
-            message: Message { role: Role::Assistant, parts },
-            stop_reason: self.stop,
-            usage: self.usage,
-        })
+        let parts: Vec<Part> = self.drafts.values().map(Draft::part).filter(|part| !is_empty(part)).collect();
+        if parts.iter().any(|part| matches!(part, Part::ToolUse(call) if call.id.is_empty() || call.name.is_empty())) {
+            let problem = Problem::new(ProblemKind::Protocol, "The provider asks for a tool without its name or id.");
+            return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
+        }
+        Ok(Reply { message: Message { role: Role::Assistant, parts }, stop_reason: self.stop, usage: self.usage })
     }
 }
 
@@ -117,10 +131,9 @@ impl Draft {
     fn part(&self) -> Part {
         match self {
             Self::Text(text) => Part::Text { text: text.clone() },
-            Self::Thinking { text, signature } => Part::Thinking {
-                text: text.clone(),
-                signature: (!signature.is_empty()).then(|| signature.clone()),
-            },
+            Self::Thinking { text, signature } => {
+                Part::Thinking { text: text.clone(), signature: (!signature.is_empty()).then(|| signature.clone()) }
+            }
             Self::Redacted(data) => Part::RedactedThinking { data: data.clone() },
             Self::Tool { id, name, arguments } => {
                 let (input, broken) = read_arguments(arguments);
@@ -157,6 +170,11 @@ fn size(piece: &Piece) -> usize {
         Piece::Tool { arguments, .. } => arguments.len() + 64,
         Piece::Usage(_) | Piece::Stop(_) | Piece::End => 0,
     }
+}
+
+fn endless(how: &str) -> Fault {
+    let problem = Problem::new(ProblemKind::Protocol, format!("The provider's reply {how}; it was cut off."));
+    Fault { problem, retry: Retry::Never }
 }
 
 fn mixed(block: u32) -> Fault {
@@ -211,7 +229,8 @@ mod tests {
 
     #[test]
     fn split_tool_arguments_are_put_together() {
-        let start = Piece::Tool { block: 1, id: Some("t1".into()), name: Some("read".into()), arguments: String::new() };
+        let start =
+            Piece::Tool { block: 1, id: Some("t1".into()), name: Some("read".into()), arguments: String::new() };
         let reply = assembled(vec![start, arguments("{\"pa"), arguments("th\":\"a"), arguments("\"}"), Piece::End]);
         let input = serde_json::json!({"path": "a"});
         assert_eq!(
@@ -238,6 +257,13 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_of_endless_empty_parts_is_refused_as_well() {
+        let mut assembly = Assembly::default();
+        let refused = (0..20_000).find_map(|block| assembly.push(text(block, "")).err()).expect("refused");
+        assert_eq!(refused.problem.kind, ProblemKind::Protocol);
+    }
+
+    #[test]
     fn a_partial_message_has_the_words_but_no_half_tool_use() {
         let mut assembly = Assembly::default();
         assembly.push(text(0, "I will ")).expect("fits");
@@ -246,7 +272,31 @@ mod tests {
     }
 
     #[test]
-    fn two_kinds_in_one_block_are_refused() {
+    fn a_partial_message_has_no_proof_that_may_be_half_of_one() {
+        let mut assembly = Assembly::default();
+        assembly.push(Piece::Thinking { block: 0, text: "hm".into() }).expect("fits");
+        assembly.push(Piece::Signature { block: 0, text: "si".into() }).expect("fits");
+        let thinking = |signature| Part::Thinking { text: "hm".into(), signature };
+        assert_eq!(assembly.partial().parts, [thinking(None)]);
+        assembly.push(Piece::Signature { block: 0, text: "g".into() }).expect("fits");
+        assembly.push(text(1, "")).expect("fits");
+        assert_eq!(assembly.partial().parts, [thinking(Some("sig".into()))]);
+    }
+
+    #[test]
+    fn two_kinds_in_one_block_are_refused_and_their_words_are_not_kept() {
+        let redacted = Piece::Redacted { block: 1, data: "x".into() };
         assert!(assembled(vec![text(1, "a"), arguments("{}"), Piece::End]).is_err());
+        assert!(assembled(vec![text(1, "a"), redacted.clone(), Piece::End]).is_err());
+        let mut assembly = Assembly::default();
+        assembly.push(redacted).expect("fits");
+        assembly.push(text(1, "a")).expect_err("mixed");
+        assert_eq!(assembly.words(), "");
+    }
+
+    #[test]
+    fn a_tool_use_without_its_name_is_refused() {
+        let fault = assembled(vec![arguments("{}"), Piece::End]).expect_err("nameless");
+        assert_eq!(fault.problem.kind, ProblemKind::Protocol);
     }
 }

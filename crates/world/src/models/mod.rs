@@ -94,10 +94,8 @@ fn with_patience(pieces: PieceStream, idle: Duration) -> PieceStream {
 }
 
 fn stalled(idle: Duration) -> Fault {
-    let problem = Problem::new(
-        ProblemKind::Stalled,
-        format!("The provider sent nothing for {} seconds.", idle.as_secs()),
-    )
-    .hint("Check the connection, or raise limits.api_timeout_s for a slow model.");
+    let problem =
+        Problem::new(ProblemKind::Stalled, format!("The provider sent nothing for {} seconds.", idle.as_secs()))
+            .hint("Check the connection, or raise limits.api_timeout_s for a slow model.");
     Fault { problem, retry: Retry::Later { after_ms: None } }
 }

@@ -19,9 +19,7 @@ use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
-use trimtab_vocab::{
-    Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage,
-};
+use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
 
 use super::{Model, Piece, PieceStream};
 
@@ -42,11 +40,7 @@ enum Moment {
     Text(String),
     Thinking(String),
     Signature(String),
-    Tool {
-        id: String,
-        name: String,
-        input: serde_json::Value,
-    },
+    Tool { id: String, name: String, input: serde_json::Value },
     PauseMs(u64),
     Usage(Usage),
     Stop(StopReason),
@@ -306,7 +300,8 @@ mod tests {
     async fn a_recording_can_break_off_and_fail() {
         let tape = Replay::parse("{\"reply\":[{\"text\":\"ha\"},{\"cut\":true}]}", Path::new("x")).expect("parses");
         assert_eq!(ask(&tape, &[]).await.expect_err("cut").problem.kind, ProblemKind::Truncated);
-        let line = r#"{"reply":[{"fault":{"problem":{"kind":"overloaded","message":"busy"},"retry":{"retry":"never"}}}]}"#;
+        let line =
+            r#"{"reply":[{"fault":{"problem":{"kind":"overloaded","message":"busy"},"retry":{"retry":"never"}}}]}"#;
         let tape = Replay::parse(line, Path::new("x")).expect("parses");
         assert_eq!(ask(&tape, &[]).await.expect_err("fault").problem.message, "busy");
     }

@@ -47,7 +47,9 @@ impl StoreError {
         let place = folder.display();
         let hint = match self {
             Self::ReadOnly(_) => format!("Make {place} writable, or set TRIMTAB_HOME to a folder that is."),
-            Self::Full => format!("Free some space on the disk of {place} and run the command again; nothing was lost."),
+            Self::Full => {
+                format!("Free some space on the disk of {place} and run the command again; nothing was lost.")
+            }
             Self::Newer { .. } => {
                 format!("Update trimtab, or set TRIMTAB_HOME to another folder. {place} was left as it is.")
             }

@@ -63,8 +63,6 @@ pub struct SessionRow {
 pub struct NewInput {
     /// The input, as its reader understands it.
     pub payload: String,
-    /// Inputs with the same key of the same session are one.
-    pub key: Option<String>,
     /// The request that this input begins, for the list of jobs.
     pub job: Option<NewJob>,
     /// Texts to store.
@@ -164,8 +162,8 @@ pub enum Claim {
 /// dropped early leaves the whole of its work done or none of it.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Makes a session with its first input.
-    async fn create_session(&self, row: SessionRow, opened: NewInput) -> Result<()>;
+    /// Makes a session with its first inputs.
+    async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
     /// One session.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, newest first; of one folder if it is given.
@@ -173,8 +171,8 @@ pub trait Store: Send + Sync {
     /// Forgets a session and every text only it had. Refused while somebody runs it.
     async fn delete_session(&self, id: &SessionId) -> Result<()>;
 
-    /// Puts an input into a session's inbox, from anywhere. False: its key was there already.
-    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<bool>;
+    /// Puts an input into a session's inbox, from anywhere.
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;
     /// The inputs that wait, in order of arrival.
     async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
 

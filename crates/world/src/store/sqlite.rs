@@ -109,31 +109,14 @@ fn demand_lease(tx: &Transaction<'_>, owner: &Owner, lease: &Lease) -> Result<()
     }
 }
 
-fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time) -> Result<bool> {
-    let fresh = tx
-        .prepare_cached("INSERT INTO inbox (session, key, payload) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?
-        .execute(params![session.as_str(), input.key, input.payload])?;
-    if fresh == 0 {
-        return Ok(false);
-    }
-    if let Some(key) = &input.key {
-        // The inbox forgets an input once it is taken up; its key is remembered.
-        let seen = tx
-            .prepare_cached("INSERT INTO keys (session, key) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
-            .execute(params![session.as_str(), key])?;
-        if seen == 0 {
-            tx.prepare_cached("DELETE FROM inbox WHERE session = ?1 AND key = ?2")?
-                .execute(params![session.as_str(), key])?;
-            return Ok(false);
-        }
-    }
+fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time) -> Result<()> {
+    tx.prepare_cached("INSERT INTO inbox (session, payload) VALUES (?1, ?2)")?
+        .execute([session.as_str(), &input.payload])?;
     if let Some(job) = &input.job {
-        tx.prepare_cached("INSERT INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?.execute(
-            params![job.request.as_str(), session.as_str(), job.text, now.millis()],
-        )?;
+        tx.prepare_cached("INSERT INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![job.request.as_str(), session.as_str(), job.text, now.millis()])?;
     }
-    insert_texts(tx, session, &input.keeps)?;
-    Ok(true)
+    insert_texts(tx, session, &input.keeps)
 }
 
 /// Stores each text once, by its hash, and points its name there.
@@ -145,8 +128,7 @@ fn insert_texts(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, Str
             .query_row([hash.as_bytes()], |row| row.get(0))
             .optional()?;
         if known.is_none() {
-            let packed =
-                zstd::bulk::compress(text.as_bytes(), 3).map_err(|error| StoreError::Io(error.to_string()))?;
+            let packed = zstd::bulk::compress(text.as_bytes(), 3).map_err(|error| StoreError::Io(error.to_string()))?;
             tx.prepare_cached("INSERT INTO blobs (hash, size, data) VALUES (?1, ?2, ?3)")?.execute(params![
                 hash.as_bytes(),
                 text.len(),
@@ -176,8 +158,9 @@ where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
     let text: String = row.get(column)?;
-    text.parse()
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error)))
+    text.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    })
 }
 
 fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -205,13 +188,15 @@ fn read_event(text: &str) -> Result<Event> {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn create_session(&self, row: SessionRow, opened: NewInput) -> Result<()> {
+    async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
         self.write(move |tx| {
             tx.execute(
                 "INSERT INTO sessions (id, folder, title, created, updated) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![row.id.as_str(), row.folder, row.title, row.created.millis(), row.updated.millis()],
             )?;
-            insert_input(tx, &row.id, &opened, row.created)?;
+            for input in &inputs {
+                insert_input(tx, &row.id, input, row.created)?;
+            }
             Ok(())
         })
         .await
@@ -248,7 +233,7 @@ impl Store for SqliteStore {
             {
                 return Err(StoreError::InUse(Owner::describe(&name)));
             }
-            for table in ["events", "inbox", "keys", "partials", "jobs", "leases", "refs"] {
+            for table in ["events", "inbox", "partials", "jobs", "leases", "refs"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
             }
             tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
@@ -260,7 +245,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<bool> {
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
         let (session, now) = (session.clone(), self.clock.now());
         self.write(move |tx| {
             let known = tx
@@ -281,9 +266,8 @@ impl Store for SqliteStore {
             .run(move |connection| {
                 let mut statement =
                     connection.prepare_cached("SELECT id, payload FROM inbox WHERE session = ?1 ORDER BY id")?;
-                let rows = statement.query_map([session.as_str()], |row| {
-                    Ok(InputRow { id: row.get(0)?, payload: row.get(1)? })
-                })?;
+                let rows = statement
+                    .query_map([session.as_str()], |row| Ok(InputRow { id: row.get(0)?, payload: row.get(1)? }))?;
                 Ok(rows.collect::<rusqlite::Result<_>>()?)
             })
             .await
@@ -350,8 +334,11 @@ impl Store for SqliteStore {
         let owner = Arc::clone(&self.owner);
         self.write(move |tx| {
             demand_lease(tx, &owner, &lease)?;
-            tx.prepare_cached("INSERT INTO partials (session, call, text) VALUES (?1, ?2, ?3)")?
-                .execute([lease.session().as_str(), call.as_str(), &text])?;
+            tx.prepare_cached("INSERT INTO partials (session, call, text) VALUES (?1, ?2, ?3)")?.execute([
+                lease.session().as_str(),
+                call.as_str(),
+                &text,
+            ])?;
             Ok(())
         })
         .await
@@ -379,9 +366,8 @@ impl Store for SqliteStore {
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>> {
         let session = session.clone();
         self.read(move |tx| {
-            let mut statement = tx.prepare_cached(
-                "SELECT event FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-            )?;
+            let mut statement =
+                tx.prepare_cached("SELECT event FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
             let mut rows = statement.query(params![session.as_str(), after, limit])?;
             let mut events = Vec::new();
             while let Some(row) = rows.next()? {
@@ -407,9 +393,7 @@ impl Store for SqliteStore {
                 let holder: Option<String> = row.get(8)?;
                 let owned = holder.is_some_and(|name| owner.is_alive(&name));
                 let state = match status {
-                    Some(status) => JobState::Finished(
-                        serde_json::from_value(status.into()).unwrap_or(Status::Failed),
-                    ),
+                    Some(status) => JobState::Finished(serde_json::from_value(status.into()).unwrap_or(Status::Failed)),
                     None if running && owned => JobState::Running,
                     None if began && !owned => JobState::Interrupted,
                     None => JobState::Queued,

@@ -21,11 +21,9 @@ const MIGRATIONS: &[&str] = &["
         session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
     CREATE TABLE inbox (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, key TEXT, payload TEXT NOT NULL,
-        UNIQUE (session, key)
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, payload TEXT NOT NULL
     );
     CREATE INDEX inbox_by_session ON inbox (session, id);
-    CREATE TABLE keys (session TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (session, key)) WITHOUT ROWID;
     CREATE TABLE leases (session TEXT PRIMARY KEY, owner TEXT, token INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE jobs (
         request TEXT PRIMARY KEY, session TEXT NOT NULL, text TEXT NOT NULL, created INTEGER NOT NULL,

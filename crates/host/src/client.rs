@@ -1,0 +1,242 @@
+//! All that a surface sees.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use trimtab_engine::Input;
+use trimtab_vocab::{
+    Control, Event, Mode, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings, SessionId, Time,
+};
+use trimtab_world::clock::{self, Clock, SystemClock};
+use trimtab_world::models::Models;
+use trimtab_world::store::{JobRow, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError};
+
+use crate::actor;
+use crate::config::Profile;
+use crate::effects::written;
+use crate::hub::{Hub, Watch};
+
+/// Words above this many bytes are refused: no model reads them, and a file is a better place.
+pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
+
+/// What sessions are run against.
+#[derive(Clone)]
+pub struct World {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// Who is asked.
+    pub models: Arc<dyn Models>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+pub(crate) struct Deps {
+    pub(crate) world: World,
+    pub(crate) hub: Hub,
+    pub(crate) job_limit: u32,
+}
+
+/// What a person says.
+#[derive(Debug, Clone)]
+pub struct Say {
+    /// The words.
+    pub text: String,
+    /// The path they chose.
+    pub mode: Mode,
+    /// What is in force.
+    pub settings: RunSettings,
+}
+
+/// Where it is said.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// In a new session in this folder.
+    New {
+        /// The folder.
+        folder: String,
+    },
+    /// In a session that exists.
+    Session(SessionId),
+}
+
+/// Where to look for what comes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// The session.
+    pub session: SessionId,
+    /// The request.
+    pub request: RequestId,
+}
+
+/// The door to sessions. Cheap to clone; the sessions that this process runs end with the last clone.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    deps: Arc<Deps>,
+    actors: Mutex<HashMap<SessionId, ActorHandle>>,
+}
+
+struct ActorHandle {
+    wake: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for ActorHandle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Store errors reach people as problems; which folder it is, they know from `trimtab doctor`.
+pub(crate) fn store_problem(error: StoreError) -> Problem {
+    error.problem(Path::new("the data folder"))
+}
+
+impl Client {
+    /// Opens the data folder and makes ready to call models; calls nobody.
+    pub fn open(profile: &Profile) -> Result<Self, Problem> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store =
+            SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
+        let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock };
+        Ok(Self::with(world, profile.limits.jobs))
+    }
+
+    /// A client over any world; this is where simulations come in.
+    pub fn with(world: World, job_limit: u32) -> Self {
+        let deps = Arc::new(Deps { world, hub: Hub::default(), job_limit });
+        Self { inner: Arc::new(Inner { deps, actors: Mutex::default() }) }
+    }
+
+    /// Takes in what a person says. When this returns, it cannot be lost any more.
+    pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
+        check_text(&say.text)?;
+        let world = &self.inner.deps.world;
+        world.models.find(&say.settings.model)?;
+        let request = clock::request_id(world.clock.as_ref());
+        let job = NewJob { request: request.clone(), text: actor::first_words(&say.text) };
+        let said =
+            Request { id: request.clone(), text: say.text, refs: Vec::new(), mode: say.mode, settings: say.settings };
+        let payload = written(&Input::Said { request: said });
+        let input = NewInput { payload, job: Some(job), keeps: Vec::new() };
+        let session = match target {
+            Target::New { folder } => self.create(folder, input).await?,
+            Target::Session(session) => {
+                world.store.enqueue(&session, input).await.map_err(store_problem)?;
+                session
+            }
+        };
+        self.resume(&session);
+        Ok(Sent { session, request })
+    }
+
+    async fn create(&self, folder: String, said: NewInput) -> Result<SessionId, Problem> {
+        let world = &self.inner.deps.world;
+        let id = clock::session_id(world.clock.as_ref());
+        let now = world.clock.now();
+        let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
+        let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now };
+        world.store.create_session(row, vec![opened, said]).await.map_err(store_problem)?;
+        Ok(id)
+    }
+
+    /// Tells a running request what to do; without a request, whichever is running.
+    pub async fn control(
+        &self,
+        session: &SessionId,
+        request: Option<RequestId>,
+        action: Control,
+    ) -> Result<(), Problem> {
+        let payload = written(&Input::Controlled { request, action });
+        let input = NewInput { payload, ..NewInput::default() };
+        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
+        self.resume(session);
+        Ok(())
+    }
+
+    /// Goes on with whatever is unfinished in a session.
+    pub fn resume(&self, session: &SessionId) {
+        let mut actors = self.inner.actors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(actor) = actors.get(session)
+            && !actor.task.is_finished()
+        {
+            actor.wake.notify_one();
+            return;
+        }
+        actors.retain(|_, actor| !actor.task.is_finished());
+        let wake = Arc::new(Notify::new());
+        let task = tokio::spawn(actor::run(Arc::clone(&self.inner.deps), session.clone(), Arc::clone(&wake)));
+        actors.insert(session.clone(), ActorHandle { wake, task });
+    }
+
+    /// The facts of a session after `after`, then live.
+    pub fn watch(&self, session: &SessionId, after: u64) -> Watch {
+        let deps = &self.inner.deps;
+        Watch::new(&deps.hub, Arc::clone(&deps.world.store), session.clone(), after)
+    }
+
+    /// One page of a session's log after `after`; empty at its end.
+    pub async fn events(&self, session: &SessionId, after: u64) -> Result<Vec<Event>, Problem> {
+        self.inner.deps.world.store.events(session, after, 1000).await.map_err(store_problem)
+    }
+
+    /// Sessions, newest first; of one folder if it is given.
+    pub async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
+        self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)
+    }
+
+    /// One session.
+    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Problem> {
+        let found = self.inner.deps.world.store.session(id).await.map_err(store_problem)?;
+        found.ok_or_else(|| store_problem(StoreError::NoSession))
+    }
+
+    /// Forgets a session.
+    pub async fn delete(&self, id: &SessionId) -> Result<(), Problem> {
+        self.inner.deps.world.store.delete_session(id).await.map_err(store_problem)
+    }
+
+    /// Requests, newest first: the unfinished ones, or all.
+    pub async fn jobs(&self, all: bool) -> Result<Vec<JobRow>, Problem> {
+        self.inner.deps.world.store.jobs(all).await.map_err(store_problem)
+    }
+
+    /// A stored text.
+    pub async fn text(&self, key: &RefKey) -> Result<String, Problem> {
+        let found = self.inner.deps.world.store.text(key).await.map_err(store_problem)?;
+        found.ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
+                .hint("The event that mentions a ref has its exact name.")
+        })
+    }
+
+    /// What time it is, for telling ages.
+    pub fn now(&self) -> Time {
+        self.inner.deps.world.clock.now()
+    }
+
+    /// Looks for damage in the store; says what it finds.
+    pub async fn check(&self) -> Result<Vec<String>, Problem> {
+        self.inner.deps.world.store.check().await.map_err(store_problem)
+    }
+}
+
+fn check_text(text: &str) -> Result<(), Problem> {
+    if text.trim().is_empty() {
+        return Err(
+            Problem::new(ProblemKind::Usage, "The request is empty.").hint("Say what you would like to have done.")
+        );
+    }
+    if text.len() > LONGEST_TEXT {
+        return Err(Problem::new(ProblemKind::Usage, "The request is too large: the limit is 16 MB.").hint(
+            "Put the text into a file of the folder and name the file in the request. Nothing was sent or stored.",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Every setting there is: its name, what it may hold, what it is without anybody's doing.
+//!
+//! The parser, the environment names, `trimtab config` and the table in the guide are all read off
+//! this list; a setting is added here and nowhere else.
+
+/// A setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in the file, with dots.
+    pub path: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// What it holds when nobody sets it, as TOML.
+    pub default: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+}
+
+/// What a setting may hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// A whole number within bounds.
+    Int(i64, i64),
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
+    Key { path, kind, default, help }
+}
+
+/// The settings, in the order in which they are shown.
+pub const KEYS: &[Key] = &[
+    key("model", Kind::Text, "\"\"", "The model that works: PROVIDER/NAME. Empty: the first provider with a key."),
+    key("record", Kind::Text, "\"\"", "Write every exchange with a model to this file, to be played by replay/FILE."),
+    key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
+    key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
+    key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
+    key("limits.api_timeout_s", Kind::Int(1, 86_400), "300", "Seconds of silence after which a call is given up."),
+    key("limits.retries", Kind::Int(0, 100), "5", "How often a failed call is tried again."),
+];
+
+/// What can be set for each provider, under `providers.NAME`.
+pub const PROVIDER_KEYS: &[Key] = &[
+    key("kind", Kind::Choice(&["anthropic", "replay"]), "\"anthropic\"", "The dialect it speaks."),
+    key("base_url", Kind::Text, "\"\"", "Where it is."),
+    key("api_key_env", Kind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
+];
+
+/// The environment name of a setting.
+pub fn env_name(path: &str) -> String {
+    format!("TRIMTAB_{}", path.replace('.', "_").to_uppercase())
+}
+
+/// Looks a path up; `providers.NAME.FIELD` is found under its field.
+pub(super) fn find(path: &str) -> Option<&'static Key> {
+    if let Some((name, field)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
+        return PROVIDER_KEYS.iter().find(|key| key.path == field).filter(|_| is_provider_name(name));
+    }
+    KEYS.iter().find(|key| key.path == path)
+}
+
+fn is_provider_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+/// The known name most like a mistaken one, if any is like it.
+pub(super) fn nearest(path: &str) -> Option<String> {
+    let mut known: Vec<String> = KEYS.iter().map(|key| key.path.to_owned()).collect();
+    if let Some((name, _)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
+        known.extend(PROVIDER_KEYS.iter().map(|key| format!("providers.{name}.{}", key.path)));
+    }
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    known
+        .into_iter()
+        .map(|name| {
+            let whole = distance(path, &name);
+            // `max_output_tokens` at the top level means the one under `limits`.
+            let tail = distance(&last(path), &last(&name)) + 1;
+            (whole.min(tail), name)
+        })
+        .min()
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .map(|(_, name)| name)
+}
+
+/// How many letters must be added, removed or changed.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistaken_name_finds_the_one_that_was_meant() {
+        assert_eq!(nearest("limits.retrys").as_deref(), Some("limits.retries"));
+        assert_eq!(nearest("modle").as_deref(), Some("model"));
+        assert_eq!(nearest("max_output_tokens").as_deref(), Some("limits.max_output_tokens"));
+        assert_eq!(nearest("providers.x.baseurl").as_deref(), Some("providers.x.base_url"));
+        assert_eq!(nearest("completely.different.thing"), None);
+    }
+
+    #[test]
+    fn environment_names_are_distinct() {
+        let names: std::collections::BTreeSet<_> = KEYS.iter().map(|key| env_name(key.path)).collect();
+        assert_eq!(names.len(), KEYS.len());
+        assert_eq!(env_name("limits.api_timeout_s"), "TRIMTAB_LIMITS_API_TIMEOUT_S");
+    }
+}

@@ -1,0 +1,149 @@
+//! Settings: raw, with their origins, then resolved into what the rest of the program uses.
+//!
+//! A flag beats the environment beats the user's file beats the default. What is wrong is refused
+//! with its place and the nearest right name; nothing is ignored.
+
+mod keys;
+mod raw;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use trimtab_vocab::{Problem, ProblemKind};
+
+pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
+pub use raw::Origin;
+pub use resolve::{Limits, Profile, Shown};
+
+use raw::Raw;
+
+/// Providers that are there without being set up: name, kind, address, key variable.
+const BUILT_IN: &[(&str, &str, &str, &str)] =
+    &[("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"), ("replay", "replay", "", "")];
+
+/// Which model a key alone chooses.
+const DEFAULT_MODELS: &[(&str, &str)] = &[("anthropic", "anthropic/claude-sonnet-4-5")];
+
+/// A setting given as an option of the command.
+#[derive(Debug, Clone)]
+pub struct Flag {
+    /// The setting.
+    pub path: &'static str,
+    /// The option, as it was written.
+    pub option: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+/// Reads the settings of this process.
+pub fn load(flags: &[Flag]) -> Result<Profile, Problem> {
+    // Names and values that are not text cannot be settings of ours.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    load_from(&variables, flags)
+}
+
+/// Reads the settings under a given environment.
+pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result<Profile, Problem> {
+    let (file, data) = places(variables)?;
+    let mut raw = Raw::defaults();
+    match std::fs::read_to_string(&file) {
+        Ok(text) => raw.add_file(&text, &file)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if let Some(named) = variables.get("TRIMTAB_CONFIG").filter(|named| !named.is_empty()) {
+                return Err(Problem::new(ProblemKind::Settings, format!("The settings file {named} does not exist."))
+                    .hint("Make it, or unset TRIMTAB_CONFIG."));
+            }
+        }
+        Err(error) => {
+            return Err(Problem::new(
+                ProblemKind::Settings,
+                format!("The settings file {} cannot be read: {error}.", file.display()),
+            )
+            .hint("Check its permissions, or name another with TRIMTAB_CONFIG."));
+        }
+    }
+    raw.add_environment(variables)?;
+    for flag in flags {
+        if let Some(key) = keys::find(flag.path) {
+            raw.add_text(flag.path, key.kind, &flag.value, Origin::Flag(flag.option.to_owned()))?;
+        }
+    }
+    Ok(Profile::resolve(raw, file, data, variables))
+}
+
+/// The user's file and the data folder.
+fn places(variables: &BTreeMap<String, String>) -> Result<(PathBuf, PathBuf), Problem> {
+    use etcetera::BaseStrategy;
+    let variable = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = variable("TRIMTAB_HOME");
+    let (config, data) = match &home {
+        Some(home) => (home.clone(), home.clone()),
+        None => {
+            let base = etcetera::choose_base_strategy().map_err(|_| {
+                Problem::new(ProblemKind::Settings, "There is no home folder to keep settings and sessions in.")
+                    .hint("Set HOME, or set TRIMTAB_HOME to a folder of your choice.")
+            })?;
+            (base.config_dir().join("trimtab"), base.data_dir().join("trimtab"))
+        }
+    };
+    let file = variable("TRIMTAB_CONFIG").unwrap_or_else(|| config.join("config.toml"));
+    Ok((file, absolute(&data)))
+}
+
+/// A relative data folder would be another one after a change of folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(home: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let mut variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
+        variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        variables
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+        let home = tempfile::tempdir().expect("folder");
+        let origin = |profile: &Profile| {
+            let shown = profile.shown().into_iter().find(|shown| shown.path == "limits.retries").expect("shown");
+            (shown.value, shown.origin)
+        };
+        let plain = load_from(&environment(home.path(), &[]), &[]).expect("loads");
+        assert_eq!(origin(&plain), ("5".into(), "default".into()));
+        let file = home.path().join("config.toml");
+        std::fs::write(&file, "[limits]\nretries = 1\n").expect("writes");
+        let filed = load_from(&environment(home.path(), &[]), &[]).expect("loads");
+        assert_eq!(origin(&filed), ("1".into(), file.display().to_string()));
+        let variables = environment(home.path(), &[("TRIMTAB_LIMITS_RETRIES", "2")]);
+        let set = load_from(&variables, &[]).expect("loads");
+        assert_eq!(origin(&set), ("2".into(), "environment TRIMTAB_LIMITS_RETRIES".into()));
+        let flag = Flag { path: "limits.retries", option: "--retries", value: "3".into() };
+        let flagged = load_from(&variables, &[flag]).expect("loads");
+        assert_eq!(origin(&flagged), ("3".into(), "option --retries".into()));
+        assert_eq!(flagged.limits.retries, 3);
+    }
+
+    #[test]
+    fn a_key_alone_chooses_a_model_and_none_says_what_to_do() {
+        let home = tempfile::tempdir().expect("folder");
+        let with_key = load_from(&environment(home.path(), &[("ANTHROPIC_API_KEY", "k")]), &[]).expect("loads");
+        assert_eq!(with_key.model.as_deref(), Some("anthropic/claude-sonnet-4-5"));
+        let without = load_from(&environment(home.path(), &[]), &[]).expect("loads");
+        let problem = without.run_settings().expect_err("no model");
+        assert!(problem.hint.expect("a hint").contains("trimtab demo"));
+    }
+
+    #[test]
+    fn keys_never_show() {
+        let home = tempfile::tempdir().expect("folder");
+        let profile = load_from(&environment(home.path(), &[("ANTHROPIC_API_KEY", "sk-secret")]), &[]).expect("loads");
+        assert!(!format!("{profile:?} {:?}", profile.shown()).contains("sk-secret"));
+    }
+}

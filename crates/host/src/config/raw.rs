@@ -1,0 +1,238 @@
+//! Settings as they were written, each with its place, before they mean anything.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::keys::{self, KEYS, Kind, PROVIDER_KEYS};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The user's file.
+    File(PathBuf),
+    /// An environment variable.
+    Environment(String),
+    /// An option of the command.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "option {name}"),
+        }
+    }
+}
+
+/// Values by their full names, each checked for its kind, with where it comes from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Raw {
+    values: BTreeMap<String, (Value, Origin)>,
+}
+
+impl Raw {
+    /// Sets a value that is known to be good; a later one wins.
+    pub(super) fn set(&mut self, path: impl Into<String>, value: Value, origin: Origin) {
+        self.values.insert(path.into(), (value, origin));
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&(Value, Origin)> {
+        self.values.get(path)
+    }
+
+    /// Every value with its name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Origin)> {
+        self.values.iter().map(|(path, (value, origin))| (path.as_str(), value, origin))
+    }
+
+    /// What nobody has to set.
+    pub(super) fn defaults() -> Self {
+        let mut raw = Self::default();
+        for key in KEYS {
+            raw.set(key.path, parse_default(key.default), Origin::Default);
+        }
+        for (name, kind, base_url, key) in super::BUILT_IN {
+            raw.set(format!("providers.{name}.kind"), Value::String((*kind).into()), Origin::Default);
+            raw.set(format!("providers.{name}.base_url"), Value::String((*base_url).into()), Origin::Default);
+            raw.set(format!("providers.{name}.api_key_env"), Value::String((*key).into()), Origin::Default);
+        }
+        raw
+    }
+
+    /// Adds a file's text.
+    pub(super) fn add_file(&mut self, text: &str, path: &Path) -> Result<(), Problem> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let place = error.span().map_or(String::new(), |span| {
+                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+                format!(", line {line}")
+            });
+            wrong(format!("{}{place}: {}", path.display(), error.message()))
+                .hint("Settings are written in TOML, for example: model = \"anthropic/claude-sonnet-4-5\"")
+        })?;
+        self.add_table("", table, &Origin::File(path.to_owned()))
+    }
+
+    fn add_table(&mut self, prefix: &str, table: toml::Table, origin: &Origin) -> Result<(), Problem> {
+        for (name, value) in table {
+            let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+            match (keys::find(&path), value) {
+                (Some(key), value) => {
+                    check(&path, key.kind, &value, origin)?;
+                    self.set(path, value, origin.clone());
+                }
+                (None, Value::Table(inner)) if is_section(&path) => self.add_table(&path, inner, origin)?,
+                (None, _) => return Err(unknown(&path, origin)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the environment's names for settings, and the names that providers' own tools use.
+    pub(super) fn add_environment(&mut self, variables: &BTreeMap<String, String>) -> Result<(), Problem> {
+        for (name, text) in variables {
+            let origin = Origin::Environment(name.clone());
+            match name.as_str() {
+                "ANTHROPIC_BASE_URL" if !text.is_empty() => {
+                    self.set("providers.anthropic.base_url", Value::String(text.clone()), origin);
+                }
+                name if name.starts_with("TRIMTAB_") => {
+                    if let Some((path, kind)) = path_of_variable(name) {
+                        self.add_text(&path, kind, text, origin)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a value written as plain text, as flags and variables are.
+    pub(super) fn add_text(&mut self, path: &str, kind: Kind, text: &str, origin: Origin) -> Result<(), Problem> {
+        let value = match kind {
+            Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
+            Kind::Text | Kind::Choice(_) => Value::String(text.into()),
+        };
+        check(path, kind, &value, &origin)?;
+        self.set(path, value, origin);
+        Ok(())
+    }
+}
+
+fn parse_default(text: &str) -> Value {
+    let table: toml::Table = format!("v = {text}").parse().expect("defaults are TOML; a test reads them all");
+    table.get("v").cloned().expect("the one value of the table")
+}
+
+fn is_section(path: &str) -> bool {
+    let inside = format!("{path}.");
+    path == "providers"
+        || path.strip_prefix("providers.").is_some_and(|name| !name.contains('.'))
+        || KEYS.iter().any(|key| key.path.starts_with(&inside))
+}
+
+fn path_of_variable(name: &str) -> Option<(String, Kind)> {
+    if let Some(key) = KEYS.iter().find(|key| keys::env_name(key.path) == name) {
+        return Some((key.path.to_owned(), key.kind));
+    }
+    let rest = name.strip_prefix("TRIMTAB_PROVIDERS_")?;
+    PROVIDER_KEYS.iter().find_map(|key| {
+        let provider = rest.strip_suffix(&format!("_{}", key.path.to_uppercase()))?;
+        Some((format!("providers.{}.{}", provider.to_lowercase(), key.path), key.kind))
+    })
+}
+
+fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), Problem> {
+    let want = match (kind, value) {
+        (Kind::Text, Value::String(_)) => return Ok(()),
+        (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => return Ok(()),
+        (Kind::Int(least, most), Value::Integer(n)) if (least..=most).contains(n) => return Ok(()),
+        (Kind::Text, _) => "a text".to_owned(),
+        (Kind::Choice(choices), _) => format!("one of {}", choices.join(", ")),
+        (Kind::Int(least, most), _) => format!("a whole number from {least} to {most}"),
+    };
+    Err(wrong(format!("{path} = {value} ({origin}) will not do.")).hint(format!("{path} takes {want}.")))
+}
+
+fn unknown(path: &str, origin: &Origin) -> Problem {
+    let problem = wrong(format!("There is no setting called {path} ({origin})."));
+    match keys::nearest(path) {
+        Some(name) => problem.hint(format!("Did you mean {name}? `trimtab config` lists them all.")),
+        None => problem.hint("`trimtab config` lists them all."),
+    }
+}
+
+fn wrong(message: String) -> Problem {
+    Problem::new(ProblemKind::Settings, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(text: &str) -> Result<Raw, Problem> {
+        let mut raw = Raw::defaults();
+        raw.add_file(text, Path::new("c.toml")).map(|()| raw)
+    }
+
+    #[test]
+    fn every_default_is_a_good_value() {
+        for (path, value, origin) in Raw::defaults().iter() {
+            let key = keys::find(path).expect("known");
+            check(path, key.kind, value, origin).expect(path);
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_the_nearest() {
+        let problem = added("[limits]\nretrys = 3").expect_err("refused");
+        assert_eq!(problem.message, "There is no setting called limits.retrys (c.toml).");
+        assert_eq!(problem.hint.as_deref(), Some("Did you mean limits.retries? `trimtab config` lists them all."));
+        assert!(added("[nonsense]\na = 1").is_err());
+        assert!(added("[providers.x]\nkey = \"secret\"").is_err());
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_says_what_would_do() {
+        let problem = added("[limits]\njobs = 0").expect_err("refused");
+        assert_eq!(problem.hint.as_deref(), Some("limits.jobs takes a whole number from 1 to 1000."));
+        assert!(added("model = 3").is_err());
+        assert!(added("[providers.x]\nkind = \"smoke\"").is_err());
+    }
+
+    #[test]
+    fn broken_toml_names_its_line() {
+        let problem = added("model = \"a/b\"\nlimits = [").expect_err("refused");
+        assert!(problem.message.starts_with("c.toml, line 2"), "{}", problem.message);
+    }
+
+    #[test]
+    fn the_environment_reaches_settings_and_providers() {
+        let mut raw = Raw::defaults();
+        let variables = [
+            ("TRIMTAB_LIMITS_JOBS", "3"),
+            ("TRIMTAB_PROVIDERS_MY_BOX_BASE_URL", "http://127.0.0.1:1"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:2"),
+            ("TRIMTAB_HOME", "/x"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        raw.add_environment(&variables).expect("good");
+        assert_eq!(raw.get("limits.jobs").expect("set").0, Value::Integer(3));
+        assert_eq!(raw.get("providers.my_box.base_url").expect("set").0.as_str(), Some("http://127.0.0.1:1"));
+        let (value, origin) = raw.get("providers.anthropic.base_url").expect("set");
+        assert_eq!(
+            (value.as_str(), origin.to_string().as_str()),
+            (Some("http://127.0.0.1:2"), "environment ANTHROPIC_BASE_URL")
+        );
+        let bad = BTreeMap::from([("TRIMTAB_LIMITS_JOBS".to_owned(), "many".to_owned())]);
+        assert!(raw.add_environment(&bad).is_err());
+    }
+}

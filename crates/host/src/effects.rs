@@ -1,0 +1,185 @@
+//! Carries out what the engine asks for.
+//!
+//! Each effect is a task. What comes of a model call is put into the session's durable inbox before
+//! anybody acts on it; what can be found out again after a crash (that there is room, that a wait is
+//! over) is only told to the actor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+use trimtab_engine::{Input, Partial};
+use trimtab_vocab::event::ReplyFact;
+use trimtab_vocab::{CallId, Event, Fault, Prompt, RefKey, Reply, RequestId, Retry, TimerId};
+use trimtab_world::models::Assembly;
+use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
+
+use crate::StreamController;
+use crate::client::Deps;
+use crate::hub::{LOOK_EVERY, News};
+
+/// What has come of a reply is saved this often,
+const SAVE_EVERY: Duration = Duration::from_millis(250);
+/// or when this much is not saved yet.
+const SAVE_BYTES: usize = 4 * 1024;
+
+/// What a task needs to tell its actor.
+#[derive(Clone)]
+pub(crate) struct Reporter {
+    pub(crate) lease: Lease,
+    pub(crate) wake: Arc<Notify>,
+    pub(crate) nudges: mpsc::Sender<Input>,
+}
+
+/// Waits for room among the running requests; tells once that it has to.
+pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), StoreError> {
+    let mut told = false;
+    loop {
+        match deps.world.store.admit(&reporter.lease, &request, deps.job_limit).await? {
+            Admission::Granted => {
+                let _ = reporter.nudges.send(Input::Admitted { request }).await;
+                return Ok(());
+            }
+            Admission::Held { ahead } if !told => {
+                told = true;
+                let _ = reporter.nudges.send(Input::Held { request: request.clone(), ahead }).await;
+            }
+            Admission::Held { .. } => {}
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), StoreError> {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    let _ = reporter.nudges.send(Input::TimerFired { timer }).await;
+    Ok(())
+}
+
+/// Makes a model call and puts what comes of it into the inbox.
+pub(crate) async fn call_model(
+    deps: Arc<Deps>,
+    reporter: Reporter,
+    request: Option<RequestId>,
+    call: CallId,
+    prompt: Prompt,
+    controller: StreamController,
+) -> Result<(), StoreError> {
+    let mut listener = Listener {
+        deps: &deps,
+        lease: &reporter.lease,
+        request,
+        call: &call,
+        assembly: Assembly::default(),
+        saved: 0,
+        save_at: Instant::now() + SAVE_EVERY,
+    };
+    let end = listener.listen(&prompt, &controller).await?;
+    let input = listener.conclude(end);
+    deps.world.store.enqueue(reporter.lease.session(), input).await?;
+    reporter.wake.notify_one();
+    Ok(())
+}
+
+enum End {
+    Reply,
+    Fault(Fault),
+    Aborted,
+}
+
+struct Listener<'a> {
+    deps: &'a Deps,
+    lease: &'a Lease,
+    request: Option<RequestId>,
+    call: &'a CallId,
+    assembly: Assembly,
+    saved: usize,
+    save_at: Instant,
+}
+
+impl Listener<'_> {
+    /// Listens until the reply ends, one way or another. The abort is raced at every wait, and
+    /// returning drops the stream, which closes the connection.
+    async fn listen(&mut self, prompt: &Prompt, controller: &StreamController) -> Result<End, StoreError> {
+        let model = match self.deps.world.models.find(&prompt.model) {
+            Ok(model) => model,
+            Err(problem) => return Ok(End::Fault(Fault { problem, retry: Retry::Never })),
+        };
+        let mut pieces = model.stream(prompt);
+        loop {
+            tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(End::Aborted),
+                piece = pieces.next() => match piece {
+                    None => return Ok(End::Reply),
+                    Some(Err(fault)) => return Ok(End::Fault(fault)),
+                    Some(Ok(piece)) => match self.assembly.push(piece) {
+                        Err(fault) => return Ok(End::Fault(fault)),
+                        Ok(Some(words)) if !words.is_empty() => self.show(words),
+                        Ok(_) => {}
+                    },
+                },
+                () = tokio::time::sleep_until(self.save_at), if self.unsaved() > 0 => {}
+            }
+            if self.unsaved() >= SAVE_BYTES || (self.unsaved() > 0 && Instant::now() >= self.save_at) {
+                self.save().await?;
+            }
+        }
+    }
+
+    fn unsaved(&self) -> usize {
+        self.assembly.words().len() - self.saved
+    }
+
+    fn show(&self, text: String) {
+        let event = Event {
+            seq: None,
+            time: self.deps.world.clock.now(),
+            session: self.lease.session().clone(),
+            request: self.request.clone(),
+            fact: ReplyFact::Delta { call: self.call.clone(), text }.into(),
+        };
+        self.deps.hub.publish(self.lease.session(), News::Event(Arc::new(event)));
+    }
+
+    async fn save(&mut self) -> Result<(), StoreError> {
+        let words = self.assembly.words();
+        self.deps.world.store.append_partial(self.lease, self.call, &words[self.saved..]).await?;
+        self.saved = words.len();
+        self.save_at = Instant::now() + SAVE_EVERY;
+        Ok(())
+    }
+
+    fn conclude(self, end: End) -> NewInput {
+        let raw = raw_key(self.lease, self.call, self.assembly.words());
+        let keeps: Vec<_> = raw.iter().map(|key| (key.clone(), self.assembly.words().to_owned())).collect();
+        let call = self.call.clone();
+        let partial = |assembly: &Assembly| Some(Partial { message: assembly.partial(), raw: raw.clone() });
+        let input = match end {
+            End::Aborted => Input::CallAborted { call, partial: partial(&self.assembly) },
+            End::Fault(fault) => Input::CallFailed { call, fault, partial: partial(&self.assembly) },
+            End::Reply => {
+                let so_far = partial(&self.assembly);
+                match self.assembly.finish() {
+                    Ok(Reply { message, stop_reason, usage }) => {
+                        Input::Replied { call, reply: Reply { message, stop_reason, usage }, raw }
+                    }
+                    Err(fault) => Input::CallFailed { call, fault, partial: so_far },
+                }
+            }
+        };
+        NewInput { payload: written(&input), keeps, ..NewInput::default() }
+    }
+}
+
+/// Where the words of a reply are stored, if there are any.
+pub(crate) fn raw_key(lease: &Lease, call: &CallId, words: &str) -> Option<RefKey> {
+    (!words.is_empty()).then(|| RefKey::reply_of(lease.session(), call))
+}
+
+/// An input as the inbox holds it.
+pub(crate) fn written(input: &Input) -> String {
+    serde_json::to_string(input).expect("inputs are plain data with string keys")
+}

@@ -1,0 +1,118 @@
+//! Carries facts to whoever watches.
+//!
+//! Queues are bounded: a watcher that is too slow loses its place in the live queue and reads what
+//! it missed from the log, which has everything but the live-only pieces. A session that another
+//! process runs is watched through the log alone.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use trimtab_vocab::{Event, Problem, SessionId};
+use trimtab_world::store::Store;
+
+use crate::client::store_problem;
+
+/// Facts that a watcher may be behind before it has to read the log.
+const QUEUE: usize = 1024;
+/// How often a watcher looks whether another process wrote something.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+const PAGE: u32 = 500;
+
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    Event(Arc<Event>),
+    /// The session cannot be run any further by this process.
+    Failed(Problem),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    channels: Mutex<HashMap<SessionId, broadcast::Sender<News>>>,
+}
+
+impl Hub {
+    pub(crate) fn publish(&self, session: &SessionId, news: News) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(session)
+            && channel.send(news).is_err()
+        {
+            channels.remove(session);
+        }
+    }
+
+    fn subscribe(&self, session: &SessionId) -> broadcast::Receiver<News> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.entry(session.clone()).or_insert_with(|| broadcast::channel(QUEUE).0).subscribe()
+    }
+}
+
+/// The facts of a session, from any point of its log on, as long as one asks.
+pub struct Watch {
+    session: SessionId,
+    store: Arc<dyn Store>,
+    live: broadcast::Receiver<News>,
+    seen: u64,
+    backlog: VecDeque<Event>,
+    version: Option<u64>,
+}
+
+impl Watch {
+    pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
+        // Subscribed before the log is first read: nothing falls between the two.
+        let live = hub.subscribe(&session);
+        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None }
+    }
+
+    /// The next fact, recorded or live. Recorded ones come once each, in order, without gaps. May
+    /// be dropped and called again.
+    pub async fn next(&mut self) -> Result<Event, Problem> {
+        loop {
+            if let Some(event) = self.backlog.pop_front() {
+                self.seen = event.seq.unwrap_or(self.seen);
+                return Ok(event);
+            }
+            if self.version.is_none() {
+                self.read_log().await?;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                news = self.live.recv() => match news {
+                    Ok(News::Event(event)) => match event.seq {
+                        None => return Ok(Event::clone(&event)),
+                        Some(seq) if seq == self.seen + 1 => {
+                            self.seen = seq;
+                            return Ok(Event::clone(&event));
+                        }
+                        Some(seq) if seq <= self.seen => {}
+                        Some(_) => self.version = None,
+                    },
+                    Ok(News::Failed(problem)) => return Err(problem),
+                    Err(RecvError::Lagged(_)) => self.version = None,
+                    // The hub outlives its watchers; were it gone, the log would still be there.
+                    Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,
+                },
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    let version = self.store.version().await.map_err(store_problem)?;
+                    if self.version != Some(version) {
+                        self.version = None;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read_log(&mut self) -> Result<(), Problem> {
+        let version = self.store.version().await.map_err(store_problem)?;
+        let events = self.store.events(&self.session, self.seen, PAGE).await.map_err(store_problem)?;
+        // A full page means that there may be more: look again once it is read.
+        if events.len() < PAGE as usize {
+            self.version = Some(version);
+        }
+        self.backlog.extend(events);
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! `trimtab config`: the settings in force.
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::config;
+use trimtab_vocab::Problem;
+
+use super::Outcome;
+use super::output::{calm, print, print_json};
+
+#[derive(Debug, Args)]
+pub(super) struct Config {
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Config {
+    pub(super) fn go(self) -> Result<Outcome, Problem> {
+        let profile = config::load(&[])?;
+        let shown = profile.shown();
+        let width = shown.iter().map(|one| one.path.len() + one.value.len() + 3).filter(|width| *width < 60).max();
+        for one in &shown {
+            if self.json {
+                print_json(&json!({"setting": one.path, "value": one.value, "origin": one.origin}))?;
+            } else {
+                let line = format!("{} = {}", one.path, one.value);
+                print(&format!("{:<width$}  # {}\n", calm(&line), calm(&one.origin), width = width.unwrap_or(0)))?;
+            }
+        }
+        if !self.json {
+            let found = if profile.file.exists() { "" } else { " (not there yet)" };
+            print(&format!(
+                "\nSettings file: {}{found}\nData folder: {}\n",
+                profile.file.display(),
+                profile.data.display()
+            ))?;
+        }
+        Ok(Outcome::Done)
+    }
+}

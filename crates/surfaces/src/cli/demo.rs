@@ -1,0 +1,108 @@
+//! `trimtab demo`: the real program with a recorded model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::Instant;
+use trimtab_host::config::{self, Flag, Profile};
+use trimtab_host::{Client, Say, Sent, Target};
+use trimtab_vocab::event::ReplyFact;
+use trimtab_vocab::{Fact, Mode, Problem, ProblemKind};
+
+use super::Outcome;
+use super::follow::{Form, follow};
+use super::output::print;
+
+#[derive(Debug, Args)]
+pub(super) struct Demo {}
+
+/// A folder that goes away with the demonstration.
+struct Stage(PathBuf);
+
+impl Stage {
+    fn build() -> Result<Self, Problem> {
+        let path = std::env::temp_dir().join(format!("trimtab-demo-{}", std::process::id()));
+        let stage = Self(path);
+        std::fs::create_dir_all(stage.project()).map_err(|error| {
+            Problem::new(ProblemKind::Store, format!("The demonstration needs a folder: {error}."))
+                .hint("Set TMPDIR to a folder that can be written.")
+        })?;
+        Ok(stage)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.0.join("project")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.0.join("data")
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Demo {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let stage = Stage::build()?;
+        let profile = settings(&stage.data())?;
+        let folder = stage.project().display().to_string();
+        print("This is the real program; only the model is a recording. No key, no network.\n\n")?;
+
+        print("1. A request: trimtab run \"What is a trim tab?\"\n\n")?;
+        let client = Client::open(&profile)?;
+        let first = say(&client, Target::New { folder }, "What is a trim tab?", &profile).await?;
+        let ended = follow(&client, &first, 0, Form::Text).await?;
+        if ended.code() != 0 {
+            return Ok(ended);
+        }
+
+        print("\n2. A second request in the same session, and the program is cut off in mid-reply.\n\n")?;
+        let question = "Is anything lost when the program is cut off?";
+        let second = say(&client, Target::Session(first.session.clone()), question, &profile).await?;
+        let heard = listen_a_little(&client, &second).await?;
+        // Dropped without a word, as a crash would: no goodbye is written anywhere.
+        drop(client);
+        print(&format!("   …{heard}   <- cut off here\n"))?;
+
+        print("\n3. Started again: trimtab resume\n\n")?;
+        let client = Client::open(&profile)?;
+        client.resume(&second.session);
+        let ended = follow(&client, &second, 0, Form::Text).await?;
+        print("\nNext: set ANTHROPIC_API_KEY and say `trimtab run \"…\"`; `trimtab --help` has the rest.\n")?;
+        Ok(ended)
+    }
+}
+
+fn settings(data: &Path) -> Result<Profile, Problem> {
+    let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), data.display().to_string())]);
+    let model = Flag { path: "model", option: "--model", value: "replay/demo".into() };
+    config::load_from(&variables, &[model])
+}
+
+async fn say(client: &Client, target: Target, text: &str, profile: &Profile) -> Result<Sent, Problem> {
+    client.send(target, Say { text: text.into(), mode: Mode::Chat, settings: profile.run_settings()? }).await
+}
+
+/// Hears the beginning of a reply, for as long as it takes until some of it is saved.
+async fn listen_a_little(client: &Client, sent: &Sent) -> Result<String, Problem> {
+    let mut watch = client.watch(&sent.session, 0);
+    let mut heard = String::new();
+    let mut until = None;
+    loop {
+        let next = match until {
+            None => Ok(watch.next().await),
+            Some(until) => tokio::time::timeout_at(until, watch.next()).await,
+        };
+        let Ok(event) = next else { return Ok(heard) };
+        if let Fact::Reply(ReplyFact::Delta { text, .. }) = event?.fact {
+            heard.push_str(&text);
+            until.get_or_insert_with(|| Instant::now() + Duration::from_millis(600));
+        }
+    }
+}

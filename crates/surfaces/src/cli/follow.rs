@@ -1,0 +1,220 @@
+//! Follows a request to its end, in words or as events.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior};
+use trimtab_host::{Client, Sent};
+use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status};
+use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
+
+use super::Outcome;
+use super::output::{calm, no_colour, note, print, print_json, problem};
+
+/// How a request is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The answer in words.
+    Text,
+    /// Every event as a line.
+    Json,
+}
+
+impl Form {
+    pub(super) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
+/// Shows the facts of a request from its beginning until it is finished. The first Ctrl-C cancels
+/// it, the second ends the program at once.
+pub(super) async fn follow(client: &Client, sent: &Sent, after: u64, form: Form) -> Result<Outcome, Problem> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
+    };
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    let mut watch = client.watch(&sent.session, after);
+    let mut screen = Screen::new(form);
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut cancelled = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = interrupt.recv() => {
+                if std::mem::replace(&mut cancelled, true) {
+                    screen.clear_line();
+                    std::process::exit(130);
+                }
+                screen.say("Cancelling; Ctrl-C again ends the program at once.");
+                client.control(&sent.session, Some(sent.request.clone()), Control::Cancel).await?;
+            }
+            _ = terminate.recv() => return Ok(screen.leave(15)),
+            _ = hang_up.recv() => return Ok(screen.leave(1)),
+            event = watch.next() => {
+                let event = event.inspect_err(|_| screen.clear_line())?;
+                if event.request.as_ref() == Some(&sent.request)
+                    && let Some(status) = screen.show(&event)?
+                {
+                    return Ok(Outcome::Finished(status));
+                }
+            }
+            _ = tick.tick() => screen.tick(),
+        }
+    }
+}
+
+struct Screen {
+    form: Form,
+    /// Standard output is a terminal: words appear as they come.
+    live: bool,
+    /// Standard error is a terminal: a line there can move.
+    moving: bool,
+    /// What was shown of the reply that is coming.
+    shown: String,
+    label: String,
+    line_is_drawn: bool,
+    began: Instant,
+    answered: bool,
+}
+
+impl Screen {
+    fn new(form: Form) -> Self {
+        let terminal = |is: bool| is && form == Form::Text;
+        Self {
+            form,
+            live: terminal(io::stdout().is_terminal()),
+            moving: terminal(io::stderr().is_terminal()),
+            shown: String::new(),
+            label: String::new(),
+            line_is_drawn: false,
+            began: Instant::now(),
+            answered: false,
+        }
+    }
+
+    fn show(&mut self, event: &Event) -> Result<Option<Status>, Problem> {
+        let finished = match &event.fact {
+            Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
+            _ => None,
+        };
+        match self.form {
+            Form::Json => print_json(event)?,
+            Form::Text => self.show_in_words(&event.fact)?,
+        }
+        Ok(finished)
+    }
+
+    fn show_in_words(&mut self, fact: &Fact) -> Result<(), Problem> {
+        match fact {
+            Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            Fact::Reply(ReplyFact::Delta { text, .. }) if self.live => {
+                self.clear_line();
+                print(&calm(text))?;
+                self.shown.push_str(text);
+            }
+            Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
+                let words = message.text();
+                if self.shown.is_empty() {
+                    self.quote(&words);
+                } else {
+                    self.end_shown()?;
+                }
+            }
+            Fact::Model(ModelFact::Failed { error, retry_in_ms, .. }) => {
+                self.end_shown()?;
+                if let Some(millis) = retry_in_ms {
+                    let when = match millis {
+                        0 => "now".to_owned(),
+                        millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
+                    };
+                    self.say(&format!("{} Trying again {when}.", calm(&error.message)));
+                }
+            }
+            Fact::Banner(BannerFact { level, text }) => {
+                let mark = if *level == Level::Info { "note" } else { "warning" };
+                self.say(&format!("{mark}: {}", calm(text)));
+            }
+            Fact::Answer(AnswerFact { answer }) => {
+                self.clear_line();
+                self.answered = true;
+                if self.live && self.shown == answer.summary {
+                    self.end_shown()?;
+                } else {
+                    self.end_shown()?;
+                    let words = if self.live { calm(&answer.summary).into_owned() } else { answer.summary.clone() };
+                    print(&with_line_end(words))?;
+                }
+            }
+            Fact::Request(RequestFact::Finished { status, error, .. }) => {
+                self.end_shown()?;
+                self.clear_line();
+                match (status, error) {
+                    (_, Some(error)) => problem(error),
+                    (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a line of words that were shown as they came.
+    fn end_shown(&mut self) -> Result<(), Problem> {
+        let shown = std::mem::take(&mut self.shown);
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            print("\n")?;
+        }
+        Ok(())
+    }
+
+    /// Shows words that had come before an interruption; they are not the answer.
+    fn quote(&mut self, words: &str) {
+        self.say("Before the interruption, the model had said:");
+        for line in calm(words).lines() {
+            note(&format!("  | {line}"));
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        if self.form == Form::Text {
+            self.clear_line();
+            note(line);
+        }
+    }
+
+    /// Redraws the moving line: what is being done, and for how long.
+    fn tick(&mut self) {
+        if !self.moving || !self.shown.is_empty() || self.answered || self.label.is_empty() {
+            return;
+        }
+        let seconds = self.began.elapsed().as_secs_f64();
+        let (dim, plain) = if no_colour() { ("", "") } else { ("\x1b[2m", "\x1b[0m") };
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{dim}{} {seconds:.1}s{plain}", self.label);
+        let _ = io::stderr().flush();
+        self.line_is_drawn = true;
+    }
+
+    fn clear_line(&mut self) {
+        if std::mem::take(&mut self.line_is_drawn) {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+
+    fn leave(&mut self, number: i32) -> Outcome {
+        let _ = self.end_shown();
+        self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
+        Outcome::Left(number)
+    }
+}
+
+fn with_line_end(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

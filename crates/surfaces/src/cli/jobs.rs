@@ -1,0 +1,57 @@
+//! `trimtab jobs`: what runs and what waits.
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::{JobRow, JobState};
+use trimtab_vocab::Problem;
+use trimtab_vocab::event::Status;
+
+use super::output::{age, calm, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Jobs {
+    /// Finished ones too
+    #[arg(long)]
+    all: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Jobs {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let jobs = client.jobs(self.all).await?;
+        let now = client.now();
+        for job in &jobs {
+            let state = state_of(job);
+            if self.json {
+                print_json(&json!({
+                    "request": job.request, "session": job.session, "folder": job.folder,
+                    "text": job.text, "state": state, "created": job.created,
+                }))?;
+            } else {
+                let line = format!("{}  {state:<11}  {:>8}  {}", job.request, age(job.created, now), job.text);
+                print(&format!("{}\n", calm(&line)))?;
+            }
+        }
+        if jobs.is_empty() && !self.json {
+            print("No requests are running or waiting.\n")?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn state_of(job: &JobRow) -> &'static str {
+    match job.state {
+        JobState::Queued => "queued",
+        JobState::Running => "running",
+        JobState::Interrupted => "interrupted",
+        JobState::Finished(Status::Completed) => "completed",
+        JobState::Finished(Status::Failed) => "failed",
+        JobState::Finished(Status::Cancelled) => "cancelled",
+        JobState::Finished(Status::NeedsUser) => "needs_user",
+        JobState::Finished(Status::Limit) => "limit",
+    }
+}

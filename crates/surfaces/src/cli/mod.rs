@@ -1,0 +1,146 @@
+//! The command line: one file per command.
+
+mod config;
+mod demo;
+mod doctor;
+mod follow;
+mod jobs;
+mod output;
+mod place;
+mod resume;
+mod run;
+mod sessions;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{Problem, ProblemKind};
+
+/// An AI copilot that you keep a hand on: nothing is lost, nothing happens behind your back,
+/// everything can be undone.
+#[derive(Debug, Parser)]
+#[command(name = "trimtab", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trimtab demo                        see it work, without a key or a network
+  trimtab run \"What is a trim tab?\"   ask one thing
+  git diff | trimtab run -            ask what stands on standard input
+  trimtab resume                      go on where a request was cut off
+
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make one request; the answer goes to standard output, progress to standard error
+    Run(run::Run),
+    /// Go on with the latest unfinished request of the folder
+    Resume(resume::Resume),
+    /// List, show, export or delete earlier sessions
+    Sessions(sessions::Sessions),
+    /// List the requests that run or wait
+    Jobs(jobs::Jobs),
+    /// Show the settings in force and where each comes from
+    Config(config::Config),
+    /// Check what is set up, and look for damage
+    Doctor(doctor::Doctor),
+    /// A guided tour with a recorded model: no key, no network
+    Demo(demo::Demo),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It did what it was asked to.
+    Done,
+    /// It followed a request to this end.
+    Finished(Status),
+    /// It was told to go away by this signal; the request can be resumed.
+    Left(i32),
+}
+
+impl Outcome {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done | Self::Finished(Status::Completed) => 0,
+            Self::Finished(Status::Failed) => 1,
+            Self::Finished(Status::NeedsUser) => 3,
+            Self::Finished(Status::Limit) => 4,
+            Self::Finished(Status::Cancelled) => 130,
+            Self::Left(signal) => 128 + u8::try_from(signal).unwrap_or(0),
+        }
+    }
+}
+
+/// Runs the command that the arguments name.
+pub fn main() -> ExitCode {
+    if std::env::var_os("RUST_LOG").is_some() {
+        tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .with_writer(std::io::stderr)
+            .init();
+    }
+    let arguments = Arguments::parse();
+    // One thread does: the work is waiting. The store has threads of its own.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let problem = Problem::new(ProblemKind::Internal, format!("The program cannot start: {error}."));
+            return fail(&problem);
+        }
+    };
+    let ended = runtime.block_on(async {
+        match arguments.command {
+            Command::Run(command) => command.go().await,
+            Command::Resume(command) => command.go().await,
+            Command::Sessions(command) => command.go().await,
+            Command::Jobs(command) => command.go().await,
+            Command::Config(command) => command.go(),
+            Command::Doctor(command) => command.go().await,
+            Command::Demo(command) => command.go().await,
+        }
+    });
+    // A read of standard input that is still waiting must not hold the process.
+    runtime.shutdown_background();
+    match ended {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(problem) => fail(&problem),
+    }
+}
+
+fn fail(problem: &Problem) -> ExitCode {
+    // Whoever reads our output has gone; there is nobody to tell.
+    if output::is_closed_pipe(problem) {
+        return ExitCode::from(1);
+    }
+    output::problem(problem);
+    match problem.kind {
+        ProblemKind::Usage | ProblemKind::Settings => ExitCode::from(2),
+        _ => ExitCode::from(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_end_has_its_documented_code() {
+        let codes = [Status::Completed, Status::Failed, Status::NeedsUser, Status::Limit, Status::Cancelled]
+            .map(|status| Outcome::Finished(status).code());
+        assert_eq!(codes, [0, 1, 3, 4, 130]);
+        assert_eq!(Outcome::Left(15).code(), 143);
+    }
+}

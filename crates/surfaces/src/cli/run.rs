@@ -1,0 +1,112 @@
+//! `trimtab run`: one request.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trimtab_host::config::Flag;
+use trimtab_host::{Client, LONGEST_TEXT, Say, Target};
+use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId};
+
+use super::follow::{Form, follow};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// What you would like to have done; `-` reads it from standard input
+    prompt: OsString,
+    /// Print every event as a line of JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Which path the request takes
+    #[arg(long, value_enum, default_value = "auto")]
+    mode: ModeArgument,
+    /// The model to ask
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    model: Option<String>,
+    /// Go on in this session
+    #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
+    session: Option<SessionId>,
+    /// Go on in the latest session of the folder
+    #[arg(long = "continue")]
+    continue_latest: bool,
+    /// Model calls at most
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// Work in this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeArgument {
+    /// Whatever the request needs
+    Auto,
+    /// Words only
+    Chat,
+    /// Look and plan, without effects
+    Plan,
+}
+
+impl Run {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let text = read_prompt(self.prompt)?;
+        let mut flags = Vec::new();
+        if let Some(model) = self.model {
+            flags.push(Flag { path: "model", option: "--model", value: model });
+        }
+        if let Some(steps) = self.max_steps {
+            flags.push(Flag { path: "limits.steps", option: "--max-steps", value: steps.to_string() });
+        }
+        let (profile, client) = place::open(&flags)?;
+        let settings = profile.run_settings()?;
+        let mode = match self.mode {
+            ModeArgument::Auto => Mode::Auto,
+            ModeArgument::Chat => Mode::Chat,
+            ModeArgument::Plan => Mode::Plan,
+        };
+        let target = match self.session {
+            Some(session) => Target::Session(session),
+            None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
+            None => Target::New { folder },
+        };
+        let sent = client.send(target, Say { text, mode, settings }).await?;
+        follow(&client, &sent, 0, Form::of(self.json)).await
+    }
+}
+
+async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Problem> {
+    match client.sessions(Some(folder)).await?.into_iter().next() {
+        Some(row) => Ok(row.id),
+        None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
+            .hint("Leave --continue out to begin one.")),
+    }
+}
+
+fn read_prompt(given: OsString) -> Result<String, Problem> {
+    let bytes = if given == "-" {
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells that there is more.
+        let limit = LONGEST_TEXT as u64 + 1;
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|error| {
+            Problem::new(ProblemKind::Usage, format!("Standard input cannot be read: {error}."))
+                .hint("Give the request as an argument instead.")
+        })?;
+        bytes
+    } else {
+        given.into_encoded_bytes()
+    };
+    let size = bytes.len();
+    String::from_utf8(bytes).map_err(|error| {
+        // A cut at the limit may split a character; then size is the problem, not the text.
+        if size > LONGEST_TEXT {
+            return Problem::new(ProblemKind::Usage, "The request is too large: the limit is 16 MB.")
+                .hint("Put the text into a file of the folder and name the file in the request.");
+        }
+        let at = error.utf8_error().valid_up_to();
+        Problem::new(ProblemKind::Usage, format!("The request is not valid UTF-8 (byte {at})."))
+            .hint("Convert it first, for example with `iconv -f latin1 -t utf-8`.")
+    })
+}

@@ -1,0 +1,7 @@
+//! What people and programs see of Trimtab.
+//!
+//! A surface is a fold over events: it shows facts and passes on wishes. It must not hold logic of
+//! its own, and the manifest gives it no way to: it knows the vocabulary and the host's client.
+//! Surfaces do not know each other. Every sentence that a person reads stands here.
+
+pub mod cli;
