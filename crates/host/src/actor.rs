@@ -24,9 +24,36 @@ const TITLE: usize = 80;
 /// Runs a session until there is nothing left to do in it. While another process runs it, stands
 /// by to take over should that process go away.
 pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) {
-    if let Err(error) = attend(&deps, &session, &wake).await {
-        tracing::error!(%session, %error, "session stopped");
-        deps.hub.publish(&session, News::Failed(store_problem(error)));
+    let mut wishes = 0;
+    loop {
+        if let Err(error) = attend(&deps, &session, &wake).await {
+            tracing::error!(%session, %error, "session stopped");
+            deps.hub.publish(&session, News::Failed(store_problem(error)));
+            let_go(&deps, &session, &wake).await;
+        }
+        if deps.roster.leave(&session, &mut wishes) {
+            return;
+        }
+    }
+}
+
+/// After a failure: gives the session back, so that others may run it, however often that has to
+/// be tried; unless somebody here wants it to be run again.
+async fn let_go(deps: &Deps, session: &SessionId, wake: &Notify) {
+    loop {
+        let given_back = match deps.world.store.claim(session).await {
+            Ok(Claim::Granted(lease)) => deps.world.store.release(&lease).await.is_ok(),
+            Ok(Claim::Held { .. }) => true,
+            Err(error) => error == StoreError::NoSession,
+        };
+        if given_back {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = wake.notified() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
     }
 }
 
@@ -40,6 +67,8 @@ async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Re
                     Err(StoreError::LeaseLost) => {}
                     other => other?,
                 }
+                #[cfg(debug_assertions)]
+                actor.check_replay().await?;
                 drop(actor);
                 deps.world.store.release(&lease).await?;
             }
@@ -105,6 +134,15 @@ impl Actor {
                 return Ok(());
             }
         }
+    }
+
+    /// Replay equals live: what the log gives is what was in memory.
+    #[cfg(debug_assertions)]
+    async fn check_replay(&mut self) -> Result<(), StoreError> {
+        let live = std::mem::take(&mut self.session);
+        self.fold_log().await?;
+        assert_eq!(self.session, live, "replaying the log gives another state than the one that wrote it");
+        Ok(())
     }
 
     async fn find_interrupted(&self) -> Result<Vec<Interrupted>, StoreError> {

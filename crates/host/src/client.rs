@@ -1,11 +1,8 @@
 //! All that a surface sees.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use trimtab_engine::Input;
 use trimtab_vocab::{
     Control, Event, Mode, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings, SessionId, Time,
@@ -18,6 +15,7 @@ use crate::actor;
 use crate::config::Profile;
 use crate::effects::written;
 use crate::hub::{Hub, Watch};
+use crate::roster::Roster;
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -36,6 +34,7 @@ pub struct World {
 pub(crate) struct Deps {
     pub(crate) world: World,
     pub(crate) hub: Hub,
+    pub(crate) roster: Roster,
     pub(crate) job_limit: u32,
 }
 
@@ -79,17 +78,11 @@ pub struct Client {
 
 struct Inner {
     deps: Arc<Deps>,
-    actors: Mutex<HashMap<SessionId, ActorHandle>>,
 }
 
-struct ActorHandle {
-    wake: Arc<Notify>,
-    task: JoinHandle<()>,
-}
-
-impl Drop for ActorHandle {
+impl Drop for Inner {
     fn drop(&mut self) {
-        self.task.abort();
+        self.deps.roster.dismiss();
     }
 }
 
@@ -110,8 +103,8 @@ impl Client {
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
-        let deps = Arc::new(Deps { world, hub: Hub::default(), job_limit });
-        Self { inner: Arc::new(Inner { deps, actors: Mutex::default() }) }
+        let deps = Arc::new(Deps { world, hub: Hub::default(), roster: Roster::default(), job_limit });
+        Self { inner: Arc::new(Inner { deps }) }
     }
 
     /// Takes in what a person says. When this returns, it cannot be lost any more.
@@ -162,17 +155,8 @@ impl Client {
 
     /// Goes on with whatever is unfinished in a session.
     pub fn resume(&self, session: &SessionId) {
-        let mut actors = self.inner.actors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(actor) = actors.get(session)
-            && !actor.task.is_finished()
-        {
-            actor.wake.notify_one();
-            return;
-        }
-        actors.retain(|_, actor| !actor.task.is_finished());
-        let wake = Arc::new(Notify::new());
-        let task = tokio::spawn(actor::run(Arc::clone(&self.inner.deps), session.clone(), Arc::clone(&wake)));
-        actors.insert(session.clone(), ActorHandle { wake, task });
+        let deps = &self.inner.deps;
+        deps.roster.want(session, |wake| tokio::spawn(actor::run(Arc::clone(deps), session.clone(), wake)));
     }
 
     /// The facts of a session after `after`, then live.

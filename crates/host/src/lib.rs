@@ -13,6 +13,7 @@ mod client;
 pub mod config;
 mod effects;
 mod hub;
+mod roster;
 mod stream_controller;
 
 pub use client::{Client, LONGEST_TEXT, Say, Sent, Target, World};

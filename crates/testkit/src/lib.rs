@@ -1,1 +1,11 @@
+//! Tests only: a scripted and a simulated world for the real engine and host.
+//!
+//! [`provider`] speaks the providers' dialects over real HTTP and can be cut, stalled and stepped
+//! through; [`memory_store`] is a disk whose processes can be killed at any operation;
+//! [`simulator`] wanders through random histories of both and checks what must always hold;
+//! [`scenario`] plays a dialogue written as a string.
 
+pub mod dice;
+pub mod memory_store;
+
+pub mod simulator;

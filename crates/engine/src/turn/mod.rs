@@ -155,7 +155,7 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
             }
             let error = Problem::new(
                 ProblemKind::Interrupted,
-                "The program ended while the model was answering; the call is made again.",
+                "The program ended while the model was answering.",
             );
             step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         }

@@ -176,7 +176,7 @@ pub trait Store: Send + Sync {
     /// The inputs that wait, in order of arrival.
     async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
 
-    /// Asks to own a session.
+    /// Asks to own a session. Whoever asks again gets a new lease, and its old one is void.
     async fn claim(&self, session: &SessionId) -> Result<Claim>;
     /// Gives a session back.
     async fn release(&self, lease: &Lease) -> Result<()>;

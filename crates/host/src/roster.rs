@@ -1,0 +1,64 @@
+//! Which sessions this process runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use trimtab_vocab::SessionId;
+
+/// One entry per actor. An actor may leave only when nobody has asked for it since it last looked;
+/// both happen under one lock, so no wish falls between an actor's last look and its end.
+#[derive(Default)]
+pub(crate) struct Roster {
+    entries: Mutex<HashMap<SessionId, Entry>>,
+}
+
+struct Entry {
+    wake: Arc<Notify>,
+    wishes: u64,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Roster {
+    /// Wakes the session's actor, or starts one.
+    pub(crate) fn want(&self, session: &SessionId, start: impl FnOnce(Arc<Notify>) -> JoinHandle<()>) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        // An actor that panicked never left.
+        entries.retain(|_, entry| !entry.task.is_finished());
+        if let Some(entry) = entries.get_mut(session) {
+            entry.wishes += 1;
+            entry.wake.notify_one();
+            return;
+        }
+        let wake = Arc::new(Notify::new());
+        let task = start(Arc::clone(&wake));
+        entries.insert(session.clone(), Entry { wake, wishes: 0, task });
+    }
+
+    /// Takes an actor off the roster, unless it was asked for since `seen`.
+    pub(crate) fn leave(&self, session: &SessionId, seen: &mut u64) -> bool {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        match entries.get(session) {
+            Some(entry) if entry.wishes != *seen => {
+                *seen = entry.wishes;
+                false
+            }
+            _ => {
+                entries.remove(session);
+                true
+            }
+        }
+    }
+
+    /// Ends every actor where it stands.
+    pub(crate) fn dismiss(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

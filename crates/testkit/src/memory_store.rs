@@ -1,0 +1,418 @@
+//! A store in memory, with processes that can be killed at any operation.
+//!
+//! [`Disk`] is what survives; a [`MemoryStore`] is one process's handle on it. A handle can be told
+//! to die at its n-th operation, before or after that operation took effect: from then on nothing
+//! it is asked ever returns, exactly as the callers of a killed process never hear back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use trimtab_engine::Session;
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId};
+use trimtab_world::store::{
+    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, SessionRow, Store, StoreError,
+};
+
+use crate::dice::Dice;
+
+/// What survives every process.
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    state: Arc<Mutex<State>>,
+}
+
+/// The rows, and what was noticed about them.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Sessions by id.
+    pub sessions: BTreeMap<SessionId, SessionRow>,
+    /// Logs by session.
+    pub events: BTreeMap<SessionId, Vec<Event>>,
+    /// Inputs that wait, in order of arrival.
+    pub inbox: Vec<(i64, SessionId, String)>,
+    /// Requests by id.
+    pub jobs: BTreeMap<RequestId, Job>,
+    /// Partial replies.
+    pub partials: BTreeMap<(SessionId, CallId), String>,
+    /// Stored texts.
+    pub texts: BTreeMap<RefKey, String>,
+    leases: BTreeMap<SessionId, (Option<u64>, u64)>,
+    alive: BTreeSet<u64>,
+    next_owner: u64,
+    next_input: i64,
+    next_asked: u64,
+    version: u64,
+    /// The most requests that ever ran at once.
+    pub most_running: u32,
+    /// Rules that were broken, in words.
+    pub broken: Vec<String>,
+}
+
+/// A request as the disk knows it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    row: JobRow,
+    asked: Option<u64>,
+    running: bool,
+    /// How it ended.
+    pub status: Option<Status>,
+}
+
+/// When a process dies.
+#[derive(Debug, Clone, Copy)]
+pub struct Death {
+    /// At which operation, counted from 0.
+    pub at: u64,
+    /// Whether that operation still takes effect.
+    pub after: bool,
+}
+
+/// One process's handle.
+pub struct MemoryStore {
+    disk: Disk,
+    owner: u64,
+    script: Mutex<Script>,
+    /// Rings when the process has died.
+    pub died: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Script {
+    dice: Dice,
+    operations: u64,
+    death: Option<Death>,
+    /// One operation in so many fails; 0: none.
+    failure: u64,
+    dead: bool,
+}
+
+enum Fate {
+    Goes,
+    Fails,
+    Dies { after: bool },
+    IsDead,
+}
+
+impl Disk {
+    /// Looks at the rows.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a process. One in `failure` of its operations fails for no reason; 0: none does.
+    pub fn process(&self, seed: u64, death: Option<Death>, failure: u64) -> MemoryStore {
+        let mut state = self.state();
+        state.next_owner += 1;
+        let owner = state.next_owner;
+        state.alive.insert(owner);
+        let script = Script { dice: Dice::new(seed), operations: 0, death, failure, dead: false };
+        MemoryStore { disk: self.clone(), owner, script: Mutex::new(script), died: Arc::new(Notify::new()) }
+    }
+}
+
+impl MemoryStore {
+    /// Ends the process here and now.
+    pub fn kill(&self) {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner).dead = true;
+        self.disk.state().alive.remove(&self.owner);
+        self.died.notify_one();
+    }
+
+    /// Whether the process has died.
+    pub fn is_dead(&self) -> bool {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner).dead
+    }
+
+    fn next_fate(&self) -> Fate {
+        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        if script.dead {
+            return Fate::IsDead;
+        }
+        let number = script.operations;
+        script.operations += 1;
+        let failure = script.failure;
+        let fails = failure > 0 && script.dice.once_in(failure);
+        match script.death {
+            Some(death) if death.at <= number => Fate::Dies { after: death.after },
+            _ if fails => Fate::Fails,
+            _ => Fate::Goes,
+        }
+    }
+
+    /// One operation: perhaps the last one, perhaps one that fails.
+    async fn operate<T>(&self, work: impl FnOnce(&mut State, u64) -> Result<T>) -> Result<T> {
+        // Others may come in between, as they may on a real disk.
+        tokio::task::yield_now().await;
+        match self.next_fate() {
+            Fate::Goes => {}
+            Fate::Fails => return Err(StoreError::Locked),
+            Fate::IsDead => return std::future::pending().await,
+            Fate::Dies { after } => {
+                if after {
+                    let _ = work(&mut self.disk.state(), self.owner);
+                }
+                self.kill();
+                return std::future::pending().await;
+            }
+        }
+        work(&mut self.disk.state(), self.owner)
+    }
+}
+
+impl State {
+    fn is_alive(&self, owner: Option<u64>) -> bool {
+        owner.is_some_and(|owner| self.alive.contains(&owner))
+    }
+
+    fn demand(&self, owner: u64, lease: &Lease) -> Result<()> {
+        match self.leases.get(lease.session()) {
+            Some((Some(holder), token)) if *holder == owner && *token == lease.token() => Ok(()),
+            _ => Err(StoreError::LeaseLost),
+        }
+    }
+
+    fn put_input(&mut self, session: &SessionId, input: NewInput) {
+        self.version += 1;
+        self.next_input += 1;
+        self.inbox.push((self.next_input, session.clone(), input.payload));
+        self.texts.extend(input.keeps);
+        if let (Some(job), Some(row)) = (input.job, self.sessions.get(session)) {
+            let row = JobRow {
+                request: job.request.clone(),
+                session: session.clone(),
+                folder: row.folder.clone(),
+                text: job.text,
+                state: JobState::Queued,
+                created: row.created,
+            };
+            self.jobs.insert(job.request, Job { row, asked: None, running: false, status: None });
+        }
+    }
+
+    fn session_is_owned(&self, session: &SessionId) -> bool {
+        self.is_alive(self.leases.get(session).and_then(|(owner, _)| *owner))
+    }
+
+    fn running(&self) -> u32 {
+        let running = |job: &&Job| job.status.is_none() && job.running && self.session_is_owned(&job.row.session);
+        self.jobs.values().filter(running).count() as u32
+    }
+
+    fn complain(&mut self, what: String) {
+        self.broken.push(what);
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
+        self.operate(|state, _| {
+            let id = row.id.clone();
+            state.events.insert(id.clone(), Vec::new());
+            state.sessions.insert(id.clone(), row);
+            inputs.into_iter().for_each(|input| state.put_input(&id, input));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        self.operate(|state, _| Ok(state.sessions.get(id).cloned())).await
+    }
+
+    async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>> {
+        self.operate(|state, _| {
+            let mut rows: Vec<_> =
+                state.sessions.values().filter(|row| folder.is_none_or(|it| it == row.folder)).cloned().collect();
+            rows.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
+            Ok(rows)
+        })
+        .await
+    }
+
+    async fn delete_session(&self, id: &SessionId) -> Result<()> {
+        self.operate(|state, _| {
+            if state.session_is_owned(id) {
+                return Err(StoreError::InUse("another process".into()));
+            }
+            state.sessions.remove(id).ok_or(StoreError::NoSession)?;
+            state.events.remove(id);
+            state.inbox.retain(|(_, session, _)| session != id);
+            state.jobs.retain(|_, job| job.row.session != *id);
+            state.partials.retain(|(session, _), _| session != id);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
+        self.operate(|state, _| {
+            if !state.sessions.contains_key(session) {
+                return Err(StoreError::NoSession);
+            }
+            state.put_input(session, input);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>> {
+        self.operate(|state, _| {
+            let mine = state.inbox.iter().filter(|(_, of, _)| of == session);
+            Ok(mine.map(|(id, _, payload)| InputRow { id: *id, payload: payload.clone() }).collect())
+        })
+        .await
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        self.operate(|state, owner| {
+            if !state.sessions.contains_key(session) {
+                return Err(StoreError::NoSession);
+            }
+            let (holder, token) = state.leases.get(session).copied().unwrap_or((None, 0));
+            if holder != Some(owner) && state.is_alive(holder) {
+                return Ok(Claim::Held { by: "another process".into() });
+            }
+            state.leases.insert(session.clone(), (Some(owner), token + 1));
+            state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| job.running = false);
+            Ok(Claim::Granted(Lease::new(session.clone(), token + 1)))
+        })
+        .await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        self.operate(|state, owner| {
+            if state.demand(owner, lease).is_ok() {
+                state.leases.insert(lease.session().clone(), (None, lease.token()));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
+        self.operate(|state, owner| {
+            state.demand(owner, lease)?;
+            state.version += 1;
+            let id = lease.session();
+            let log = state.events.entry(id.clone()).or_default();
+            for event in commit.events {
+                let expected = log.last().and_then(|last| last.seq).unwrap_or(0) + 1;
+                if event.seq != Some(expected) {
+                    let complaint = format!("{id}: {:?} follows {}", event.seq, expected - 1);
+                    state.broken.push(complaint);
+                    return Err(StoreError::Corrupt("a gap".into()));
+                }
+                log.push(event);
+            }
+            let before = state.inbox.len();
+            state.inbox.retain(|(input, session, _)| !(session == id && commit.consumed.contains(input)));
+            if before - state.inbox.len() != commit.consumed.len() {
+                state.complain(format!("{id}: an input was taken up twice"));
+            }
+            state.texts.extend(commit.keeps);
+            for call in commit.closed_calls {
+                state.partials.remove(&(id.clone(), call));
+            }
+            for (request, status) in commit.finished {
+                if let Some(job) = state.jobs.get_mut(&request) {
+                    job.status = Some(status);
+                }
+            }
+            if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
+                row.title = title;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
+        self.operate(|state, owner| {
+            state.demand(owner, lease)?;
+            state.next_asked += 1;
+            let next = state.next_asked;
+            let Some(job) = state.jobs.get_mut(request) else { return Err(StoreError::NoSession) };
+            let mine = *job.asked.get_or_insert(next);
+            let is_ahead = |(id, job): &(&RequestId, &Job)| {
+                let earlier = job.asked.is_some_and(|asked| asked < mine);
+                *id != request
+                    && job.status.is_none()
+                    && (job.running || earlier)
+                    && state.session_is_owned(&job.row.session)
+            };
+            let ahead = state.jobs.iter().filter(is_ahead).count() as u32;
+            if ahead >= limit {
+                return Ok(Admission::Held { ahead });
+            }
+            if let Some(job) = state.jobs.get_mut(request) {
+                job.running = true;
+            }
+            state.most_running = state.most_running.max(state.running());
+            Ok(Admission::Granted)
+        })
+        .await
+    }
+
+    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()> {
+        self.operate(|state, owner| {
+            state.demand(owner, lease)?;
+            state.partials.entry((lease.session().clone(), call.clone())).or_default().push_str(text);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>> {
+        self.operate(|state, _| {
+            let mine = state.partials.iter().filter(|((of, _), _)| of == session);
+            Ok(mine.map(|((_, call), text)| (call.clone(), text.clone())).collect())
+        })
+        .await
+    }
+
+    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.operate(|state, _| {
+            let log = state.events.get(session).map(Vec::as_slice).unwrap_or_default();
+            Ok(log.iter().skip(after as usize).take(limit as usize).cloned().collect())
+        })
+        .await
+    }
+
+    async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
+        self.operate(|state, _| {
+            let row = |job: &Job| {
+                let owned = state.session_is_owned(&job.row.session);
+                let state = match job.status {
+                    Some(status) => JobState::Finished(status),
+                    None if job.running && owned => JobState::Running,
+                    None if job.asked.is_some() && !owned => JobState::Interrupted,
+                    None => JobState::Queued,
+                };
+                JobRow { state, ..job.row.clone() }
+            };
+            Ok(state.jobs.values().rev().filter(|job| all || job.status.is_none()).map(row).collect())
+        })
+        .await
+    }
+
+    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
+        self.operate(|state, _| Ok(state.texts.get(key).cloned())).await
+    }
+
+    async fn version(&self) -> Result<u64> {
+        self.operate(|state, _| Ok(state.version)).await
+    }
+
+    async fn check(&self) -> Result<Vec<String>> {
+        self.operate(|state, _| Ok(state.broken.clone())).await
+    }
+}
+
+/// A session's state, folded from its log.
+pub fn folded(log: &[Event]) -> Session {
+    Session::replay(log.iter().map(|event| (event.request.as_ref(), &event.fact)))
+}

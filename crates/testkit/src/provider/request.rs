@@ -1,0 +1,43 @@
+//! What the provider was asked.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+/// A request as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// `POST` and the like.
+    pub method: String,
+    /// With its query.
+    pub path: String,
+    /// In the order and spelling they came.
+    pub headers: Vec<(String, String)>,
+    /// The bytes of the body.
+    pub raw: Bytes,
+    /// The body as JSON; null when it is none.
+    pub body: Value,
+}
+
+impl Request {
+    /// The value of the first header with this name, however it is spelled.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        find(&self.headers, name)
+    }
+}
+
+/// The head of a request, if it is one; the body follows it.
+pub(super) fn parse_head(head: &[u8]) -> Option<Request> {
+    let head = std::str::from_utf8(head).ok()?;
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    let (method, path) = (first.next()?.to_owned(), first.next()?.to_owned());
+    let headers = lines
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned())))
+        .collect::<Option<_>>()?;
+    Some(Request { method, path, headers, raw: Bytes::new(), body: Value::Null })
+}
+
+fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
