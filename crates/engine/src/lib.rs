@@ -11,6 +11,8 @@
 //! Rooms, in the order in which a request passes them: [`intake`] (words to a request), [`turn`]
 //! (prompt, reply, retry, stop), [`record`] (the state and its fold).
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
+
 mod input;
 pub mod intake;
 mod output;

@@ -8,6 +8,8 @@
 //! Surfaces see [`Client`] and nothing behind it. This crate must not know what a rule of the
 //! engine means, nor how a store or a provider does what it does.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
+
 mod actor;
 mod client;
 pub mod config;

@@ -4,4 +4,6 @@
 //! its own, and the manifest gives it no way to: it knows the vocabulary and the host's client.
 //! Surfaces do not know each other. Every sentence that a person reads stands here.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
+
 pub mod cli;

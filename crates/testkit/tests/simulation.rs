@@ -8,7 +8,8 @@ const KEPT: &[u64] = &[];
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`
 /// make it more than the few of an ordinary run.
 fn range() -> std::ops::Range<u64> {
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let from = number("TRIMTAB_SIM_FROM", 0);
     from..from + number("TRIMTAB_SIM_HISTORIES", 1_000)
 }

@@ -9,6 +9,8 @@
 //! know is kept as it came ([`event::Fact::Other`]). `tests/old_records.rs` replays a corpus of
 //! records from every released version.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
+
 mod answer;
 mod call;
 pub mod event;

@@ -4,6 +4,8 @@
 //! orders into bytes and bytes into vocabulary. Foreign schemas stop at `models/`; SQL stops at
 //! `store/`; the time comes from `clock` alone.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
+
 pub mod clock;
 pub mod models;
 pub mod store;

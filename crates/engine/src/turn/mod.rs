@@ -153,10 +153,7 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
                 finish(step, &request, Status::Cancelled, None);
                 return;
             }
-            let error = Problem::new(
-                ProblemKind::Interrupted,
-                "The program ended while the model was answering.",
-            );
+            let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
             step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         }
         None if matches!(active.phase, Phase::Admitting | Phase::BackingOff { .. }) => {}

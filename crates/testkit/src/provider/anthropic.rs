@@ -1,9 +1,9 @@
 //! The Messages API on the wire.
 //!
 //! The bytes are those of the API's streaming guide: an `event:` line that repeats the `type`, a
-//! `data:` line of compact JSON with the keys in the documented order, an empty line; `ping` alone
-//! has a space after its colon. One function per event, so that a test can also put together a
-//! stream that no provider should send.
+//! `data:` line of compact JSON with the keys in the documented order, an empty line; `ping` and
+//! `error` have spaces after their colons, as documented. One function per event, so that a test
+//! can also put together a stream that no provider should send.
 
 use serde_json::{Value, json};
 use trimtab_vocab::Usage;
@@ -112,10 +112,11 @@ pub fn message_stop() -> String {
 
 /// The stream fails after it began.
 pub fn error(kind: &str, message: &str) -> String {
-    event("error", error_body(kind, message))
+    let (kind, message) = (json!(kind), json!(message));
+    event("error", format!(r#"{{"type": "error", "error": {{"type": {kind}, "message": {message}}}}}"#))
 }
 
-/// The body of an HTTP error, and the data of an `error` event.
+/// The body of an HTTP error.
 pub fn error_body(kind: &str, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
@@ -160,21 +161,83 @@ fn named(data: Value) -> String {
 mod tests {
     use super::*;
 
+    const DOCUMENTED: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_1nZdL29xx5MUA1yADyHTEsnR8uuvGzszyY","type":"message","role":"assistant","model":"claude-opus-4-8","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":3,"cache_read_input_tokens":5,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: ping
+data: {"type": "ping"}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"1071 = 2 × 462\n"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQBCgIYAhIM"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Okay"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":","}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"redacted_thinking","data":"EmwKAhgB"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":2}
+
+event: content_block_start
+data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"toolu_01T1x1fJ34qAmk2tNTrN7Up6","name":"get_weather","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"location\":"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":" \"San\"}"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":3}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":89}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
     #[test]
     fn a_stream_is_the_documented_one_to_the_byte() {
         let usage =
             Usage { input_tokens: 480, cached_tokens: 5, cache_write_tokens: 3, output_tokens: 89, cost_usd: None };
         let reply = Reply::new()
-            .thinking(["1071 = 2 × 462"], "EqQBCgIYAhIM")
+            .thinking(["1071 = 2 × 462\n"], "EqQBCgIYAhIM")
             .text(["Okay", ","])
             .redacted("EmwKAhgB")
             .tool("toolu_01T1x1fJ34qAmk2tNTrN7Up6", "get_weather", ["{\"location\":", " \"San\"}"])
             .usage(usage);
-        insta::assert_snapshot!(stream(&reply).concat(), @"");
+        assert_eq!(stream(&reply).concat(), DOCUMENTED);
     }
 
     #[test]
-    fn an_error_event_is_the_documented_one() {
-        insta::assert_snapshot!(error("overloaded_error", "Overloaded"), @"");
+    fn an_error_event_is_the_documented_one_to_the_byte() {
+        assert_eq!(
+            error("overloaded_error", "Overloaded"),
+            "event: error\ndata: {\"type\": \"error\", \"error\": {\"type\": \"overloaded_error\", \"message\": \"Overloaded\"}}\n\n"
+        );
     }
 }

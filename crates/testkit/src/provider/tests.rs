@@ -136,8 +136,8 @@ fn a_gate_holds_each_chunk_until_it_is_released() {
     assert_eq!(provider.sent_bytes(0), 3);
 }
 
-#[tokio::test]
-async fn the_end_of_a_connection_is_noticed_while_the_answer_is_silent() {
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_connection_is_noticed_while_the_answer_is_silent_and_the_clock_is_paused() {
     for answer in [Answer::silent(), Answer::events(["a", "b"]).stall_after(1)] {
         let provider = FakeProvider::start();
         provider.push(answer);

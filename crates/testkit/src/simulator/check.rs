@@ -100,10 +100,8 @@ fn one_log(history: &History, session: &SessionId, log: &[Event], tally: &mut Ta
                     return Err(format!("call {call} was made while {open} was open"));
                 }
             }
-            (Fact::Model(ModelFact::Failed { call, .. }), _) => {
-                if open.take() != Some(call) {
-                    return Err(format!("call {call} failed but was not open"));
-                }
+            (Fact::Model(ModelFact::Failed { call, .. }), _) if open.take() != Some(call) => {
+                return Err(format!("call {call} failed but was not open"));
             }
             (Fact::Reply(ReplyFact::Saved { call, message, partial, .. }), Some(request)) => {
                 if open != Some(call) {
@@ -165,9 +163,9 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
     let Some(Fact::Request(RequestFact::Finished { status, .. })) = mine.last() else {
         return Err(format!("{id} has no end"));
     };
-    let answered = mine.iter().any(|fact| {
-        matches!(fact, Fact::Answer(AnswerFact { answer }) if answer.summary == Oracle::answer(&said.text))
-    });
+    let answered = mine.iter().any(
+        |fact| matches!(fact, Fact::Answer(AnswerFact { answer }) if answer.summary == Oracle::answer(&said.text)),
+    );
     match status {
         Status::Completed if answered => Ok(()),
         Status::Completed => Err(format!("{id} is completed without its answer")),

@@ -151,8 +151,8 @@ impl History {
     }
 
     fn start_process(&mut self, mortal: bool) {
-        let death = (mortal && self.dice.below(3) > 0)
-            .then(|| Death { at: self.dice.below(60), after: self.dice.once_in(2) });
+        let death =
+            (mortal && self.dice.below(3) > 0).then(|| Death { at: self.dice.below(60), after: self.dice.once_in(2) });
         let failure = if mortal && self.dice.once_in(4) { 30 } else { 0 };
         let store = Arc::new(self.disk.process(self.dice.throw(), death, failure));
         let world = World {

@@ -61,7 +61,8 @@ impl Oracle {
             *asked += 1;
             *asked
         };
-        let mut dice = Dice::new(self.seed ^ text.bytes().fold(u64::from(attempt) << 32, |h, b| h.rotate_left(7) ^ u64::from(b)));
+        let mut dice =
+            Dice::new(self.seed ^ text.bytes().fold(u64::from(attempt) << 32, |h, b| h.rotate_left(7) ^ u64::from(b)));
         let words = Self::answer(text);
         let mut moments = Vec::new();
         let mut rest = words.as_str();
@@ -111,7 +112,8 @@ impl Oracle {
     fn complain_if_paid_already(&self, text: &str) {
         let mut state = self.disk.state();
         let answer = Self::answer(text);
-        let in_inbox = state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&answer));
+        let in_inbox =
+            state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&answer));
         let in_log = state.events.values().flatten().any(|event| {
             use trimtab_vocab::{Fact, event::ReplyFact};
             matches!(&event.fact, Fact::Reply(ReplyFact::Saved { message, partial: false, .. }) if message.text() == answer)
@@ -146,9 +148,13 @@ impl Model for SimulatedModel {
 }
 
 fn last_words(message: &Message) -> String {
-    message.parts.iter().rev().find_map(|part| match part {
-        Part::Text { text } => Some(text.clone()),
-        _ => None,
-    })
-    .unwrap_or_default()
+    message
+        .parts
+        .iter()
+        .rev()
+        .find_map(|part| match part {
+            Part::Text { text } => Some(text.clone()),
+            _ => None,
+        })
+        .unwrap_or_default()
 }

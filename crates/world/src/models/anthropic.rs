@@ -245,6 +245,7 @@ enum StartedBlock {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the names are the wire's")]
 enum Delta {
     TextDelta {
         text: String,

@@ -46,7 +46,7 @@ impl Owner {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 // It is gone, and so is the use of its file.
-                let _ = std::fs::remove_file(&path);
+                remove(&path);
                 false
             }
             Err(_) => true,
@@ -61,8 +61,14 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.folder.join(&self.name));
+        remove(&self.folder.join(&self.name));
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "an owner's file is the store's own")]
+fn remove(path: &Path) {
+    // Left behind, it is removed by whoever finds it unlocked.
+    let _ = std::fs::remove_file(path);
 }
 
 #[cfg(test)]

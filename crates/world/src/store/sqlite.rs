@@ -432,3 +432,36 @@ impl Store for SqliteStore {
         self.read(|tx| schema::check(tx, unpack)).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    async fn limit_pages(store: &SqliteStore, pages: u32) {
+        store
+            .writer
+            .run(move |connection| Ok(connection.pragma_update(None, "max_page_count", pages)?))
+            .await
+            .expect("is set");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_told_and_what_was_there_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens");
+        let session: SessionId = "s1".parse().expect("an id");
+        let now = Time::from_millis(0);
+        let row =
+            SessionRow { id: session.clone(), folder: "/a".into(), title: String::new(), created: now, updated: now };
+        let input = |payload: String| NewInput { payload, ..NewInput::default() };
+        store.create_session(row, vec![input("kept".into())]).await.expect("is made");
+        limit_pages(&store, 1).await;
+        let large = "x".repeat(2_000_000);
+        assert_eq!(store.enqueue(&session, input(large.clone())).await, Err(StoreError::Full));
+        assert_eq!(store.inbox(&session).await.expect("is read").len(), 1);
+        limit_pages(&store, 1 << 30).await;
+        store.enqueue(&session, input(large)).await.expect("there is room again");
+        assert_eq!(store.inbox(&session).await.expect("is read").len(), 2);
+    }
+}

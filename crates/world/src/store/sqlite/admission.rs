@@ -21,7 +21,9 @@ pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> 
         .optional()?;
     let token = match holder {
         // A process keeps one actor per session: if it asks again, the one before has failed.
-        Some((Some(name), _)) if name != owner.name() && owner.is_alive(&name) => return Ok(Claim::Held { by: Owner::describe(&name) }),
+        Some((Some(name), _)) if name != owner.name() && owner.is_alive(&name) => {
+            return Ok(Claim::Held { by: Owner::describe(&name) });
+        }
         Some((_, token)) => token + 1,
         None => 1,
     };

@@ -1,0 +1,834 @@
+//! The Messages dialect over real sockets, against a provider that answers as it should, and as it
+//! should not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use serde_json::json;
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply, anthropic};
+use trimtab_vocab::{Fault, Message, Part, ProblemKind, Prompt, Retry, Role, StopReason, ToolCall, ToolResult, Usage};
+use trimtab_world::models::{Assembly, Dialect, Model, Models, Piece, Provider, Registry};
+
+const KEY: &str = "sk-ant-api03-0123456789abcdef";
+/// Longer than any test waits for a provider that answers.
+const PATIENT: Duration = Duration::from_secs(60);
+/// Short, for tests of silence.
+const IMPATIENT: Duration = Duration::from_millis(200);
+/// A call that takes longer did not end in bounded time.
+const BOUND: Duration = Duration::from_secs(20);
+const LATER: Retry = Retry::Later { after_ms: None };
+
+fn registry(url: &str, idle: Duration) -> Registry {
+    let provider = Provider {
+        dialect: Dialect::Anthropic,
+        base_url: url.to_owned(),
+        key_env: Some("ANTHROPIC_API_KEY".into()),
+        key: Some(KEY.into()),
+    };
+    Registry { providers: [("anthropic".to_owned(), provider)].into(), idle, record: None }
+}
+
+fn model(url: &str, idle: Duration) -> Arc<dyn Model> {
+    registry(url, idle).find("anthropic/claude-opus-4-8").expect("a model")
+}
+
+fn prompt(messages: Vec<Message>) -> Prompt {
+    Prompt {
+        model: "anthropic/claude-opus-4-8".into(),
+        system: "Be brief.".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        max_output_tokens: 256,
+    }
+}
+
+fn hello() -> Prompt {
+    prompt(vec![Message::user("Hello")])
+}
+
+/// How a call came out.
+#[derive(Debug)]
+struct Outcome {
+    end: Result<trimtab_vocab::Reply, Fault>,
+    words: String,
+    partial: Message,
+    pieces: Vec<Piece>,
+}
+
+impl Outcome {
+    fn reply(self) -> trimtab_vocab::Reply {
+        self.end.expect("a complete reply")
+    }
+
+    fn fault(self) -> Fault {
+        self.end.expect_err("a fault")
+    }
+}
+
+async fn ask(model: &dyn Model, prompt: &Prompt) -> Outcome {
+    tokio::time::timeout(BOUND, async {
+        let mut stream = model.stream(prompt);
+        let (mut assembly, mut pieces) = (Assembly::default(), Vec::new());
+        let fault = loop {
+            match stream.next().await {
+                None => break None,
+                Some(Err(fault)) => break Some(fault),
+                Some(Ok(piece)) => {
+                    pieces.push(piece.clone());
+                    if let Err(fault) = assembly.push(piece) {
+                        break Some(fault);
+                    }
+                }
+            }
+        };
+        let (words, partial) = (assembly.words().to_owned(), assembly.partial());
+        let end = fault.map_or_else(|| assembly.finish(), Err);
+        Outcome { end, words, partial, pieces }
+    })
+    .await
+    .expect("a call that ends")
+}
+
+/// One call that is answered like this.
+async fn answered(answer: Answer) -> Outcome {
+    let provider = FakeProvider::start();
+    provider.push(answer);
+    ask(&*model(provider.url(), PATIENT), &hello()).await
+}
+
+async fn streamed<S: AsRef<str>>(events: impl IntoIterator<Item = S>) -> Outcome {
+    answered(Answer::events(events.into_iter().map(|event| event.as_ref().to_owned()))).await
+}
+
+fn text(text: &str) -> Part {
+    Part::Text { text: text.into() }
+}
+
+fn nothing_read() -> Usage {
+    Usage::default()
+}
+
+// ---- what is sent ----
+
+#[tokio::test]
+async fn the_request_is_the_documented_one() {
+    let provider = FakeProvider::start();
+    provider.always(Answer::anthropic("Hi"));
+    let said = Message {
+        role: Role::Assistant,
+        parts: vec![
+            Part::Thinking { text: "Look first.".into(), signature: Some("c2ln".into()) },
+            Part::Thinking { text: "Unsigned.".into(), signature: None },
+            Part::RedactedThinking { data: "ZGF0YQ".into() },
+            text("Let me look."),
+            text(" \n"),
+            Part::ToolUse(ToolCall { id: "t1".into(), name: "read".into(), input: json!({"path": "a"}), broken: None }),
+            Part::ToolUse(ToolCall {
+                id: "t2".into(),
+                name: "read".into(),
+                input: json!(null),
+                broken: Some("{".into()),
+            }),
+        ],
+    };
+    let results = Message {
+        role: Role::User,
+        parts: vec![
+            Part::ToolResult(ToolResult::success("t1", "über 🦀")),
+            Part::ToolResult(ToolResult::error("t2", "The arguments are not JSON.")),
+        ],
+    };
+    let silence = Message { role: Role::Assistant, parts: vec![text("")] };
+    ask(
+        &*model(&format!("{}/", provider.url()), PATIENT),
+        &prompt(vec![Message::user("Hello"), said, results, silence]),
+    )
+    .await
+    .reply();
+    let request = &provider.requests()[0];
+    let names = ["content-type", "accept", "anthropic-version", "x-api-key", "authorization"];
+    let headers: Vec<String> =
+        names.iter().map(|name| format!("{name}: {}", request.header(name).unwrap_or("(none)"))).collect();
+    let body = serde_json::to_string_pretty(&request.body).expect("writes");
+    insta::assert_snapshot!(format!("{} {}\n{}\n\n{body}", request.method, request.path, headers.join("\n")), @r#"
+    POST /v1/messages
+    content-type: application/json
+    accept: text/event-stream
+    anthropic-version: 2023-06-01
+    x-api-key: sk-ant-api03-0123456789abcdef
+    authorization: (none)
+
+    {
+      "model": "claude-opus-4-8",
+      "max_tokens": 256,
+      "system": "Be brief.",
+      "messages": [
+        {
+          "role": "user",
+          "content": [
+            {
+              "type": "text",
+              "text": "Hello"
+            }
+          ]
+        },
+        {
+          "role": "assistant",
+          "content": [
+            {
+              "type": "thinking",
+              "thinking": "Look first.",
+              "signature": "c2ln"
+            },
+            {
+              "type": "redacted_thinking",
+              "data": "ZGF0YQ"
+            },
+            {
+              "type": "text",
+              "text": "Let me look."
+            },
+            {
+              "type": "tool_use",
+              "id": "t1",
+              "name": "read",
+              "input": {
+                "path": "a"
+              }
+            },
+            {
+              "type": "tool_use",
+              "id": "t2",
+              "name": "read",
+              "input": {}
+            }
+          ]
+        },
+        {
+          "role": "user",
+          "content": [
+            {
+              "type": "tool_result",
+              "tool_use_id": "t1",
+              "content": "über 🦀"
+            },
+            {
+              "type": "tool_result",
+              "tool_use_id": "t2",
+              "content": "The arguments are not JSON.",
+              "is_error": true
+            }
+          ]
+        }
+      ],
+      "stream": true
+    }
+    "#);
+    assert!(request.header("user-agent").is_some_and(|agent| agent.starts_with("trimtab/")));
+}
+
+#[tokio::test]
+async fn a_request_without_instructions_or_key_names_neither() {
+    let provider = FakeProvider::start();
+    provider.push(Answer::anthropic("Hi"));
+    let mut registry = registry(provider.url(), PATIENT);
+    let settings = registry.providers.get_mut("anthropic").expect("the provider");
+    (settings.key, settings.key_env) = (None, None);
+    let mut prompt = hello();
+    prompt.system.clear();
+    ask(&*registry.find("anthropic/m").expect("a model"), &prompt).await.reply();
+    let request = &provider.requests()[0];
+    assert_eq!(request.header("x-api-key"), None);
+    assert_eq!(request.body.get("system"), None);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_stream_is_polled() {
+    let provider = FakeProvider::start();
+    provider.always(Answer::anthropic("Hi"));
+    let model = model(provider.url(), PATIENT);
+    drop(model.stream(&hello()));
+    ask(&*model, &hello()).await.reply();
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
+    let mut registry = registry("http://127.0.0.1:1", PATIENT);
+    registry.providers.get_mut("anthropic").expect("the provider").key = Some(format!("{KEY}\nx").as_str().into());
+    let fault = ask(&*registry.find("anthropic/m").expect("a model"), &hello()).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Auth, Retry::Never));
+    assert!(!format!("{fault:?}").contains(KEY));
+}
+
+// ---- what comes back ----
+
+#[tokio::test]
+async fn a_documented_stream_becomes_the_reply_it_says() {
+    let usage =
+        Usage { input_tokens: 60, cached_tokens: 20, cache_write_tokens: 30, output_tokens: 89, cost_usd: None };
+    let reply = Reply::new()
+        .thinking(["Think", "ing."], "EqQBCgIYAhIM")
+        .redacted("EmwKAhgB")
+        .text(["Okay, ", "let's ", "check 🦀."])
+        .tool("toolu_01", "get_weather", ["{\"loc", "ation\": \"S", "an Francisco\"}"])
+        .tool("toolu_02", "now", [""])
+        .usage(usage);
+    for size in [1, 7, 64, 100_000] {
+        let outcome = answered(Answer::anthropic(reply.clone()).chunked(size)).await;
+        assert_eq!(outcome.words, "Okay, let's check 🦀.");
+        let reply = outcome.reply();
+        let tool = |id: &str, name: &str, input| {
+            Part::ToolUse(ToolCall { id: id.into(), name: name.into(), input, broken: None })
+        };
+        assert_eq!(
+            reply.message.parts,
+            [
+                Part::Thinking { text: "Thinking.".into(), signature: Some("EqQBCgIYAhIM".into()) },
+                Part::RedactedThinking { data: "EmwKAhgB".into() },
+                text("Okay, let's check 🦀."),
+                tool("toolu_01", "get_weather", json!({"location": "San Francisco"})),
+                tool("toolu_02", "now", json!({})),
+            ]
+        );
+        assert_eq!(
+            (reply.message.role, reply.stop_reason, reply.usage),
+            (Role::Assistant, Some(StopReason::ToolUse), usage)
+        );
+    }
+}
+
+/// Spaces pad the objects of the real API at random; keys come in any order.
+#[tokio::test]
+async fn the_padding_and_the_order_of_the_real_service_are_read() {
+    let outcome = streamed([
+        "event: message_start\ndata: {\"message\":{\"model\":\"m\",\"usage\":{\"input_tokens\":472,\"output_tokens\":2,\"service_tier\":\"standard\"}},\"type\":\"message_start\"     }\n\n",
+        "event: content_block_start\ndata: {\"content_block\":{\"text\":\"\",\"type\":\"text\"},\"index\":0,\"type\":\"content_block_start\"    }\n\n",
+        "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}               }\n\n",
+        "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0          }\n\n",
+        "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"input_tokens\":480,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":8,\"output_tokens\":4}              }\n\n",
+        "event: message_stop\ndata: {\"type\":\"message_stop\"     }\n\n",
+    ])
+    .await;
+    let reply = outcome.reply();
+    assert_eq!(reply.message, Message::assistant("ok"));
+    assert_eq!((reply.usage.input_tokens, reply.usage.cached_tokens, reply.usage.output_tokens), (488, 8, 4));
+}
+
+#[tokio::test]
+async fn events_blocks_and_deltas_of_a_newer_version_are_skipped() {
+    let outcome = streamed([
+        anthropic::event("weather", "{\"type\":\"weather\",\"sky\":[1,2]}"),
+        anthropic::event("note", "not even JSON"),
+        anthropic::event("silence", ""),
+        anthropic::ping(),
+        anthropic::message_start(&nothing_read()),
+        ": a comment\n\nid: 7\n\nretry: 10\n\n".into(),
+        anthropic::block_start(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+        anthropic::input_json_delta(0, "{\"query\": 1}"),
+        anthropic::block_delta(0, json!({"type": "text_delta", "text": "not ours"})),
+        anthropic::block_stop(0),
+        anthropic::block_start(1, json!({"type": "fallback"})),
+        anthropic::block_stop(1),
+        anthropic::text_start(2),
+        anthropic::block_delta(2, json!({"type": "citations_delta", "citation": {}})),
+        anthropic::text_delta(2, "Hi"),
+        anthropic::block_stop(2),
+        anthropic::message_delta(Some("end_turn"), 1),
+        anthropic::message_stop(),
+    ])
+    .await;
+    assert_eq!(outcome.reply().message, Message::assistant("Hi"));
+}
+
+#[tokio::test]
+async fn figures_may_be_missing_or_null() {
+    let outcome = streamed([
+        anthropic::event(
+            "message_start",
+            "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_01\",\"usage\":null}}",
+        ),
+        anthropic::event("message_delta", "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}"),
+        anthropic::message_stop(),
+    ])
+    .await;
+    let reply = outcome.reply();
+    assert_eq!((reply.usage, reply.stop_reason), (Usage::default(), Some(StopReason::EndTurn)));
+}
+
+#[tokio::test]
+async fn the_last_stop_reason_that_is_given_counts() {
+    let stop = |reason| anthropic::event("message_stop", json!({"type": "message_stop", "stop_reason": reason}));
+    let (delta, none) = (anthropic::message_delta(Some("max_tokens"), 1), anthropic::message_delta(None, 1));
+    for (events, expected) in [
+        (vec![delta.clone(), anthropic::message_stop()], Some(StopReason::MaxTokens)),
+        (vec![delta.clone(), stop(json!(null))], Some(StopReason::MaxTokens)),
+        (vec![delta.clone(), stop(json!("end_turn"))], Some(StopReason::EndTurn)),
+        (vec![delta.clone(), stop(json!(7))], Some(StopReason::MaxTokens)),
+        (vec![delta, none.clone(), anthropic::message_stop()], Some(StopReason::MaxTokens)),
+        (vec![none.clone(), stop(json!("stop_sequence"))], Some(StopReason::StopSequence)),
+        (vec![none, anthropic::message_stop()], None),
+        (
+            vec![anthropic::message_delta(Some("refusal"), 1), anthropic::message_stop()],
+            Some(StopReason::ContentFiltered),
+        ),
+        (
+            vec![anthropic::message_delta(Some("pause_turn"), 1), anthropic::message_stop()],
+            Some(StopReason::Other("pause_turn".into())),
+        ),
+    ] {
+        let outcome = streamed([vec![anthropic::message_start(&nothing_read())], events.clone()].concat()).await;
+        assert_eq!(outcome.reply().stop_reason, expected, "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_stop_that_cannot_be_read_still_ends_the_message() {
+    for data in ["{\"type\":\"message_stop\"", "", "{}", "null"] {
+        let outcome = streamed([
+            anthropic::message_start(&nothing_read()),
+            anthropic::block_start(0, json!({"type": "tool_use", "id": "t", "name": "read", "input": {"path": "a"}})),
+            anthropic::message_delta(Some("tool_use"), 1),
+            anthropic::event("message_stop", data),
+        ])
+        .await;
+        let reply = outcome.reply();
+        assert_eq!(reply.stop_reason, Some(StopReason::ToolUse), "{data}");
+        let call = ToolCall { id: "t".into(), name: "read".into(), input: json!({"path": "a"}), broken: None };
+        assert_eq!(reply.message.parts, [Part::ToolUse(call)], "{data}");
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_comes_whole_counts_unless_pieces_follow() {
+    let whole = |input| anthropic::block_start(0, json!({"type": "tool_use", "id": "t", "name": "n", "input": input}));
+    let end = || vec![anthropic::message_delta(Some("tool_use"), 1), anthropic::message_stop()];
+    let pieces = vec![anthropic::input_json_delta(0, ""), anthropic::input_json_delta(0, "{\"b\":2}")];
+    for (events, input, broken) in [
+        (vec![whole(json!({"a": 1}))], json!({"a": 1}), None),
+        ([vec![whole(json!({"a": 1}))], pieces].concat(), json!({"b": 2}), None),
+        (vec![whole(json!(null))], json!({}), None),
+        (vec![whole(json!([1]))], json!(null), Some("[1]".to_owned())),
+    ] {
+        let reply = streamed([events, end()].concat()).await.reply();
+        let call = ToolCall { id: "t".into(), name: "n".into(), input, broken };
+        assert_eq!(reply.message.parts, [Part::ToolUse(call)]);
+    }
+}
+
+#[tokio::test]
+async fn tool_input_that_is_not_json_is_kept_as_broken() {
+    let reply =
+        answered(Answer::anthropic(Reply::new().tool("t", "write", ["{\"path\": \"a", "\", \"te"]))).await.reply();
+    let broken = Some("{\"path\": \"a\", \"te".to_owned());
+    let call = ToolCall { id: "t".into(), name: "write".into(), input: json!(null), broken };
+    assert_eq!(reply.message.parts, [Part::ToolUse(call)]);
+}
+
+#[tokio::test]
+async fn a_reply_is_complete_with_its_message_stop_whatever_the_connection_does_then() {
+    let answer = Answer::anthropic("Hi");
+    let all = answer.body_bytes().len();
+    for answer in [
+        answer.clone().cut_after(all),
+        answer.clone().close_after(all),
+        answer.clone().stall_after(all),
+        answer.then_forever(anthropic::ping()),
+    ] {
+        assert_eq!(answered(answer).await.reply().message, Message::assistant("Hi"));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_call_after_the_other() {
+    let provider = FakeProvider::start();
+    let gate = provider.gate();
+    let model = model(provider.url(), PATIENT);
+    for words in ["one", "two", "three"] {
+        provider.push(Answer::anthropic(words).gated(&gate));
+        gate.open();
+        assert_eq!(ask(&*model, &hello()).await.reply().message, Message::assistant(words));
+    }
+}
+
+// ---- encodings ----
+
+#[tokio::test]
+async fn a_byte_order_mark_and_other_line_ends_are_read() {
+    let stream = String::from_utf8(Answer::anthropic("Hé 🦀").body_bytes()).expect("text");
+    for bytes in [
+        format!("\u{feff}{stream}"),
+        stream.replace('\n', "\r\n"),
+        stream.replace('\n', "\r"),
+        stream.replace("data: ", "data:"),
+    ] {
+        for size in [1, 5, 100_000] {
+            let outcome = answered(Answer::events([bytes.clone()]).chunked(size)).await;
+            assert_eq!(outcome.reply().message, Message::assistant("Hé 🦀"), "{bytes:?} in chunks of {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_refused_not_guessed() {
+    let start = [anthropic::message_start(&nothing_read()), anthropic::text_start(0)].concat();
+    let mut bytes = [start, anthropic::text_delta(0, "good"), anthropic::text_delta(0, "b?d")].concat().into_bytes();
+    let place = bytes.windows(3).position(|window| window == b"b?d").expect("the word") + 1;
+    bytes[place] = 0xff;
+    let outcome = answered(Answer::events([bytes])).await;
+    assert_eq!(outcome.words, "good");
+    let fault = outcome.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER));
+}
+
+// ---- cut, stalled, endless ----
+
+const WORDS: [&str; 3] = ["Grö", "ße 🦀 –", " naïve"];
+
+fn only_words() -> Reply {
+    Reply::new().text(WORDS)
+}
+
+fn words_and_more() -> Reply {
+    Reply::new().thinking(["Hm…"], "c2ln").text(WORDS).tool("toolu_01", "read", ["{\"path\":", "\"ä\"}"])
+}
+
+/// Cuts a stream after every byte. `exact`: whatever was sent before the cut also arrives.
+async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
+    let stream = String::from_utf8(answer.body_bytes()).expect("text");
+    // Where the event of each piece is complete.
+    let ends = WORDS.map(|piece| {
+        let delta = json!({"type": "text_delta", "text": piece}).to_string();
+        let start = stream.find(&delta).expect("the piece is in the stream");
+        start + stream[start..].find("\n\n").expect("the event ends") + 2
+    });
+    let provider = FakeProvider::start();
+    let model = model(provider.url(), PATIENT);
+    for bytes in 0..stream.len() {
+        provider.push(cut(answer.clone(), bytes));
+        let outcome = ask(&*model, &hello()).await;
+        let sent: String = WORDS.iter().zip(ends).filter(|(_, end)| *end <= bytes).map(|(piece, _)| *piece).collect();
+        assert!(sent.starts_with(&outcome.words), "cut after {bytes} bytes: {:?}", outcome.words);
+        assert!(!exact || sent == outcome.words, "cut after {bytes} bytes: {:?}", outcome.words);
+        assert!(
+            !format!("{outcome:?}{:?}", outcome.pieces).contains('\u{fffd}'),
+            "cut after {bytes} bytes: {outcome:?}"
+        );
+        let tool = |part: &Part| matches!(part, Part::ToolUse(_));
+        assert!(!outcome.partial.parts.iter().any(tool), "cut after {bytes} bytes: {outcome:?}");
+        let fault = outcome.fault();
+        let expected = matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated);
+        assert!(expected && fault.retry == LATER, "cut after {bytes} bytes: {fault:?}");
+    }
+    provider.push(answer);
+    assert_eq!(ask(&*model, &hello()).await.reply().message.text(), WORDS.concat());
+}
+
+#[tokio::test]
+async fn a_reset_after_any_byte_is_a_fault_in_chunks_of_1() {
+    every_cut(Answer::anthropic(only_words()).chunked(1), false, Answer::cut_after).await;
+}
+
+#[tokio::test]
+async fn a_reset_after_any_byte_is_a_fault_in_chunks_of_7() {
+    every_cut(Answer::anthropic(words_and_more()).chunked(7), false, Answer::cut_after).await;
+}
+
+#[tokio::test]
+async fn a_reset_after_any_byte_is_a_fault_in_chunks_of_64() {
+    every_cut(Answer::anthropic(words_and_more()).chunked(64), false, Answer::cut_after).await;
+}
+
+#[tokio::test]
+async fn a_close_after_any_byte_is_a_fault() {
+    every_cut(Answer::anthropic(words_and_more()).chunked(7), true, Answer::close_after).await;
+}
+
+/// The worst of them: nothing in HTTP tells this end from a good one.
+#[tokio::test]
+async fn a_body_that_ends_in_good_order_after_any_byte_is_a_fault() {
+    every_cut(Answer::anthropic(only_words()).until_close().chunked(1), true, Answer::close_after).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_the_answer_is_a_fault() {
+    for answer in [Answer::hang_up(), Answer::raw("HTTP/1.1 200 OK\r\ncontent-ty"), Answer::raw("SSH-2.0-OpenSSH\r\n")]
+    {
+        let fault = answered(answer).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, LATER), "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn silence_ends_by_the_limit_wherever_it_falls() {
+    let answer = Answer::anthropic("Hello there");
+    let middle = answer.body_bytes().len() / 2;
+    for answer in [Answer::silent(), answer.clone().stall_after(0), answer.stall_after(middle)] {
+        let provider = FakeProvider::start();
+        provider.push(answer);
+        let fault = ask(&*model(provider.url(), IMPATIENT), &hello()).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Stalled, LATER));
+        provider.closed(0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_pings_is_not_silent() {
+    let provider = FakeProvider::start();
+    let gate = provider.gate();
+    let pings = std::iter::repeat_with(anthropic::ping).take(8);
+    let reply = anthropic::stream(&"Hi".into());
+    provider.push(Answer::events(pings.chain(reply)).gated(&gate));
+    let model = model(provider.url(), Duration::from_secs(1));
+    let prompt = hello();
+    let pinging = async {
+        for _ in 0..8 {
+            gate.release(1);
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        gate.open();
+    };
+    let (outcome, ()) = tokio::join!(ask(&*model, &prompt), pinging);
+    assert_eq!(outcome.reply().message, Message::assistant("Hi"));
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_refused_before_it_fills_the_memory() {
+    let provider = FakeProvider::start();
+    let start = anthropic::message_start(&nothing_read()) + "event: content_block_delta\ndata: {\"type\":\"";
+    provider.push(Answer::events([start]).then_forever("x".repeat(64 * 1024)));
+    let fault = ask(&*model(provider.url(), PATIENT), &hello()).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never), "{fault:?}");
+    assert!(fault.problem.message.contains("8 MB"), "{}", fault.problem.message);
+    provider.closed(0).await;
+    // What the sockets hold comes on top of what was read.
+    let sent = provider.sent_bytes(0);
+    assert!((8 << 20..24 << 20).contains(&sent), "{sent} bytes were taken");
+}
+
+#[tokio::test]
+async fn a_large_event_within_the_bound_is_read() {
+    let words = "0123456789".repeat(400_000);
+    let outcome = answered(Answer::anthropic(words.as_str()).chunked(64 * 1024)).await;
+    assert_eq!(outcome.reply().message.text().len(), words.len());
+}
+
+#[tokio::test]
+async fn a_reply_without_end_is_refused_before_it_fills_the_memory() {
+    let provider = FakeProvider::start();
+    let start = [anthropic::message_start(&nothing_read()), anthropic::text_start(0)];
+    let more = anthropic::text_delta(0, &"x".repeat(1 << 20));
+    provider.push(Answer::events(start).then_forever(more));
+    let outcome = ask(&*model(provider.url(), PATIENT), &hello()).await;
+    assert_eq!(outcome.words.len(), 32 << 20);
+    assert_eq!(outcome.fault().problem.kind, ProblemKind::Protocol);
+}
+
+#[tokio::test]
+async fn blocks_without_end_are_refused() {
+    let blocks: Vec<String> =
+        (0..20_000).map(|index| anthropic::block_start(index, json!({"type": "later_kind"}))).collect();
+    let fault = answered(Answer::events([blocks.concat()])).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never));
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let answer = Answer::anthropic(Reply::new().text(["Hel", "lo"]));
+    let after_hel = anthropic::stream(&Reply::new().text(["Hel"])).iter().take(4).map(String::len).sum();
+    let provider = FakeProvider::start();
+    provider.push(answer.stall_after(after_hel));
+    let mut pieces = model(provider.url(), PATIENT).stream(&hello());
+    let hel = |piece: &Result<Piece, Fault>| matches!(piece, Ok(Piece::Text { text, .. }) if text == "Hel");
+    while !hel(&pieces.next().await.expect("more")) {}
+    let dropped = Instant::now();
+    drop(pieces);
+    let closed = provider.closed(0).await;
+    assert!(closed >= dropped);
+    assert!(closed - dropped < Duration::from_secs(5), "it took {:?}", closed - dropped);
+}
+
+#[tokio::test]
+async fn dropping_the_stream_before_the_answer_closes_the_connection() {
+    let provider = FakeProvider::start();
+    provider.push(Answer::silent());
+    let mut pieces = model(provider.url(), PATIENT).stream(&hello());
+    tokio::select! {
+        piece = pieces.next() => panic!("{piece:?} came from nowhere"),
+        _ = provider.wait_for_requests(1) => {}
+    }
+    drop(pieces);
+    provider.closed(0).await;
+}
+
+// ---- refusals ----
+
+#[tokio::test]
+async fn each_status_has_its_kind_and_says_whether_to_try_again() {
+    let after = |after_ms| Retry::Later { after_ms: Some(after_ms) };
+    for (status, kind, expected, retry) in [
+        (400, "invalid_request_error", ProblemKind::Refused, Retry::Never),
+        (401, "authentication_error", ProblemKind::Auth, Retry::Never),
+        (402, "billing_error", ProblemKind::Refused, Retry::Never),
+        (403, "permission_error", ProblemKind::Auth, Retry::Never),
+        (404, "not_found_error", ProblemKind::NotFound, Retry::Never),
+        (413, "request_too_large", ProblemKind::Refused, Retry::Never),
+        (429, "rate_limit_error", ProblemKind::RateLimited, after(7_000)),
+        (500, "api_error", ProblemKind::Overloaded, after(7_000)),
+        (504, "timeout_error", ProblemKind::Overloaded, after(7_000)),
+        (529, "overloaded_error", ProblemKind::Overloaded, after(7_000)),
+    ] {
+        let body = anthropic::error_body(kind, "Because of the tests.");
+        let fault = answered(Answer::json(status, body).header("retry-after", "7")).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (expected, retry), "{status}");
+        let message = &fault.problem.message;
+        assert!(message.contains(&status.to_string()) && message.contains("Because of the tests."), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_wait_may_be_asked_for_by_date_or_not_at_all() {
+    let limited = || Answer::json(429, anthropic::error_body("rate_limit_error", "Slowly."));
+    assert_eq!(answered(limited()).await.fault().retry, LATER);
+    let dated = limited()
+        .header("date", "Sun, 06 Nov 1994 08:49:37 GMT")
+        .header("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT");
+    assert_eq!(answered(dated).await.fault().retry, Retry::Later { after_ms: Some(30_000) });
+}
+
+#[tokio::test]
+async fn an_error_page_that_never_ends_does_not_hide_the_status() {
+    let body = anthropic::error_body("rate_limit_error", "Slowly.");
+    for answer in [
+        Answer::json(429, body.clone()).stall_after(5),
+        Answer::json(429, body).then_forever("x".repeat(1000)),
+        Answer::new(429).cut_after(0),
+    ] {
+        let fault = answered(answer.header("retry-after", "3")).await.fault();
+        assert_eq!(fault.problem.kind, ProblemKind::RateLimited, "{fault:?}");
+        assert_eq!(fault.retry, Retry::Later { after_ms: Some(3_000) });
+        assert!(fault.problem.message.len() < 1000);
+    }
+}
+
+#[tokio::test]
+async fn an_error_within_the_stream_keeps_the_words_and_says_whether_to_try_again() {
+    for (kind, expected, retry) in [
+        ("overloaded_error", ProblemKind::Overloaded, LATER),
+        ("api_error", ProblemKind::Overloaded, LATER),
+        ("timeout_error", ProblemKind::Overloaded, LATER),
+        ("rate_limit_error", ProblemKind::RateLimited, LATER),
+        ("invalid_request_error", ProblemKind::Refused, Retry::Never),
+        ("authentication_error", ProblemKind::Auth, Retry::Never),
+        ("not_found_error", ProblemKind::NotFound, Retry::Never),
+        ("error_of_a_newer_version", ProblemKind::Refused, Retry::Never),
+    ] {
+        let outcome = streamed([
+            anthropic::message_start(&nothing_read()),
+            anthropic::text_start(0),
+            anthropic::text_delta(0, "So "),
+            anthropic::error(kind, "Over\u{1b}[2Jloaded"),
+            anthropic::text_delta(0, "far"),
+            anthropic::message_stop(),
+        ])
+        .await;
+        assert_eq!((outcome.words.as_str(), &outcome.partial), ("So ", &Message::assistant("So ")));
+        let fault = outcome.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (expected, retry), "{kind}");
+        assert_eq!(fault.problem.message, format!("The provider stopped with {kind}: Over [2Jloaded"));
+    }
+}
+
+#[tokio::test]
+async fn an_event_with_content_that_cannot_be_read_is_a_fault_not_a_hole() {
+    let start = || vec![anthropic::message_start(&nothing_read()), anthropic::text_start(0)];
+    let end = || vec![anthropic::message_delta(Some("end_turn"), 1), anthropic::message_stop()];
+    for event in [
+        anthropic::event(
+            "content_block_delta",
+            "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_d",
+        ),
+        anthropic::block_delta(0, json!({"type": "text_delta", "text": 7})),
+        anthropic::event("content_block_delta", "{\"type\":\"content_block_delta\",\"index\":-1,\"delta\":{}}"),
+        anthropic::event("message_delta", "{\"type\":\"message_delta\",\"usage\":[]}"),
+        anthropic::block_start(1, json!({"type": "tool_use", "name": "n"})),
+        anthropic::event("error", "{}"),
+        "data: [DONE]\n\n".into(),
+        anthropic::text_delta(9, "of a part that never began"),
+    ] {
+        let fault = streamed([start(), vec![event.clone()], end()].concat()).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn two_kinds_of_content_in_one_block_are_a_fault() {
+    let outcome = streamed([anthropic::text_start(0), anthropic::input_json_delta(0, "{}"), anthropic::message_stop()]);
+    assert_eq!(outcome.await.fault().problem.kind, ProblemKind::Protocol);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_event_stream_is_refused() {
+    let page = Answer::new(200).header("content-type", "text/html").body("<html>Sign in to the hotel's network</html>");
+    let typeless = Answer::new(200).body(anthropic::message_stop());
+    let document = Answer::json(200, json!({"type": "message", "content": []}));
+    for answer in [page, typeless, document] {
+        let fault = answered(answer).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never));
+        assert!(fault.problem.hint.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_key_stays_here() {
+    let elsewhere = FakeProvider::start();
+    elsewhere.always(Answer::anthropic("Come in"));
+    for status in [301, 302, 303, 307, 308] {
+        let location = format!("{}/v1/messages", elsewhere.url());
+        let fault = answered(Answer::new(status).header("location", location)).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Refused, Retry::Never), "{status}");
+    }
+    assert_eq!(elsewhere.requests(), []);
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_fault_that_may_pass() {
+    let provider = FakeProvider::start();
+    let url = provider.url().to_owned();
+    drop(provider);
+    let fault = ask(&*model(&url, PATIENT), &hello()).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, LATER));
+    assert!(fault.problem.message.contains("refused"), "{}", fault.problem.message);
+    assert!(fault.problem.hint.is_some());
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_a_fault_that_will_not_pass() {
+    for url in ["not an address", "ftp://127.0.0.1/", ""] {
+        let fault = ask(&*model(url, PATIENT), &hello()).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, Retry::Never), "{url}: {fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_key_is_never_shown_even_by_a_provider_that_repeats_it() {
+    let long = format!("{}{KEY}", "x".repeat(490));
+    let unreadable = format!("{{\"type\":\"content_block_delta\",\"index\":0,\"delta\":\"{KEY}\"}}");
+    for answer in [
+        Answer::json(401, anthropic::error_body("authentication_error", &format!("invalid x-api-key {KEY}"))),
+        Answer::json(401, anthropic::error_body("authentication_error", &long)),
+        Answer::new(401).header("content-type", "text/html").body(format!("<p>{KEY}</p>")),
+        Answer::new(200).header("content-type", format!("text/{KEY}")),
+        Answer::events([anthropic::error("api_error", KEY)]),
+        Answer::events([anthropic::error(KEY, "no")]),
+        Answer::events([anthropic::event("content_block_delta", unreadable)]),
+        Answer::new(307).header("location", format!("http://127.0.0.1:1/{KEY}")),
+        Answer::raw(format!("{KEY}\r\n\r\n")),
+    ] {
+        let outcome = answered(answer.clone()).await;
+        let shown = format!("{outcome:?}");
+        assert!(outcome.end.is_err(), "{shown}");
+        assert!(!shown.contains(&KEY[..10]), "{shown}");
+    }
+    assert!(!format!("{:?}", registry("http://127.0.0.1:1", PATIENT)).contains(KEY));
+}

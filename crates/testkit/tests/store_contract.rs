@@ -1,0 +1,323 @@
+//! What every store must do, tried on each of them; and what only a real database can show.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trimtab_testkit::memory_store::Disk;
+use trimtab_vocab::event::{BannerFact, Level, Status};
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_world::clock::SystemClock;
+use trimtab_world::store::{
+    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError,
+};
+
+/// Something that processes share: each call of `process` is one more process on the same data.
+trait Ground {
+    fn process(&self) -> Box<dyn Store>;
+}
+
+impl Ground for Disk {
+    fn process(&self) -> Box<dyn Store> {
+        Box::new(Disk::process(self, 0, None, 0))
+    }
+}
+
+impl Ground for tempfile::TempDir {
+    fn process(&self) -> Box<dyn Store> {
+        Box::new(sqlite(self.path()))
+    }
+}
+
+fn sqlite(folder: &Path) -> SqliteStore {
+    SqliteStore::open(folder, Arc::new(SystemClock)).expect("opens")
+}
+
+fn grounds() -> [Box<dyn Ground>; 2] {
+    [Box::new(Disk::default()), Box::new(tempfile::tempdir().expect("a folder"))]
+}
+
+fn session(name: &str) -> SessionId {
+    name.parse().expect("an id")
+}
+
+fn request(name: &str) -> RequestId {
+    name.parse().expect("an id")
+}
+
+fn row(id: &str, folder: &str) -> SessionRow {
+    let now = Time::from_millis(1_800_000_000_000);
+    SessionRow { id: session(id), folder: folder.into(), title: String::new(), created: now, updated: now }
+}
+
+fn input(payload: &str) -> NewInput {
+    NewInput { payload: payload.into(), ..NewInput::default() }
+}
+
+fn job(name: &str) -> NewInput {
+    let job = NewJob { request: request(name), text: format!("words of {name}") };
+    NewInput { payload: name.into(), job: Some(job), ..NewInput::default() }
+}
+
+fn event(of: &str, seq: u64, text: &str) -> Event {
+    let fact = BannerFact { level: Level::Info, text: text.into() }.into();
+    Event { seq: Some(seq), time: Time::from_millis(0), session: session(of), request: None, fact }
+}
+
+async fn owned(store: &dyn Store, id: &str) -> Lease {
+    match store.claim(&session(id)).await.expect("answers") {
+        Claim::Granted(lease) => lease,
+        Claim::Held { by } => panic!("{id} is held by {by}"),
+    }
+}
+
+#[tokio::test]
+async fn inputs_wait_in_order_until_the_step_that_takes_them_up_is_durable() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![input("1"), input("2")]).await.expect("made");
+        store.enqueue(&session("s1"), input("3")).await.expect("taken");
+        let waiting = store.inbox(&session("s1")).await.expect("read");
+        assert_eq!(waiting.iter().map(|row| row.payload.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
+        let lease = owned(store.as_ref(), "s1").await;
+        let consumed = waiting[..2].iter().map(|row| row.id).collect();
+        let commit = Commit { consumed, events: vec![event("s1", 1, "a"), event("s1", 2, "b")], ..Commit::default() };
+        store.commit(&lease, commit).await.expect("durable");
+        assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 1);
+        let seen = store.events(&session("s1"), 1, 10).await.expect("read");
+        assert_eq!(seen, [event("s1", 2, "b")]);
+        assert_eq!(store.events(&session("s1"), 0, 1).await.expect("read").len(), 1, "the limit holds");
+        assert_eq!(store.enqueue(&session("nobody"), input("x")).await, Err(StoreError::NoSession));
+    }
+}
+
+#[tokio::test]
+async fn a_session_has_one_owner_and_a_dead_owners_lease_is_void_at_once() {
+    for ground in grounds() {
+        let (one, two) = (ground.process(), ground.process());
+        one.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        let first = owned(one.as_ref(), "s1").await;
+        assert!(matches!(two.claim(&session("s1")).await, Ok(Claim::Held { .. })));
+        assert!(two.delete_session(&session("s1")).await.is_err(), "a running session cannot be deleted");
+        one.release(&first).await.expect("released");
+        let second = owned(two.as_ref(), "s1").await;
+        assert!(second.token() > first.token());
+        let late = one.commit(&first, Commit { events: vec![event("s1", 1, "late")], ..Commit::default() }).await;
+        assert_eq!(late, Err(StoreError::LeaseLost));
+        assert_eq!(one.append_partial(&first, &CallId::nth(1), "late").await, Err(StoreError::LeaseLost));
+        assert_eq!(one.admit(&first, &request("r1"), 9).await, Err(StoreError::LeaseLost));
+        assert!(one.events(&session("s1"), 0, 10).await.expect("read").is_empty());
+    }
+    // Going away without a word is for the real one only: the kernel tells.
+    let folder = tempfile::tempdir().expect("a folder");
+    let gone = sqlite(folder.path());
+    gone.create_session(row("s1", "/a"), vec![]).await.expect("made");
+    owned(&gone, "s1").await;
+    drop(gone);
+    owned(&sqlite(folder.path()), "s1").await;
+}
+
+#[tokio::test]
+async fn whoever_claims_again_voids_the_earlier_lease() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        let old = owned(store.as_ref(), "s1").await;
+        let new = owned(store.as_ref(), "s1").await;
+        assert_eq!(store.commit(&old, Commit::default()).await, Err(StoreError::LeaseLost));
+        store.release(&old).await.expect("changes nothing");
+        store.commit(&new, Commit::default()).await.expect("still owned");
+    }
+}
+
+#[tokio::test]
+async fn requests_find_room_in_the_order_in_which_they_asked() {
+    for ground in grounds() {
+        let store = ground.process();
+        let mut leases = Vec::new();
+        for n in 0..4 {
+            let (s, r) = (format!("s{n}"), format!("r{n}"));
+            store.create_session(row(&s, "/a"), vec![job(&r)]).await.expect("made");
+            leases.push(owned(store.as_ref(), &s).await);
+        }
+        let ask = async |n: usize| store.admit(&leases[n], &request(&format!("r{n}")), 2).await.expect("answers");
+        assert_eq!(ask(0).await, Admission::Granted);
+        assert_eq!(ask(1).await, Admission::Granted);
+        assert_eq!(ask(2).await, Admission::Held { ahead: 2 });
+        assert_eq!(ask(3).await, Admission::Held { ahead: 3 });
+        let end = Commit { finished: vec![(request("r0"), Status::Completed)], ..Commit::default() };
+        store.commit(&leases[0], end).await.expect("durable");
+        assert_eq!(ask(3).await, Admission::Held { ahead: 2 }, "the third is before the fourth");
+        assert_eq!(ask(2).await, Admission::Granted);
+        // A request whose owner is gone takes no room; neither does one that only waits there.
+        store.release(&leases[1]).await.expect("released");
+        assert_eq!(ask(3).await, Admission::Granted);
+    }
+}
+
+#[tokio::test]
+async fn jobs_say_how_every_request_stands() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![job("r1"), job("r2")]).await.expect("made");
+        let state = async |name: &str| {
+            let jobs = store.jobs(true).await.expect("read");
+            jobs.into_iter().find(|job| job.request == request(name)).expect("listed").state
+        };
+        assert_eq!(state("r1").await, JobState::Queued);
+        let lease = owned(store.as_ref(), "s1").await;
+        store.admit(&lease, &request("r1"), 5).await.expect("granted");
+        assert_eq!((state("r1").await, state("r2").await), (JobState::Running, JobState::Queued));
+        store.release(&lease).await.expect("released");
+        assert_eq!((state("r1").await, state("r2").await), (JobState::Interrupted, JobState::Queued));
+        let lease = owned(store.as_ref(), "s1").await;
+        let end = Commit { finished: vec![(request("r1"), Status::Cancelled)], ..Commit::default() };
+        store.commit(&lease, end).await.expect("durable");
+        assert_eq!(state("r1").await, JobState::Finished(Status::Cancelled));
+        assert_eq!(store.jobs(false).await.expect("read").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn partial_replies_grow_and_go_with_their_call() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        let lease = owned(store.as_ref(), "s1").await;
+        for (call, text) in [(1, "Hel"), (2, "other"), (1, "lo 🦀")] {
+            store.append_partial(&lease, &CallId::nth(call), text).await.expect("saved");
+        }
+        let saved = store.partials(&session("s1")).await.expect("read");
+        assert_eq!(saved, [(CallId::nth(1), "Hello 🦀".to_owned()), (CallId::nth(2), "other".to_owned())]);
+        let closed = Commit { closed_calls: vec![CallId::nth(1)], ..Commit::default() };
+        store.commit(&lease, closed).await.expect("durable");
+        assert_eq!(store.partials(&session("s1")).await.expect("read").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn texts_come_back_as_they_were() {
+    for ground in grounds() {
+        let store = ground.process();
+        let key = |name: &str| name.parse::<RefKey>().expect("a key");
+        let large = "naïve 🦀 ".repeat(20_000);
+        let keeps = vec![(key("a"), large.clone()), (key("b"), large.clone()), (key("c"), String::new())];
+        store.create_session(row("s1", "/a"), vec![NewInput { keeps, ..input("1") }]).await.expect("made");
+        for name in ["a", "b"] {
+            assert_eq!(store.text(&key(name)).await.expect("read").as_deref(), Some(large.as_str()));
+        }
+        assert_eq!(store.text(&key("c")).await.expect("read").as_deref(), Some(""));
+        assert_eq!(store.text(&key("nothing")).await.expect("read"), None);
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_folder_and_forgotten_whole() {
+    for ground in grounds() {
+        let store = ground.process();
+        for (id, folder) in [("s1", "/a"), ("s2", "/b"), ("s3", "/a")] {
+            store.create_session(row(id, folder), vec![job(&format!("r-{id}"))]).await.expect("made");
+        }
+        let ids = |rows: Vec<SessionRow>| rows.into_iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
+        assert_eq!(ids(store.sessions(Some("/a")).await.expect("read")), ["s3", "s1"]);
+        assert_eq!(store.sessions(None).await.expect("read").len(), 3);
+        store.delete_session(&session("s1")).await.expect("deleted");
+        assert_eq!(store.delete_session(&session("s1")).await, Err(StoreError::NoSession));
+        assert_eq!(store.session(&session("s1")).await.expect("read"), None);
+        assert!(store.inbox(&session("s1")).await.expect("read").is_empty());
+        assert_eq!(store.jobs(true).await.expect("read").len(), 2);
+        assert!(store.check().await.expect("checked").is_empty());
+    }
+}
+
+// ---- the real database only ----
+
+fn open_error(folder: &Path) -> StoreError {
+    SqliteStore::open(folder, Arc::new(SystemClock)).err().expect("refused")
+}
+
+#[tokio::test]
+async fn a_text_is_stored_once_however_often_it_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(folder.path());
+    // Noise does not compress: a second copy would show.
+    let noise: String = {
+        let mut dice = trimtab_testkit::dice::Dice::new(1);
+        (0..200_000).map(|_| char::from(b'!' + dice.below(90) as u8)).collect()
+    };
+    let keeps = (0..20).map(|n| (format!("k{n}").parse().expect("a key"), noise.clone())).collect();
+    store.create_session(row("s1", "/a"), vec![NewInput { keeps, ..input("1") }]).await.expect("made");
+    drop(store);
+    let size = std::fs::metadata(folder.path().join("trimtab.db")).expect("there").len();
+    assert!(size < 600_000, "{size} bytes for one text of 200,000");
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(sqlite(folder.path()));
+    let file = folder.path().join("trimtab.db");
+    let newer = rusqlite::Connection::open(&file).expect("opens");
+    newer.pragma_update(None, "user_version", 999).expect("set");
+    drop(newer);
+    assert!(matches!(open_error(folder.path()), StoreError::Newer { found: 999, .. }));
+}
+
+#[tokio::test]
+async fn damage_is_told_and_nothing_is_overwritten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trimtab.db");
+    std::fs::write(&file, "this was never a database, but it is somebody's file".repeat(100)).expect("written");
+    let before = std::fs::read(&file).expect("there");
+    assert!(matches!(open_error(folder.path()), StoreError::Corrupt(_)));
+    assert_eq!(std::fs::read(&file).expect("there"), before);
+}
+
+#[tokio::test]
+async fn a_changed_text_and_a_gap_in_a_log_are_found_by_the_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(folder.path());
+    let keeps = vec![("k".parse().expect("a key"), "words".to_owned())];
+    store.create_session(row("s1", "/a"), vec![NewInput { keeps, ..input("1") }]).await.expect("made");
+    let lease = owned(&store, "s1").await;
+    let events = (1..=3).map(|seq| event("s1", seq, "x")).collect();
+    store.commit(&lease, Commit { events, ..Commit::default() }).await.expect("durable");
+    assert!(store.check().await.expect("checked").is_empty());
+    let hand = rusqlite::Connection::open(folder.path().join("trimtab.db")).expect("opens");
+    hand.execute_batch("UPDATE blobs SET data = x'00'; DELETE FROM events WHERE seq = 2;").expect("done");
+    let found = store.check().await.expect("checked").join("\n");
+    assert!(found.contains("does not match its hash") && found.contains("the log of session s1 has gaps"), "{found}");
+}
+
+#[test]
+fn many_processes_at_once_lose_nothing_and_never_see_a_locked_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let block_on = |work: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work);
+    };
+    let path = folder.path().to_owned();
+    let first = path.clone();
+    block_on(Box::pin(async move {
+        sqlite(&first).create_session(row("s1", "/a"), vec![]).await.expect("made");
+    }));
+    let threads: Vec<_> = (0..8)
+        .map(|n| {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                block_on(Box::pin(async move {
+                    let store = sqlite(&path);
+                    for m in 0..50 {
+                        store.enqueue(&session("s1"), input(&format!("{n}-{m}"))).await.expect("taken");
+                        let _ = store.claim(&session("s1")).await.expect("answers");
+                    }
+                }));
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("did its work"));
+    let path = path.clone();
+    block_on(Box::pin(async move {
+        assert_eq!(sqlite(&path).inbox(&session("s1")).await.expect("read").len(), 400);
+    }));
+}
