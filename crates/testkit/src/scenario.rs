@@ -6,7 +6,7 @@
 //! --- dialogue
 //! > hello              the person says something and waits for its end
 //! ? hello              the model's next prompt must end with these words
-//! < Hi | there         the model answers, in two pieces
+//! < Hi |there.         the model answers, in two pieces
 //! < Hi [max_tokens]    and stops for this reason instead of end_turn
 //! <! overloaded: busy  the call fails and may be tried again
 //! <!! refused: no      the call fails for good
@@ -100,7 +100,7 @@ fn parse(scenario: &str) -> Script {
 }
 
 fn parse_line(line: &str, script: &mut Script, expects: &mut Option<String>) {
-    let pieces = |words: &str| words.split(" | ").map(|piece| piece.replace("\\n", "\n")).collect::<Vec<_>>();
+    let pieces = |words: &str| words.split('|').map(|piece| piece.replace("\\n", "\n")).collect::<Vec<_>>();
     let mut turn = |says: Vec<String>, end: Ending| {
         script.turns.push_back(Turn { expects: expects.take(), says, end });
     };
@@ -289,9 +289,9 @@ impl Stage {
     fn line(&self, event: &Event) -> String {
         let mut value = serde_json::to_value(&event.fact).expect("a fact is JSON");
         let fields = value.as_object_mut().expect("a fact is an object");
-        let kind = fields.remove("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
-        fields.remove("settings");
-        fields.remove("folder");
+        let kind = fields.shift_remove("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+        fields.shift_remove("settings");
+        fields.shift_remove("folder");
         fields.retain(|_, field| !(field.is_null() || field.as_array().is_some_and(Vec::is_empty)));
         let mut line = format!("{kind} {value}");
         for (number, sent) in self.sent.iter().enumerate() {

@@ -440,15 +440,15 @@ async fn a_reply_is_complete_with_its_message_stop_whatever_the_connection_does_
 }
 
 #[tokio::test]
-async fn a_connection_serves_one_call_after_the_other() {
+async fn calls_one_after_the_other_share_a_connection() {
     let provider = FakeProvider::start();
-    let gate = provider.gate();
+    provider.always(Answer::anthropic("Hi"));
     let model = model(provider.url(), PATIENT);
-    for words in ["one", "two", "three"] {
-        provider.push(Answer::anthropic(words).gated(&gate));
-        gate.open();
-        assert_eq!(ask(&*model, &hello()).await.reply().message, Message::assistant(words));
+    for _ in 0..20 {
+        ask(&*model, &hello()).await.reply();
     }
+    let connections: Vec<usize> = provider.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0; 20]);
 }
 
 // ---- encodings ----

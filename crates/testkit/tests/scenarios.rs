@@ -11,9 +11,23 @@ fn a_plain_request_is_answered() {
         --- dialogue
         > hello
         ? hello
-        < Hi | there.
+        < Hi |there.
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"hello","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"Hi there."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    --- notes.txt
+    untouched
+    "#);
 }
 
 #[test]
@@ -26,7 +40,29 @@ fn a_second_request_sees_the_first() {
         ? two
         < second
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"one","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"first"}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"first"}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r2 request.received {"text":"two","mode":"auto"}
+    r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 stage {"stage":"running","label":"Waiting for the model..."}
+    r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"second"}]}}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 stage {"stage":"finishing","label":"Finishing..."}
+    r2 answer {"summary":"second"}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -38,7 +74,21 @@ fn a_failed_call_is_made_again_and_the_answer_is_whole() {
         ? hello
         < Hi.
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"hello","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 model.failed {"call":"c1","error":{"kind":"overloaded","message":"busy"},"retryInMs":1}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
+    r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"Hi."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -50,7 +100,22 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
         ? hello
         < Hi there.
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"hello","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi the"}]},"partial":true}
+    r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply broke off before its end."},"retryInMs":254}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
+    r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"Hi there."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -60,7 +125,16 @@ fn a_refused_call_fails_the_request_at_once() {
         > hello
         <!! refused: no such model
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"hello","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 model.failed {"call":"c1","error":{"kind":"refused","message":"no such model"}}
+    r1 request.finished {"status":"failed","error":{"kind":"refused","message":"no such model"},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    "#);
 }
 
 #[test]
@@ -68,13 +142,33 @@ fn a_cancelled_request_keeps_the_words_and_the_next_one_knows() {
     insta::assert_snapshot!(play(
         "
         > tell me a long story
-        <… Once upon | a time
+        <… Once upon |a time
         ^C
         > shorter
         ? shorter
         < The end.
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"tell me a long story","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 request.stopping {}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time"}]},"partial":true}
+    r1 request.finished {"status":"cancelled","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r2 request.received {"text":"shorter","mode":"auto"}
+    r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 stage {"stage":"running","label":"Waiting for the model..."}
+    r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The end."}]}}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 stage {"stage":"finishing","label":"Finishing..."}
+    r2 answer {"summary":"The end."}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -87,7 +181,22 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
         ? tell me a story
         < Once upon a time.
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"tell me a story","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon"}]},"partial":true}
+    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time."}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"Once upon a time."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -103,7 +212,28 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
         ^K
         < abcd
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"go on","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"partial":true}
+    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c2","raw":"reply-s-c2","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"ab"}]},"partial":true}
+    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c3","raw":"reply-s-c3","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"abc"}]},"partial":true}
+    r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"abcd"}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 answer {"summary":"abcd"}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }
 
 #[test]
@@ -113,5 +243,18 @@ fn a_reply_at_the_output_limit_is_truncated() {
         > list all primes
         < 2, 3, 5, [max_tokens]
         "
-    ), @"");
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"list all primes","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"max_tokens","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"2, 3, 5,"}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 banner {"level":"warning","text":"The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest."}
+    r1 answer {"summary":"2, 3, 5,","truncated":true}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
 }

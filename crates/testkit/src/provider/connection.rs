@@ -19,11 +19,9 @@ const LARGEST_REQUEST: usize = 256 * 1024 * 1024;
 /// Accepts connections until it is dropped.
 pub(super) async fn serve(listener: std::net::TcpListener, script: Arc<Script>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener that does not block");
-    loop {
-        // A connection that is gone before it was accepted concerns nobody.
-        if let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(converse(stream, Arc::clone(&script)));
-        }
+    for number in 0.. {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        tokio::spawn(converse(number, stream, Arc::clone(&script)));
     }
 }
 
@@ -34,14 +32,14 @@ enum Fate {
     Reset,
 }
 
-async fn converse(mut stream: TcpStream, script: Arc<Script>) {
+async fn converse(number: usize, mut stream: TcpStream, script: Arc<Script>) {
     // Each chunk is to leave at once, however small it is.
     let _ = stream.set_nodelay(true);
     let mut inbox = Vec::new();
     let mut exchanges: Vec<Arc<Exchange>> = Vec::new();
     let reset = loop {
         let (mut reader, mut writer) = stream.split();
-        let Some(request) = read_request(&mut reader, &mut inbox).await else { break false };
+        let Some(request) = read_request(number, &mut reader, &mut inbox).await else { break false };
         let (exchange, answer) = script.take(request);
         exchanges.push(Arc::clone(&exchange));
         let fate = tokio::select! {
@@ -66,14 +64,14 @@ async fn converse(mut stream: TcpStream, script: Arc<Script>) {
 }
 
 /// The next request; none when the peer is done, or speaks something else.
-async fn read_request(reader: &mut ReadHalf<'_>, inbox: &mut Vec<u8>) -> Option<Request> {
+async fn read_request(connection: usize, reader: &mut ReadHalf<'_>, inbox: &mut Vec<u8>) -> Option<Request> {
     let head_end = loop {
         if let Some(end) = position(inbox, b"\r\n\r\n") {
             break end + 4;
         }
         more(reader, inbox).await?;
     };
-    let mut request = request::parse_head(&inbox[..head_end])?;
+    let mut request = request::parse_head(connection, &inbox[..head_end])?;
     inbox.drain(..head_end);
     request.raw = if request.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         read_chunks(reader, inbox).await?

@@ -6,6 +6,8 @@ use serde_json::Value;
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    /// Which connection it came over, counted from 0.
+    pub connection: usize,
     /// `POST` and the like.
     pub method: String,
     /// With its query.
@@ -26,7 +28,7 @@ impl Request {
 }
 
 /// The head of a request, if it is one; the body follows it.
-pub(super) fn parse_head(head: &[u8]) -> Option<Request> {
+pub(super) fn parse_head(connection: usize, head: &[u8]) -> Option<Request> {
     let head = std::str::from_utf8(head).ok()?;
     let mut lines = head.split("\r\n");
     let mut first = lines.next()?.split(' ');
@@ -35,7 +37,7 @@ pub(super) fn parse_head(head: &[u8]) -> Option<Request> {
         .filter(|line| !line.is_empty())
         .map(|line| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned())))
         .collect::<Option<_>>()?;
-    Some(Request { method, path, headers, raw: Bytes::new(), body: Value::Null })
+    Some(Request { connection, method, path, headers, raw: Bytes::new(), body: Value::Null })
 }
 
 fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
