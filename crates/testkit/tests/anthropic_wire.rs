@@ -439,18 +439,6 @@ async fn a_reply_is_complete_with_its_message_stop_whatever_the_connection_does_
     }
 }
 
-#[tokio::test]
-async fn calls_one_after_the_other_share_a_connection() {
-    let provider = FakeProvider::start();
-    provider.always(Answer::anthropic("Hi"));
-    let model = model(provider.url(), PATIENT);
-    for _ in 0..20 {
-        ask(&*model, &hello()).await.reply();
-    }
-    let connections: Vec<usize> = provider.requests().iter().map(|request| request.connection).collect();
-    assert_eq!(connections, [0; 20]);
-}
-
 // ---- encodings ----
 
 #[tokio::test]

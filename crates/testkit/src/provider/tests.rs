@@ -71,6 +71,9 @@ fn answers_come_in_their_order_over_one_connection_and_then_the_default() {
         hear_exactly(&mut stream, &expected);
     }
     assert_eq!(provider.answers_left(), 0);
+    ask(&mut connect(&provider), "");
+    let requests = provider.block_on(provider.wait_for_requests(5));
+    assert_eq!(requests.iter().map(|request| request.connection).collect::<Vec<_>>(), [0, 0, 0, 0, 1]);
 }
 
 #[test]

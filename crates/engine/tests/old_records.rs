@@ -1,0 +1,36 @@
+//! Inputs that an older version left in an inbox, and logs that it wrote, still mean what they meant.
+
+use trimtab_engine::{Input, Output, Session, step};
+use trimtab_vocab::Event;
+use trimtab_vocab::event::{Fact, RequestFact, Status};
+
+#[test]
+fn inputs_of_0_1_0_lead_to_the_same_end() {
+    let mut session = Session::default();
+    let mut ends = Vec::new();
+    for line in include_str!("old_records/inputs-0.1.0.jsonl").lines() {
+        let input: Input = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        for output in step(&mut session, input) {
+            if let Output::Event { request, fact: Fact::Request(RequestFact::Finished { status, .. }) } = output {
+                ends.push((request.expect("an id").to_string(), status));
+            }
+        }
+    }
+    assert_eq!(ends, [("r1".to_owned(), Status::Completed), ("r2".to_owned(), Status::Cancelled)]);
+    assert!(session.is_idle());
+}
+
+#[test]
+fn a_log_of_0_1_0_gives_the_state_it_gave() {
+    let log = include_str!("../../vocab/tests/old_records/0.1.0.jsonl");
+    let events: Vec<Event> = log.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    let session = Session::replay(events.iter().map(|event| (event.request.as_ref(), &event.fact)));
+    assert_eq!(session.folder(), Some("/home/u/project"));
+    assert_eq!(session.title(), Some("A trim tab"));
+    assert!(session.is_idle());
+    assert_eq!(session.usage().input_tokens, 118);
+    let talk: Vec<String> = session.conversation().iter().map(|message| message.text()).collect();
+    let expected =
+        ["What is a trim tab?", "A small surface on a rudder.", "More", "[Request interrupted by user]"];
+    assert_eq!(talk, expected);
+}
