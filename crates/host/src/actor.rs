@@ -29,7 +29,7 @@ pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) 
         if let Err(error) = attend(&deps, &session, &wake).await {
             tracing::error!(%session, %error, "session stopped");
             deps.hub.publish(&session, News::Failed(store_problem(error)));
-            let_go(&deps, &session, &wake).await;
+            let_go(&deps, &session).await;
         }
         if deps.roster.leave(&session, &mut wishes) {
             return;
@@ -38,8 +38,8 @@ pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) 
 }
 
 /// After a failure: gives the session back, so that others may run it, however often that has to
-/// be tried; unless somebody here wants it to be run again.
-async fn let_go(deps: &Deps, session: &SessionId, wake: &Notify) {
+/// be tried. Whoever wants it run again here could not have it run before this works either.
+async fn let_go(deps: &Deps, session: &SessionId) {
     loop {
         let given_back = match deps.world.store.claim(session).await {
             Ok(Claim::Granted(lease)) => deps.world.store.release(&lease).await.is_ok(),
@@ -49,11 +49,7 @@ async fn let_go(deps: &Deps, session: &SessionId, wake: &Notify) {
         if given_back {
             return;
         }
-        tokio::select! {
-            biased;
-            () = wake.notified() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

@@ -3,12 +3,13 @@
 //! [`provider`] speaks the providers' dialects over real HTTP and can be cut, stalled and stepped
 //! through; [`memory_store`] is a disk whose processes can be killed at any operation;
 //! [`simulator`] wanders through random histories of both and checks what must always hold;
-//! [`scenario`] plays a dialogue written as a string.
+//! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 pub mod dice;
 pub mod memory_store;
+pub mod program;
 pub mod provider;
 pub mod scenario;
 pub mod simulator;

@@ -8,6 +8,7 @@ mod raw;
 mod resolve;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{Problem, ProblemKind};
@@ -51,7 +52,7 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
     let mut raw = Raw::defaults();
     match std::fs::read_to_string(&file) {
         Ok(text) => raw.add_file(&text, &file)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if let Some(named) = variables.get("TRIMTAB_CONFIG").filter(|named| !named.is_empty()) {
                 return Err(Problem::new(ProblemKind::Settings, format!("The settings file {named} does not exist."))
                     .hint("Make it, or unset TRIMTAB_CONFIG."));

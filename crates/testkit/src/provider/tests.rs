@@ -81,11 +81,11 @@ fn a_request_that_nobody_expected_fails_loudly() {
     let provider = FakeProvider::start();
     let mut stream = connect(&provider);
     ask(&mut stream, "");
-    hear_exactly(&mut stream, "HTTP/1.1 500 Failed\r\n");
-    let mut rest = vec![0; 400];
-    let count = stream.read(&mut rest).expect("reads");
-    let rest = String::from_utf8_lossy(&rest[..count]).into_owned();
-    assert!(rest.contains("no answer for request 0 (POST /v1/messages?beta=true)"), "{rest}");
+    let message = "The fake provider has no answer for request 0 (POST /v1/messages?beta=true). \
+                   Push one, or set one with always().";
+    let body = anthropic::error_body("api_error", message).to_string();
+    let head = "HTTP/1.1 500 Failed\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    hear_exactly(&mut stream, &format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
 }
 
 #[test]

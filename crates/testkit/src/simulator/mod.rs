@@ -249,7 +249,7 @@ impl History {
                 break;
             }
             if began.elapsed() > PATIENCE {
-                return Err(format!("these sessions never came to rest: {left:?}"));
+                return Err(format!("these sessions never came to rest: {left:?}\n{:#?}", self.disk.state()));
             }
             let last = self.processes.last().ok_or("the last process died")?.client.clone();
             left.iter().for_each(|session| last.resume(session));

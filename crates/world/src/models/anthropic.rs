@@ -28,7 +28,7 @@ impl Model for Anthropic {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let url = format!("{}/v1/messages", self.base_url.trim_end_matches('/'));
         let key = self.key.clone();
-        let said = self.key.clone();
+        let secret = self.key.clone();
         let body = match serde_json::to_vec(&Body::of(&self.model, prompt)) {
             Ok(body) => body,
             Err(error) => {
@@ -55,7 +55,7 @@ impl Model for Anthropic {
             Ok(response) => pieces_of(http::events(response)),
             Err(fault) => stream::iter([Err(fault)]).boxed(),
         })
-        .map(move |piece| match &said {
+        .map(move |piece| match &secret {
             Some(key) => piece.map_err(|fault| http::without_key(fault, key.expose_secret())),
             None => piece,
         })

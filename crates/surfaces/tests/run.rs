@@ -1,0 +1,474 @@
+//! `trimtab run` and its kin, as a script meets them: the real binary against a provider that
+//! speaks Anthropic's dialect.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use rustix::process::Signal;
+use trimtab_testkit::program::{KEY, Program};
+use trimtab_testkit::provider::anthropic::error_body;
+use trimtab_testkit::provider::{Answer, Reply};
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+fn hello() -> Answer {
+    Answer::anthropic(Reply::new().text(["Hel", "lo, ", "wörld 🦀."]))
+}
+
+#[test]
+fn json_prints_the_events_of_the_contract_in_order_and_nothing_else() {
+    let program = program();
+    program.provider.push(hello());
+    let ended = program.run(&["run", "--json", "Say hello"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let events = ended.events();
+    let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().expect("a type")).collect();
+    insta::assert_snapshot!(types.join("\n"), @"
+    request.received
+    stage
+    route
+    stage
+    model.called
+    reply.delta
+    reply.delta
+    reply.delta
+    reply.saved
+    usage
+    stage
+    answer
+    request.finished
+    ");
+    let recorded: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert!(recorded.windows(2).all(|pair| pair[1] == pair[0] + 1), "{recorded:?}");
+    for event in &events {
+        assert_eq!(event.get("seq").is_none(), event["type"] == "reply.delta", "{event}");
+        assert_eq!(event["session"], events[0]["session"]);
+        assert_eq!(event["request"], events[0]["request"]);
+        assert!(event["time"].as_str().expect("a time").ends_with('Z'));
+    }
+    let of = |kind: &str| events.iter().find(|event| event["type"] == kind).expect(kind).clone();
+    assert_eq!(of("request.received")["text"], "Say hello");
+    assert_eq!(of("answer")["summary"], "Hello, wörld 🦀.");
+    assert_eq!(of("reply.saved")["stopReason"], "end_turn");
+    assert_eq!(of("usage")["inputTokens"], 25);
+    assert_eq!(of("request.finished")["status"], "completed");
+    assert_eq!(of("request.finished")["usage"]["outputTokens"], 15);
+    let deltas: String =
+        events.iter().filter(|event| event["type"] == "reply.delta").map(|event| event["text"].as_str().expect("text")).collect();
+    assert_eq!(deltas, "Hello, wörld 🦀.");
+}
+
+#[test]
+fn text_prints_just_the_answer() {
+    let program = program();
+    program.provider.push(hello());
+    let ended = program.run(&["run", "Say hello"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+}
+
+#[test]
+fn the_request_is_what_was_said_and_the_key_is_seen_by_nobody_else() {
+    let program = program();
+    program.provider.push(hello());
+    let ended = program.run_with_input(&["run", "--json", "-"], "from a pipe\n".as_bytes());
+    assert_eq!(ended.code, Some(0));
+    let request = &program.provider.requests()[0];
+    assert_eq!(request.body["messages"][0]["content"][0]["text"], "from a pipe\n");
+    assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY));
+    for entry in std::fs::read_dir(program.home()).expect("the data folder").flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap_or_default();
+        assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{:?}", entry.path());
+    }
+}
+
+#[test]
+fn a_session_goes_on_by_id_and_by_folder() {
+    let program = program();
+    for text in ["one", "two", "three"] {
+        program.provider.push(Answer::anthropic(Reply::new().text([text])));
+    }
+    let first = program.run(&["run", "--json", "first"]).events();
+    let session = first[0]["session"].as_str().expect("an id").to_owned();
+    assert_eq!(program.run(&["run", "--session", &session, "second"]).stdout, "two\n");
+    assert_eq!(program.run(&["run", "--continue", "third"]).stdout, "three\n");
+    let talk = program.provider.requests()[2].body["messages"].clone();
+    let roles: Vec<_> = talk.as_array().expect("messages").iter().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
+}
+
+#[test]
+fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
+    let mut program = program();
+    let mut report = String::new();
+    let mut note = |name: &str, ended: &trimtab_testkit::program::Ended| {
+        assert_eq!(ended.stdout, "", "{name}");
+        let stderr = ended.stderr.replace(program_folder(&ended.stderr).as_str(), "FOLDER");
+        report.push_str(&format!("{name}: exit {}\n{stderr}\n", ended.code.expect("a code")));
+    };
+    note("empty", &program.run(&["run", ""]));
+    note("blank", &program.run(&["run", " \n\t "]));
+    note("empty stdin", &program.run_with_input(&["run", "-"], b""));
+    note("100 MB", &program.run_with_input(&["run", "-"], &vec![b'x'; 100_000_000]));
+    note("100 MB of multi-byte characters", &program.run_with_input(&["run", "-"], "ää".repeat(25_000_000).as_bytes()));
+    note("not UTF-8", &program.run_with_input(&["run", "-"], b"caf\xe9"));
+    note("missing folder", &program.run(&["run", "--dir", "/nowhere/at/all", "hi"]));
+    note("a file as folder", &program.run(&["run", "--dir", "/etc/passwd", "hi"]));
+    note("unknown provider", &program.run(&["run", "--model", "nobody/model", "hi"]));
+    note("no provider", &program.run(&["run", "--model", "model", "hi"]));
+    note("missing recording", &program.run(&["run", "--model", "replay/nowhere.jsonl", "hi"]));
+    note("unknown session", &program.run(&["run", "--session", "s-nobody", "hi"]));
+    note("nothing to go on with", &program.run(&["run", "--continue", "hi"]));
+    note("nothing to resume", &program.run(&["resume"]));
+    std::fs::write(program.home().join("config.toml"), "[limits]\nretrys = 1\n").expect("written");
+    note("unknown setting", &program.run(&["run", "hi"]));
+    std::fs::write(program.home().join("config.toml"), "[limits]\nretries = \"many\"\n").expect("written");
+    note("bad setting", &program.run(&["run", "hi"]));
+    std::fs::remove_file(program.home().join("config.toml")).expect("removed");
+    program.unset("ANTHROPIC_API_KEY");
+    note("no model", &program.run(&["run", "hi"]));
+    note("no key", &program.run(&["run", "--model", "anthropic/claude-x", "hi"]));
+    assert!(program.provider.requests().is_empty(), "nothing was sent");
+    assert_eq!(program.run(&["sessions", "list"]).stdout, "There are no sessions yet in this folder (--all lists every folder).\n");
+    insta::assert_snapshot!(report, @r#"
+    empty: exit 2
+    error: The request is empty.
+      Say what you would like to have done.
+
+    blank: exit 2
+    error: The request is empty.
+      Say what you would like to have done.
+
+    empty stdin: exit 2
+    error: The request is empty.
+      Say what you would like to have done.
+
+    100 MB: exit 2
+    error: The request is too large: the limit is 16 MB.
+      Put the text into a file of the folder and name the file in the request. Nothing was sent or stored.
+
+    100 MB of multi-byte characters: exit 2
+    error: The request is too large: the limit is 16 MB.
+      Put the text into a file of the folder and name the file in the request.
+
+    not UTF-8: exit 2
+    error: The request is not valid UTF-8 (byte 3).
+      Convert it first, for example with `iconv -f latin1 -t utf-8`.
+
+    missing folder: exit 2
+    error: The folder /nowhere/at/all does not exist.
+      Name an existing folder with --dir, or change into it.
+
+    a file as folder: exit 2
+    error: The folder /etc/passwd is not a folder.
+      Name an existing folder with --dir, or change into it.
+
+    unknown provider: exit 2
+    error: There is no provider called `nobody`.
+      Known are anthropic, replay; add others under [providers] in the settings.
+
+    no provider: exit 2
+    error: `model` does not name a model.
+      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-4-5.
+
+    missing recording: exit 1
+    error: The recording nowhere.jsonl cannot be read: No such file or directory (os error 2).
+      Name a recording as replay/PATH, or use replay/demo.
+
+    unknown session: exit 1
+    error: There is no such session.
+      `trimtab sessions list` shows the sessions there are.
+
+    nothing to go on with: exit 2
+    error: There is no session in this folder to go on with.
+      Leave --continue out to begin one.
+
+    nothing to resume: exit 1
+    error: There is nothing to resume in this folder.
+      `trimtab jobs` lists unfinished requests of every folder; `trimtab sessions list` all sessions.
+
+    unknown setting: exit 2
+    error: There is no setting called limits.retrys (FOLDER/home/config.toml).
+      Did you mean limits.retries? `trimtab config` lists them all.
+
+    bad setting: exit 2
+    error: limits.retries = "many" (FOLDER/home/config.toml) will not do.
+      limits.retries takes a whole number from 0 to 100.
+
+    no model: exit 1
+    error: No model is set up.
+      Set ANTHROPIC_API_KEY, or `model = "PROVIDER/NAME"` in the settings, or give --model PROVIDER/NAME. `trimtab demo` shows everything without a key.
+
+    no key: exit 1
+    error: There is no key for anthropic.
+      Set ANTHROPIC_API_KEY, choose another model with --model, or try `trimtab demo`.
+    "#);
+}
+
+/// The temporary folder that a message names, if it names one.
+fn program_folder(text: &str) -> String {
+    let start = text.find("/tmp/").or_else(|| text.find("/var/"));
+    let found = start.and_then(|start| text[start..].split("/home").next());
+    found.filter(|found| found.len() < 80).unwrap_or("\u{0}").to_owned()
+}
+
+#[test]
+fn a_damaged_a_locked_and_a_newer_database_are_told_and_left_alone() {
+    let program = program();
+    program.provider.always(hello());
+    assert_eq!(program.run(&["run", "hi"]).code, Some(0));
+    let file = program.home().join("trimtab.db");
+
+    let other = rusqlite::Connection::open(&file).expect("opens");
+    other.execute_batch("BEGIN EXCLUSIVE").expect("locks");
+    let locked = program.run(&["run", "hi"]);
+    assert_eq!(locked.code, Some(1));
+    assert!(locked.stderr.contains("Another process keeps the database locked."), "{}", locked.stderr);
+    other.execute_batch("ROLLBACK; PRAGMA user_version = 77;").expect("unlocks");
+    drop(other);
+
+    let newer = program.run(&["run", "hi"]);
+    assert_eq!(newer.code, Some(1));
+    assert!(newer.stderr.contains("written by a newer version (format 77"), "{}", newer.stderr);
+
+    let garbage = b"garbage".repeat(1_000);
+    std::fs::write(&file, &garbage).expect("written");
+    let damaged = program.run(&["run", "hi"]);
+    assert_eq!(damaged.code, Some(1));
+    assert!(damaged.stderr.contains("The database is damaged"), "{}", damaged.stderr);
+    let doctor = program.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.stdout.contains("problem  The database is damaged"), "{}", doctor.stdout);
+    assert_eq!(std::fs::read(&file).expect("there"), garbage);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let mut program = program();
+    // Nobody writes below a file, not even root.
+    program.set("TRIMTAB_HOME", "/etc/passwd/trimtab");
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("The data folder cannot be used"), "{}", ended.stderr);
+    program.set("TRIMTAB_HOME", "/proc/trimtab");
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("  Check /proc/trimtab"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_refused_key_fails_at_once_and_an_overload_is_tried_again() {
+    let program = program();
+    program.provider.push(Answer::json(401, error_body("authentication_error", "invalid x-api-key")));
+    let refused = program.run(&["run", "hi"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    assert!(refused.stderr.contains("refused the key (HTTP 401): invalid x-api-key"), "{}", refused.stderr);
+    assert_eq!(program.provider.requests().len(), 1);
+
+    program.provider.push(Answer::json(529, error_body("overloaded_error", "Overloaded")));
+    program.provider.push(hello());
+    let again = program.run(&["run", "hi"]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+    assert!(again.stderr.contains("Trying again in"), "{}", again.stderr);
+}
+
+#[test]
+fn a_model_that_always_fails_is_given_up_after_the_retries() {
+    let mut program = program();
+    program.set("TRIMTAB_LIMITS_RETRIES", "2");
+    let busy = Answer::json(429, error_body("rate_limit_error", "slow down")).header("retry-after", "0");
+    program.provider.always(busy);
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(program.provider.requests().len(), 3);
+}
+
+#[test]
+fn one_interrupt_cancels_and_keeps_what_was_said() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "--json", "hi"]);
+    gate.release(5);
+    running.wait_for_line("reply.delta");
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(130));
+    let events = ended.events();
+    let last = events.last().expect("an end");
+    assert_eq!((last["type"].as_str(), last["status"].as_str()), (Some("request.finished"), Some("cancelled")));
+    let kept = events.iter().find(|event| event["type"] == "reply.saved").expect("kept");
+    assert_eq!((kept["partial"].as_bool(), kept["message"]["parts"][0]["text"].as_str().is_some()), (Some(true), true));
+    program.provider.block_on(program.provider.closed(0));
+    assert_eq!(program.run(&["jobs"]).stdout, "No requests are running or waiting.\n");
+    let session = events[0]["session"].as_str().expect("an id");
+    let shown = program.run(&["sessions", "show", session]).stdout;
+    assert!(shown.contains("> hi") && shown.contains("Hel") && shown.contains("[Cancelled.]"), "{shown}");
+}
+
+#[test]
+fn being_told_to_go_leaves_the_request_to_be_resumed() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "hi"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    running.signal(Signal::TERM);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(143));
+    assert!(ended.stderr.contains("trimtab resume"), "{}", ended.stderr);
+    assert!(program.run(&["jobs"]).stdout.contains("interrupted"), "it is listed as interrupted");
+    program.provider.push(hello());
+    let resumed = program.run(&["resume"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+}
+
+#[test]
+fn a_reader_that_goes_away_loses_nothing() {
+    let program = program();
+    let mut command = program.command(program.binary(), &["run", "--json", "hi"]);
+    let mut child = command.spawn().expect("starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("ends").code(), Some(1));
+    program.provider.always(hello());
+    assert_eq!(program.run(&["resume"]).stdout, "Hello, wörld 🦀.\n");
+}
+
+#[test]
+fn two_programs_at_once_share_the_sessions() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "hi"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    let jobs = program.run(&["jobs"]).stdout;
+    assert!(jobs.contains("running"), "{jobs}");
+    let watching = program.spawn(&["resume"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    gate.open();
+    assert_eq!(running.wait().stdout, "Hello, wörld 🦀.\n");
+    let watched = watching.wait();
+    assert_eq!((watched.code, watched.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+    assert_eq!(program.provider.requests().len(), 1, "the call was made once");
+}
+
+#[test]
+fn another_program_can_cancel_by_killing_nothing() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "hi"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    let watching = program.spawn(&["resume", "--json"]);
+    watching.wait_for_line("model.called");
+    watching.signal(Signal::INT);
+    assert_eq!(watching.wait().code, Some(130));
+    assert_eq!(running.wait().code, Some(130));
+    program.provider.block_on(program.provider.closed(0));
+}
+
+#[test]
+fn only_so_many_requests_run_at_once_and_the_rest_wait_in_order() {
+    let mut program = program();
+    program.set("TRIMTAB_LIMITS_JOBS", "2");
+    let gates: Vec<_> = (0..3).map(|_| program.provider.gate()).collect();
+    for gate in &gates {
+        program.provider.push(hello().gated(gate));
+    }
+    let first = program.spawn(&["run", "one"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    let second = program.spawn(&["run", "two"]);
+    program.provider.block_on(program.provider.wait_for_requests(2));
+    let third = program.spawn(&["run", "--json", "three"]);
+    third.wait_for_line("Waiting for room: 2 other requests");
+    assert_eq!(program.provider.requests().len(), 2);
+    gates[0].open();
+    assert_eq!(first.wait().code, Some(0));
+    program.provider.block_on(program.provider.wait_for_requests(3));
+    gates[1].open();
+    gates[2].open();
+    assert_eq!((second.wait().code, third.wait().code), (Some(0), Some(0)));
+}
+
+#[test]
+fn sessions_are_listed_shown_exported_and_deleted() {
+    let program = program();
+    program.provider.push(hello());
+    let events = program.run(&["run", "--json", "Say hello\nplease"]).events();
+    let id = events[0]["session"].as_str().expect("an id").to_owned();
+    let listed = program.run(&["sessions", "list"]).stdout;
+    assert!(listed.starts_with(&id) && listed.ends_with("  Say hello\n"), "{listed}");
+    let row: serde_json::Value =
+        serde_json::from_str(&program.run(&["sessions", "list", "--json", "--all"]).stdout).expect("JSON");
+    assert_eq!(row["title"], "Say hello");
+    let shown = program.run(&["sessions", "show", &id]).stdout;
+    assert!(shown.contains("> Say hello\n> please\n\nHello, wörld 🦀.\n"), "{shown}");
+    let export: serde_json::Value =
+        serde_json::from_str(&program.run(&["sessions", "export", &id]).stdout).expect("JSON");
+    let recorded = events.iter().filter(|event| event.get("seq").is_some()).count();
+    assert_eq!(export["events"].as_array().expect("events").len(), recorded + 1, "and the opening of the session");
+    assert_eq!(program.run(&["sessions", "delete", &id]).code, Some(0));
+    let gone = program.run(&["sessions", "show", &id]);
+    assert_eq!(gone.code, Some(1));
+    assert!(gone.stderr.contains("There is no such session."), "{}", gone.stderr);
+}
+
+#[test]
+fn config_shows_every_setting_with_its_origin() {
+    let mut program = program();
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    std::fs::write(program.home().join("config.toml"), "model = \"replay/demo\"\n").expect("written");
+    program.set("TRIMTAB_LIMITS_JOBS", "3");
+    let shown = program.run(&["config"]);
+    assert_eq!(shown.code, Some(0));
+    let line = |name: &str| shown.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("model ").contains("config.toml"), "{}", line("model"));
+    assert!(line("limits.jobs = 3").ends_with("# environment TRIMTAB_LIMITS_JOBS"), "{}", line("limits.jobs"));
+    assert!(line("limits.retries = 5").ends_with("# default"));
+    assert!(line("providers.anthropic.base_url").ends_with("# environment ANTHROPIC_BASE_URL"));
+    assert!(!shown.stdout.contains(KEY));
+    assert_eq!(program.run(&["config", "--json"]).events().len(), shown.stdout.lines().filter(|l| l.contains("  # ")).count());
+}
+
+#[test]
+fn doctor_says_what_is_set_up() {
+    let mut program = program();
+    let fine = program.run(&["doctor"]);
+    assert_eq!(fine.code, Some(0), "{}", fine.stdout);
+    assert!(fine.stdout.contains("key found in ANTHROPIC_API_KEY") && fine.stdout.contains("undamaged"));
+    assert!(!fine.stdout.contains(KEY));
+    program.unset("ANTHROPIC_API_KEY");
+    let bare = program.run(&["doctor"]);
+    assert_eq!(bare.code, Some(1));
+    assert!(bare.stdout.contains("problem  No model is set up."), "{}", bare.stdout);
+}
+
+#[test]
+fn a_recording_of_a_run_can_be_played() {
+    let mut program = program();
+    program.set("TRIMTAB_RECORD", "tape.jsonl");
+    program.provider.push(hello());
+    assert_eq!(program.run(&["run", "Say hello"]).code, Some(0));
+    program.unset("TRIMTAB_RECORD");
+    let played = program.run(&["run", "--model", "replay/tape.jsonl", "Say hello"]);
+    assert_eq!((played.code, played.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+    assert_eq!(program.provider.requests().len(), 1);
+}
+
+#[test]
+fn the_demo_needs_nothing_and_leaves_nothing() {
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    program.unset("ANTHROPIC_BASE_URL");
+    let temporary = program.project().join("tmp");
+    std::fs::create_dir(&temporary).expect("a folder");
+    program.set("TMPDIR", &temporary.display().to_string());
+    let ended = program.run(&["demo"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("<- cut off here"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("Before the interruption, the model had said:"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("`trimtab resume` would go on from here."), "{}", ended.stdout);
+    assert!(!program.home().exists(), "the user's own data is not touched");
+    assert_eq!(std::fs::read_dir(&temporary).expect("a folder").count(), 0);
+    assert!(program.provider.requests().is_empty());
+}
