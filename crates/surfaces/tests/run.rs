@@ -54,8 +54,11 @@ fn json_prints_the_events_of_the_contract_in_order_and_nothing_else() {
     assert_eq!(of("usage")["inputTokens"], 25);
     assert_eq!(of("request.finished")["status"], "completed");
     assert_eq!(of("request.finished")["usage"]["outputTokens"], 15);
-    let deltas: String =
-        events.iter().filter(|event| event["type"] == "reply.delta").map(|event| event["text"].as_str().expect("text")).collect();
+    let deltas: String = events
+        .iter()
+        .filter(|event| event["type"] == "reply.delta")
+        .map(|event| event["text"].as_str().expect("text"))
+        .collect();
     assert_eq!(deltas, "Hello, wörld 🦀.");
 }
 
@@ -129,7 +132,10 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("no model", &program.run(&["run", "hi"]));
     note("no key", &program.run(&["run", "--model", "anthropic/claude-x", "hi"]));
     assert!(program.provider.requests().is_empty(), "nothing was sent");
-    assert_eq!(program.run(&["sessions", "list"]).stdout, "There are no sessions yet in this folder (--all lists every folder).\n");
+    assert_eq!(
+        program.run(&["sessions", "list"]).stdout,
+        "There are no sessions yet in this folder (--all lists every folder).\n"
+    );
     insta::assert_snapshot!(report, @r#"
     empty: exit 2
     error: The request is empty.
@@ -427,7 +433,10 @@ fn config_shows_every_setting_with_its_origin() {
     assert!(line("limits.retries = 5").ends_with("# default"));
     assert!(line("providers.anthropic.base_url").ends_with("# environment ANTHROPIC_BASE_URL"));
     assert!(!shown.stdout.contains(KEY));
-    assert_eq!(program.run(&["config", "--json"]).events().len(), shown.stdout.lines().filter(|l| l.contains("  # ")).count());
+    assert_eq!(
+        program.run(&["config", "--json"]).events().len(),
+        shown.stdout.lines().filter(|l| l.contains("  # ")).count()
+    );
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
@@ -40,7 +41,7 @@ enum Moment {
     Text(String),
     Thinking(String),
     Signature(String),
-    Tool { id: String, name: String, input: serde_json::Value },
+    Tool { id: String, name: String, input: Value },
     PauseMs(u64),
     Usage(Usage),
     Stop(StopReason),
@@ -139,10 +140,14 @@ impl Player {
             Moment::Text(text) => Piece::Text { block: self.part("text"), text },
             Moment::Thinking(text) => Piece::Thinking { block: self.part("thinking"), text },
             Moment::Signature(text) => Piece::Signature { block: self.part("thinking"), text },
-            Moment::Tool { id, name, input } => {
+            Moment::Redacted(data) => {
                 self.kind = None;
-                let block = self.part("tool");
-                Piece::Tool { block, id: Some(id), name: Some(name), arguments: input.to_string() }
+                Piece::Redacted { block: self.part("redacted"), data }
+            }
+            Moment::Tool { id, name, input, broken } => {
+                self.kind = None;
+                let arguments = broken.unwrap_or_else(|| input.to_string());
+                Piece::Tool { block: self.part("tool"), id: Some(id), name: Some(name), arguments }
             }
             Moment::Usage(usage) => Piece::Usage(usage),
             Moment::Stop(reason) => Piece::Stop(reason),
@@ -232,20 +237,25 @@ impl Tape {
                     self.moments.push(Moment::Tool {
                         id: id.clone().unwrap_or_default(),
                         name: name.clone().unwrap_or_default(),
-                        input: serde_json::Value::Null,
+                        input: Value::Null,
+                        broken: None,
                     });
                 }
             },
             Piece::Usage(usage) => self.moments.push(Moment::Usage(*usage)),
             Piece::Stop(reason) => self.moments.push(Moment::Stop(reason.clone())),
-            Piece::Redacted { .. } | Piece::End => {}
+            Piece::Redacted { data, .. } => self.moments.push(Moment::Redacted(data.clone())),
+            Piece::End => {}
         }
     }
 
     fn finish(&mut self) -> Vec<Moment> {
         for (_, place, arguments) in &self.tools {
-            if let Some(Moment::Tool { input, .. }) = self.moments.get_mut(*place) {
-                *input = serde_json::from_str(arguments).unwrap_or_default();
+            if let Some(Moment::Tool { input, broken, .. }) = self.moments.get_mut(*place) {
+                match serde_json::from_str(arguments) {
+                    Ok(json) => *input = json,
+                    Err(_) => *broken = Some(arguments.clone()),
+                }
             }
         }
         std::mem::take(&mut self.moments)
@@ -310,7 +320,7 @@ mod tests {
     async fn what_is_recorded_plays_the_same() {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("tape.jsonl");
-        let source = r#"{"reply":[{"thinking":"hm"},{"signature":"s"},{"text":"a"},{"text":"b"},{"tool":{"id":"t","name":"read","input":{"path":"x"}}},{"usage":{"inputTokens":3,"outputTokens":4}},{"stop":"tool_use"}]}"#;
+        let source = r#"{"reply":[{"thinking":"hm"},{"signature":"s"},{"text":"a"},{"text":"b"},{"redacted":"b3BhcXVl"},{"tool":{"id":"t","name":"read","input":{"path":"x"}}},{"tool":{"id":"u","name":"read","broken":"{\"pa"}},{"usage":{"inputTokens":3,"outputTokens":4}},{"stop":"tool_use"}]}"#;
         let original = Arc::new(Replay::parse(source, Path::new("x")).expect("parses"));
         let recorder = Recorder::new(original, file.clone());
         let heard = ask(&recorder, &[Message::user("go")]).await.expect("replies");

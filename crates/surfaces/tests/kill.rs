@@ -1,0 +1,167 @@
+//! Killed with SIGKILL at any point, again and again, a request comes to its one right end.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use trimtab_testkit::dice::Dice;
+use trimtab_testkit::program::{Ended, Program, Running};
+use trimtab_testkit::provider::{Answer, Reply};
+
+const PIECES: [&str; 6] = ["Once ", "upon ", "a ", "time — ", "naïve ", "🦀."];
+const WHOLE: &str = "Once upon a time — naïve 🦀.";
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+fn story() -> Answer {
+    Answer::anthropic(Reply::new().text(PIECES))
+}
+
+/// What the database holds of the one request, whoever is alive.
+struct Held {
+    accepted: bool,
+    /// The reply is there, in the log or in the inbox: the call must not be made again.
+    replied: bool,
+    finished: bool,
+    /// As much of a broken-off reply as was saved.
+    partial: String,
+}
+
+fn look(program: &Program) -> Held {
+    let file = program.home().join("trimtab.db");
+    if !file.exists() {
+        return Held { accepted: false, replied: false, finished: false, partial: String::new() };
+    }
+    let database = rusqlite::Connection::open(&file).expect("opens");
+    let count = |sql: &str| database.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0) > 0;
+    let mut partial = String::new();
+    if let Ok(mut statement) = database.prepare("SELECT text FROM partials ORDER BY id") {
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+        rows.for_each(|text| partial.push_str(&text.expect("text")));
+    }
+    Held {
+        accepted: count("SELECT count(*) FROM jobs"),
+        replied: count("SELECT count(*) FROM inbox WHERE payload LIKE '%\"input\":\"replied\"%'")
+            || count(
+                "SELECT count(*) FROM events WHERE event LIKE '%\"reply.saved\"%' AND event NOT LIKE '%\"partial\":true%'",
+            ),
+        finished: count("SELECT count(*) FROM jobs WHERE status IS NOT NULL"),
+        partial,
+    }
+}
+
+/// Resumes to the end and checks that it is the right one.
+fn finish(program: &Program, place: &str) {
+    let before = look(program);
+    let calls = program.provider.requests().len();
+    let resumed = program.run(&["resume", "--json"]);
+    if !before.accepted {
+        assert_eq!(resumed.code, Some(1), "{place}: there is nothing to resume");
+        assert_eq!(calls, 0, "{place}: a model was called for a request that was not kept");
+        return;
+    }
+    assert_eq!(resumed.code, Some(0), "{place}: {}", resumed.stderr);
+    if before.replied {
+        assert_eq!(program.provider.requests().len(), calls, "{place}: a finished call was made again");
+    }
+    check_events(&resumed, &before, place);
+    let text = program.run(&["resume"]);
+    assert_eq!((text.code, text.stdout.as_str()), (Some(0), &*format!("{WHOLE}\n")), "{place}");
+    let doctor = program.run(&["doctor"]);
+    assert!(doctor.stdout.contains("undamaged"), "{place}: {}", doctor.stdout);
+}
+
+fn check_events(resumed: &Ended, before: &Held, place: &str) {
+    let events = resumed.events();
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("request.received").len(), 1, "{place}");
+    assert_eq!(of("request.received")[0]["text"], "Tell me a story", "{place}");
+    assert_eq!(of("answer").len(), 1, "{place}");
+    assert_eq!(of("answer")[0]["summary"], WHOLE, "{place}");
+    assert_eq!(of("request.finished").len(), 1, "{place}");
+    assert_eq!(events.last().expect("an end")["type"], "request.finished", "{place}");
+    let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert!(seqs.windows(2).all(|pair| pair[1] == pair[0] + 1), "{place}: {seqs:?}");
+    if !before.partial.is_empty() && !before.replied {
+        let kept = of("reply.saved")
+            .iter()
+            .any(|event| event["partial"] == true && event["message"]["parts"][0]["text"] == before.partial.as_str());
+        assert!(kept, "{place}: {:?} had been saved and is not shown", before.partial);
+    }
+}
+
+#[test]
+fn killed_between_any_two_pieces_of_the_reply() {
+    // 0: before the headers. The last: everything was sent.
+    let chunks = trimtab_testkit::provider::anthropic::stream(&Reply::new().text(PIECES)).len();
+    for sent in 0..=chunks {
+        for pause in [0, 300] {
+            let program = program();
+            let gate = program.provider.gate();
+            program.provider.push(story().gated(&gate));
+            program.provider.always(story());
+            let running = program.spawn(&["run", "Tell me a story"]);
+            program.provider.block_on(program.provider.wait_for_requests(1));
+            gate.release(sent);
+            if sent > 0 {
+                program.provider.block_on(gate.sent(sent));
+            }
+            // Long enough for what has come to be saved, or not long at all.
+            std::thread::sleep(Duration::from_millis(pause));
+            running.signal(Signal::KILL);
+            running.wait();
+            finish(&program, &format!("killed {pause} ms after chunk {sent}"));
+        }
+    }
+}
+
+/// Starts the program so that it is killed as it enters its `nth` system call of those that matter.
+fn killed_at(program: &Program, nth: u64, arguments: &[&str]) -> Running {
+    const CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,unlink,rename,flock,fcntl,connect,sendto,writev,recvfrom,read,epoll_wait,futex";
+    let inject = format!("inject={CALLS}:signal=SIGKILL:when={nth}");
+    let trace = format!("trace={CALLS}");
+    let binary = program.binary().display().to_string();
+    let mut all = vec!["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, &binary];
+    all.extend(arguments);
+    let mut command = program.command(Path::new("strace"), &all);
+    Running::new(command.spawn().expect("strace is installed by scripts/test"))
+}
+
+/// `TRIMTAB_KILLS` makes it more than the few of an ordinary run.
+fn rounds() -> u64 {
+    std::env::var("TRIMTAB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+#[test]
+fn killed_at_system_calls_again_and_again() {
+    let mut dice = Dice::new(7);
+    let mut kills = 0;
+    for round in 0..rounds() {
+        let program = program();
+        program.provider.always(story().chunked(40));
+        let first = 1 + dice.below(400);
+        let ended = killed_at(&program, first, &["run", "Tell me a story"]).wait();
+        kills += u64::from(ended.code.is_none_or(|code| code == 137));
+        let mut place = format!("round {round}: killed at call {first}");
+        for _ in 0..3 {
+            let held = look(&program);
+            if !held.accepted || held.finished {
+                break;
+            }
+            let calls = program.provider.requests().len();
+            let next = 1 + dice.below(400);
+            place.push_str(&format!(", {next}"));
+            let ended = killed_at(&program, next, &["resume"]).wait();
+            kills += u64::from(ended.code.is_none_or(|code| code == 137));
+            if held.replied {
+                assert_eq!(program.provider.requests().len(), calls, "{place}: a finished call was made again");
+            }
+        }
+        finish(&program, &place);
+    }
+    assert!(kills > rounds() / 2, "only {kills} kills: the test does not meet what it is for");
+}
