@@ -1,1 +1,45 @@
-fn main() {}
+//! Measures the real binary and prints one table.
+//!
+//! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
+//! measurements as arguments choose some. Each figure is the median of several runs, and each has
+//! something measured in the same run beside it: absolute times say little on another machine.
+
+mod cancel;
+mod startup;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use table::Table;
+
+/// How often each thing is measured.
+const ROUNDS: usize = 31;
+
+type Measurement = (&'static str, fn(&std::path::Path, &mut Table));
+
+const MEASUREMENTS: &[Measurement] = &[("startup", startup::measure), ("cancel", cancel::measure)];
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let Some(binary) = binary() else {
+        eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");
+        return ExitCode::from(2);
+    };
+    let mut table = Table::default();
+    for (name, measure) in MEASUREMENTS {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            measure(&binary, &mut table);
+        }
+    }
+    print!("{table}");
+    ExitCode::SUCCESS
+}
+
+fn binary() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("TRIMTAB_BINARY") {
+        return Some(named.into());
+    }
+    let beside = std::env::current_exe().ok()?.with_file_name("trimtab");
+    beside.exists().then_some(beside)
+}

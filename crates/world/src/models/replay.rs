@@ -41,7 +41,16 @@ enum Moment {
     Text(String),
     Thinking(String),
     Signature(String),
-    Tool { id: String, name: String, input: Value },
+    Redacted(String),
+    Tool {
+        id: String,
+        name: String,
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        input: Value,
+        /// The arguments as they came, where they are not JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        broken: Option<String>,
+    },
     PauseMs(u64),
     Usage(Usage),
     Stop(StopReason),
