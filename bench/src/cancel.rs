@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use trimtab_testkit::program::Program;
-use trimtab_testkit::provider::{Answer, Reply, anthropic};
+use trimtab_testkit::provider::{Answer, anthropic};
 
 use crate::ROUNDS;
 use crate::table::{Table, median};
@@ -14,7 +14,9 @@ pub fn measure(binary: &Path, table: &mut Table) {
     let mut killed: Vec<Duration> = (0..ROUNDS).map(|_| time_to_close(binary, Signal::KILL, false)).collect();
     killed.sort();
     let beside = median(&killed);
-    for (what, busy) in [("cancel to closed connection, silent stream", false), ("cancel to closed connection, busy stream", true)] {
+    for (what, busy) in
+        [("cancel to closed connection, silent stream", false), ("cancel to closed connection, busy stream", true)]
+    {
         let times = (0..ROUNDS).map(|_| time_to_close(binary, Signal::INT, busy)).collect();
         table.durations(what, times, Some(("SIGKILL", beside)));
     }

@@ -4,6 +4,8 @@
 //! measurements as arguments choose some. Each figure is the median of several runs, and each has
 //! something measured in the same run beside it: absolute times say little on another machine.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
+
 mod cancel;
 mod startup;
 mod table;

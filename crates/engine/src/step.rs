@@ -29,11 +29,11 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
     step.outputs
 }
 
-/// Ends the running request because the program itself failed at it. This is how a defect is told
-/// to a person instead of being met again at every start.
-pub fn give_up(session: &mut Session, problem: Problem) -> Vec<Output> {
+/// Ends a request because the program itself failed at it: at `input`, if that is known. This is how
+/// a defect is told to a person instead of being met again at every start.
+pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) -> Vec<Output> {
     let mut step = Step { session, outputs: Vec::new() };
-    turn::give_up(&mut step, problem);
+    turn::give_up(&mut step, input, problem);
     step.outputs
 }
 

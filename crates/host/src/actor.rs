@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact, SessionFact};
 use trimtab_vocab::{CallId, Event, Fact, Message, Problem, ProblemKind, RequestId, SessionId};
@@ -21,14 +21,33 @@ const PAGE: u32 = 1000;
 const NUDGES: usize = 64;
 const TITLE: usize = 80;
 
+/// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The store fails.
+    Store(StoreError),
+    /// The model cannot be called from here: a key or a file is missing.
+    SetUp(Problem),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
 /// Runs a session until there is nothing left to do in it. While another process runs it, stands
 /// by to take over should that process go away.
 pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) {
     let mut wishes = 0;
     loop {
-        if let Err(error) = attend(&deps, &session, &wake).await {
-            tracing::error!(%session, %error, "session stopped");
-            deps.hub.publish(&session, News::Failed(store_problem(error)));
+        if let Err(trouble) = attend(&deps, &session, &wake).await {
+            tracing::error!(%session, ?trouble, "session stopped");
+            let problem = match trouble {
+                Trouble::Store(error) => store_problem(error),
+                Trouble::SetUp(problem) => problem,
+            };
+            deps.hub.publish(&session, News::Failed(problem));
             let_go(&deps, &session).await;
         }
         if deps.roster.leave(&session, &mut wishes) {
@@ -53,18 +72,18 @@ async fn let_go(deps: &Deps, session: &SessionId) {
     }
 }
 
-async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), StoreError> {
+async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), Trouble> {
     loop {
         match deps.world.store.claim(session).await? {
             Claim::Granted(lease) => {
                 let mut actor = Actor::wake_up(Arc::clone(deps), lease.clone(), Arc::clone(wake)).await?;
                 match actor.work().await {
+                    #[cfg(debug_assertions)]
+                    Ok(()) => actor.check_replay().await?,
                     // Somebody else took over; it is theirs to finish.
-                    Err(StoreError::LeaseLost) => {}
+                    Err(Trouble::Store(StoreError::LeaseLost)) => {}
                     other => other?,
                 }
-                #[cfg(debug_assertions)]
-                actor.check_replay().await?;
                 drop(actor);
                 deps.world.store.release(&lease).await?;
             }
@@ -86,15 +105,23 @@ struct Actor {
     deps: Arc<Deps>,
     session: Session,
     seq: u64,
+    /// Whether the session has a name in lists.
+    named: bool,
     reporter: Reporter,
     nudges: mpsc::Receiver<Input>,
     /// Calls that were under way when the last owner went, until they are dealt with.
     interrupted: Option<Vec<Interrupted>>,
     calls: BTreeMap<CallId, StreamController>,
-    admitting: BTreeSet<RequestId>,
-    tasks: JoinSet<Result<(), StoreError>>,
+    /// Waits on behalf of a request, which must not outlive it.
+    waits: BTreeMap<RequestId, Vec<AbortHandle>>,
+    /// Requests that have room, or have asked for it.
+    admitted: BTreeSet<RequestId>,
+    tasks: JoinSet<Result<(), Trouble>>,
     version: Option<u64>,
 }
+
+/// An input, and its text in the inbox if it has one.
+type Taken = (Input, Option<String>);
 
 impl Actor {
     async fn wake_up(deps: Arc<Deps>, lease: Lease, wake: Arc<Notify>) -> Result<Self, StoreError> {
@@ -104,15 +131,18 @@ impl Actor {
             deps,
             session: Session::default(),
             seq: 0,
+            named: false,
             reporter,
             nudges,
             interrupted: None,
             calls: BTreeMap::new(),
-            admitting: BTreeSet::new(),
+            waits: BTreeMap::new(),
+            admitted: BTreeSet::new(),
             tasks: JoinSet::new(),
             version: None,
         };
         actor.fold_log().await?;
+        actor.named = !actor.session.conversation().is_empty();
         actor.interrupted = Some(actor.find_interrupted().await?);
         Ok(actor)
     }
@@ -152,29 +182,20 @@ impl Actor {
         Ok(vec![Interrupted { call: call.clone(), partial }])
     }
 
-    async fn work(&mut self) -> Result<(), StoreError> {
+    async fn work(&mut self) -> Result<(), Trouble> {
         loop {
             let rows = self.deps.world.store.inbox(self.reporter.lease.session()).await?;
-            let mut inputs = Vec::with_capacity(rows.len());
+            let mut inputs: Vec<Taken> = Vec::with_capacity(rows.len());
             let mut commit = Commit::default();
             for row in rows {
                 commit.consumed.push(row.id);
-                inputs.push(
-                    serde_json::from_str(&row.payload).map_err(|error| {
-                        StoreError::Corrupt(format!("an input of the inbox cannot be read: {error}"))
-                    })?,
-                );
+                inputs.push((read_input(&row.payload)?, Some(row.payload)));
             }
             while let Ok(nudge) = self.nudges.try_recv() {
-                inputs.push(nudge);
+                inputs.push((nudge, None));
             }
             if let Some(interrupted) = self.interrupted.take() {
-                for one in &interrupted {
-                    if let Some(Partial { raw: Some(key), message }) = &one.partial {
-                        commit.keeps.push((key.clone(), message.text()));
-                    }
-                }
-                inputs.push(Input::Woke { interrupted });
+                inputs.push((Input::Woke { interrupted }, None));
             }
             if !inputs.is_empty() {
                 self.take_up(inputs, commit).await?;
@@ -188,18 +209,25 @@ impl Actor {
     }
 
     /// Waits until there is something to take up.
-    async fn rest(&mut self) -> Result<(), StoreError> {
+    async fn rest(&mut self) -> Result<(), Trouble> {
         loop {
             tokio::select! {
                 biased;
-                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    done.map_err(|error| StoreError::Io(format!("a task failed unexpectedly: {error}")))??;
-                    if self.tasks.is_empty() {
-                        return Ok(());
+                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => match done {
+                    Ok(done) => {
+                        done?;
+                        if self.tasks.is_empty() {
+                            return Ok(());
+                        }
                     }
-                }
+                    Err(error) if error.is_panic() => {
+                        let outputs = trimtab_engine::give_up(&mut self.session, None, defect());
+                        return self.record(outputs, Commit::default()).await;
+                    }
+                    Err(_) => {}
+                },
                 Some(nudge) = self.nudges.recv() => {
-                    return self.take_up(vec![nudge], Commit::default()).await;
+                    return self.take_up(vec![(nudge, None)], Commit::default()).await;
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
                 () = tokio::time::sleep(LOOK_EVERY) => {
@@ -212,10 +240,10 @@ impl Actor {
         }
     }
 
-    /// Decides, makes durable, publishes, starts; in this order.
-    async fn take_up(&mut self, inputs: Vec<Input>, mut commit: Commit) -> Result<(), StoreError> {
+    /// Lets the engine decide, then makes it so.
+    async fn take_up(&mut self, inputs: Vec<Taken>, commit: Commit) -> Result<(), Trouble> {
         let mut outputs = Vec::new();
-        for input in inputs {
+        for (input, text) in inputs {
             let session = &mut self.session;
             match catch_unwind(AssertUnwindSafe(|| trimtab_engine::step(session, input))) {
                 Ok(more) => outputs.extend(more),
@@ -227,10 +255,16 @@ impl Actor {
                             self.session.fold(request.as_ref(), fact);
                         }
                     }
-                    outputs.extend(trimtab_engine::give_up(&mut self.session, defect()));
+                    let input = text.as_deref().map(read_input).transpose()?;
+                    outputs.extend(trimtab_engine::give_up(&mut self.session, input, defect()));
                 }
             }
         }
+        self.record(outputs, commit).await
+    }
+
+    /// Makes durable, publishes, starts; in this order.
+    async fn record(&mut self, outputs: Vec<Output>, mut commit: Commit) -> Result<(), Trouble> {
         let mut effects = Vec::new();
         let now = self.deps.world.clock.now();
         let mut seq = self.seq;
@@ -238,7 +272,7 @@ impl Actor {
             match output {
                 Output::Event { request, fact } => {
                     seq += 1;
-                    note(&mut commit, request.as_ref(), &fact, self.session.title().is_none());
+                    note(&mut commit, request.as_ref(), &fact, !self.named);
                     let session = self.reporter.lease.session().clone();
                     commit.events.push(Event { seq: Some(seq), time: now, session, request, fact });
                 }
@@ -247,6 +281,8 @@ impl Actor {
             }
         }
         let news: Vec<Arc<Event>> = commit.events.iter().cloned().map(Arc::new).collect();
+        let (closed, finished) = (commit.closed_calls.clone(), commit.finished.clone());
+        self.named |= commit.title.is_some();
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         for event in news {
@@ -255,6 +291,10 @@ impl Actor {
         for effect in effects {
             self.start(effect);
         }
+        closed.iter().for_each(|call| drop(self.calls.remove(call)));
+        for (request, _) in finished {
+            self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
+        }
         Ok(())
     }
 
@@ -262,18 +302,26 @@ impl Actor {
         let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
         match effect {
             Effect::Admit { request } => {
-                if self.admitting.insert(request.clone()) {
-                    self.tasks.spawn(effects::admit(deps, reporter, request));
+                if self.admitted.insert(request.clone()) {
+                    let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
+                    self.waits.entry(request).or_default().push(wait);
                 }
             }
             Effect::Wait { timer, millis } => {
-                self.tasks.spawn(effects::wait(reporter, timer, millis));
+                let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
+                if let Some(active) = self.session.active() {
+                    self.waits.entry(active.request.id.clone()).or_default().push(wait);
+                }
             }
             Effect::CallModel { call, prompt } => {
+                let Some(active) = self.session.active() else { return };
+                let request = active.request.id.clone();
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
-                let request = self.session.active().map(|active| active.request.id.clone());
-                self.tasks.spawn(effects::call_model(deps, reporter, request, call, prompt, controller));
+                // Under a new owner a request goes on in the middle, and must find room like any other.
+                let has_room = !self.admitted.insert(request.clone());
+                let order = effects::Call { request, call, prompt, has_room };
+                self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {
@@ -284,13 +332,17 @@ impl Actor {
     }
 }
 
+fn read_input(payload: &str) -> Result<Input, StoreError> {
+    serde_json::from_str(payload).map_err(|error| StoreError::Unreadable(format!("an input, {error}")))
+}
+
 /// What else must become durable together with a fact.
-fn note(commit: &mut Commit, request: Option<&RequestId>, fact: &Fact, untitled: bool) {
+fn note(commit: &mut Commit, request: Option<&RequestId>, fact: &Fact, is_nameless: bool) {
     match (fact, request) {
         (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
             commit.finished.push((request.clone(), *status));
         }
-        (Fact::Request(RequestFact::Received { text, .. }), _) if untitled => {
+        (Fact::Request(RequestFact::Received { text, .. }), _) if is_nameless => {
             commit.title.get_or_insert_with(|| first_words(text));
         }
         (Fact::Session(SessionFact::Titled { title }), _) => commit.title = Some(title.clone()),

@@ -12,11 +12,12 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use trimtab_engine::{Input, Partial};
 use trimtab_vocab::event::ReplyFact;
-use trimtab_vocab::{CallId, Event, Fault, Prompt, RefKey, Reply, RequestId, Retry, TimerId};
+use trimtab_vocab::{CallId, Event, Fault, Prompt, RefKey, Reply, RequestId, TimerId};
 use trimtab_world::models::Assembly;
 use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
 
 use crate::StreamController;
+use crate::actor::Trouble;
 use crate::client::Deps;
 use crate::hub::{LOOK_EVERY, News};
 
@@ -33,15 +34,19 @@ pub(crate) struct Reporter {
     pub(crate) nudges: mpsc::Sender<Input>,
 }
 
-/// Waits for room among the running requests; tells once that it has to.
-pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), StoreError> {
+/// Waits for room among the running requests, and tells that there is some.
+pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), Trouble> {
+    find_room(&deps, &reporter, &request).await?;
+    let _ = reporter.nudges.send(Input::Admitted { request }).await;
+    Ok(())
+}
+
+/// Waits for room; tells once that it has to.
+async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), Trouble> {
     let mut told = false;
     loop {
-        match deps.world.store.admit(&reporter.lease, &request, deps.job_limit).await? {
-            Admission::Granted => {
-                let _ = reporter.nudges.send(Input::Admitted { request }).await;
-                return Ok(());
-            }
+        match deps.world.store.admit(&reporter.lease, request, deps.job_limit).await? {
+            Admission::Granted => return Ok(()),
             Admission::Held { ahead } if !told => {
                 told = true;
                 let _ = reporter.nudges.send(Input::Held { request: request.clone(), ahead }).await;
@@ -52,31 +57,43 @@ pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestI
     }
 }
 
-pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), StoreError> {
+pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), Trouble> {
     tokio::time::sleep(Duration::from_millis(millis)).await;
     let _ = reporter.nudges.send(Input::TimerFired { timer }).await;
     Ok(())
+}
+
+/// A model call to make.
+pub(crate) struct Call {
+    pub(crate) request: RequestId,
+    pub(crate) call: CallId,
+    pub(crate) prompt: Prompt,
+    /// Whether the request already has room among the running ones.
+    pub(crate) has_room: bool,
 }
 
 /// Makes a model call and puts what comes of it into the inbox.
 pub(crate) async fn call_model(
     deps: Arc<Deps>,
     reporter: Reporter,
-    request: Option<RequestId>,
-    call: CallId,
-    prompt: Prompt,
+    order: Call,
     controller: StreamController,
-) -> Result<(), StoreError> {
+) -> Result<(), Trouble> {
     let mut listener = Listener {
         deps: &deps,
-        lease: &reporter.lease,
-        request,
-        call: &call,
+        reporter: &reporter,
+        order: &order,
         assembly: Assembly::default(),
         saved: 0,
         save_at: Instant::now() + SAVE_EVERY,
     };
-    let end = listener.listen(&prompt, &controller).await?;
+    // The abort is raced at every wait; giving up the rest drops the stream, which closes the
+    // connection before anything else is done.
+    let end = tokio::select! {
+        biased;
+        () = controller.aborted() => End::Aborted,
+        end = listener.listen() => end?,
+    };
     let input = listener.conclude(end);
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
@@ -91,27 +108,24 @@ enum End {
 
 struct Listener<'a> {
     deps: &'a Deps,
-    lease: &'a Lease,
-    request: Option<RequestId>,
-    call: &'a CallId,
+    reporter: &'a Reporter,
+    order: &'a Call,
     assembly: Assembly,
     saved: usize,
     save_at: Instant,
 }
 
 impl Listener<'_> {
-    /// Listens until the reply ends, one way or another. The abort is raced at every wait, and
-    /// returning drops the stream, which closes the connection.
-    async fn listen(&mut self, prompt: &Prompt, controller: &StreamController) -> Result<End, StoreError> {
-        let model = match self.deps.world.models.find(&prompt.model) {
-            Ok(model) => model,
-            Err(problem) => return Ok(End::Fault(Fault { problem, retry: Retry::Never })),
-        };
-        let mut pieces = model.stream(prompt);
+    /// Listens until the reply ends, one way or another.
+    async fn listen(&mut self) -> Result<End, Trouble> {
+        if !self.order.has_room {
+            find_room(self.deps, self.reporter, &self.order.request).await?;
+        }
+        let model = self.deps.world.models.find(&self.order.prompt.model).map_err(Trouble::SetUp)?;
+        let mut pieces = model.stream(&self.order.prompt);
         loop {
             tokio::select! {
                 biased;
-                () = controller.aborted() => return Ok(End::Aborted),
                 piece = pieces.next() => match piece {
                     None => return Ok(End::Reply),
                     Some(Err(fault)) => return Ok(End::Fault(fault)),
@@ -137,25 +151,26 @@ impl Listener<'_> {
         let event = Event {
             seq: None,
             time: self.deps.world.clock.now(),
-            session: self.lease.session().clone(),
-            request: self.request.clone(),
-            fact: ReplyFact::Delta { call: self.call.clone(), text }.into(),
+            session: self.reporter.lease.session().clone(),
+            request: Some(self.order.request.clone()),
+            fact: ReplyFact::Delta { call: self.order.call.clone(), text }.into(),
         };
-        self.deps.hub.publish(self.lease.session(), News::Event(Arc::new(event)));
+        self.deps.hub.publish(self.reporter.lease.session(), News::Event(Arc::new(event)));
     }
 
     async fn save(&mut self) -> Result<(), StoreError> {
         let words = self.assembly.words();
-        self.deps.world.store.append_partial(self.lease, self.call, &words[self.saved..]).await?;
+        let unsaved = &words[self.saved..];
+        self.deps.world.store.append_partial(&self.reporter.lease, &self.order.call, unsaved).await?;
         self.saved = words.len();
         self.save_at = Instant::now() + SAVE_EVERY;
         Ok(())
     }
 
     fn conclude(self, end: End) -> NewInput {
-        let raw = raw_key(self.lease, self.call, self.assembly.words());
+        let raw = raw_key(&self.reporter.lease, &self.order.call, self.assembly.words());
         let keeps: Vec<_> = raw.iter().map(|key| (key.clone(), self.assembly.words().to_owned())).collect();
-        let call = self.call.clone();
+        let call = self.order.call.clone();
         let partial = |assembly: &Assembly| Some(Partial { message: assembly.partial(), raw: raw.clone() });
         let input = match end {
             End::Aborted => Input::CallAborted { call, partial: partial(&self.assembly) },

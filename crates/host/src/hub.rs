@@ -45,6 +45,7 @@ impl Hub {
 
     fn subscribe(&self, session: &SessionId) -> broadcast::Receiver<News> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.retain(|_, channel| channel.receiver_count() > 0);
         channels.entry(session.clone()).or_insert_with(|| broadcast::channel(QUEUE).0).subscribe()
     }
 }

@@ -44,7 +44,8 @@ pub struct State {
     next_owner: u64,
     next_input: i64,
     next_asked: u64,
-    version: u64,
+    /// How often each process wrote something.
+    writes: BTreeMap<u64, u64>,
     /// The most requests that ever ran at once.
     pub most_running: u32,
     /// Rules that were broken, in words.
@@ -102,6 +103,11 @@ impl Disk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a process lives.
+    pub fn is_alive(&self, owner: u64) -> bool {
+        self.state().is_alive(Some(owner))
+    }
+
     /// Starts a process. One in `failure` of its operations fails for no reason; 0: none does.
     pub fn process(&self, seed: u64, death: Option<Death>, failure: u64) -> MemoryStore {
         let mut state = self.state();
@@ -119,6 +125,11 @@ impl MemoryStore {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).dead = true;
         self.disk.state().alive.remove(&self.owner);
         self.died.notify_one();
+    }
+
+    /// Which process it is.
+    pub fn owner(&self) -> u64 {
+        self.owner
     }
 
     /// Whether the process has died.
@@ -160,6 +171,15 @@ impl MemoryStore {
         }
         work(&mut self.disk.state(), self.owner)
     }
+
+    /// An operation that others can notice.
+    async fn write<T>(&self, work: impl FnOnce(&mut State, u64) -> Result<T>) -> Result<T> {
+        self.operate(|state, owner| {
+            *state.writes.entry(owner).or_default() += 1;
+            work(state, owner)
+        })
+        .await
+    }
 }
 
 impl State {
@@ -175,7 +195,6 @@ impl State {
     }
 
     fn put_input(&mut self, session: &SessionId, input: NewInput) {
-        self.version += 1;
         self.next_input += 1;
         self.inbox.push((self.next_input, session.clone(), input.payload));
         self.texts.extend(input.keeps);
@@ -209,7 +228,7 @@ impl State {
 #[async_trait]
 impl Store for MemoryStore {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
-        self.operate(|state, _| {
+        self.write(|state, _| {
             let id = row.id.clone();
             state.events.insert(id.clone(), Vec::new());
             state.sessions.insert(id.clone(), row);
@@ -234,7 +253,7 @@ impl Store for MemoryStore {
     }
 
     async fn delete_session(&self, id: &SessionId) -> Result<()> {
-        self.operate(|state, _| {
+        self.write(|state, _| {
             if state.session_is_owned(id) {
                 return Err(StoreError::InUse("another process".into()));
             }
@@ -249,7 +268,7 @@ impl Store for MemoryStore {
     }
 
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
-        self.operate(|state, _| {
+        self.write(|state, _| {
             if !state.sessions.contains_key(session) {
                 return Err(StoreError::NoSession);
             }
@@ -268,7 +287,7 @@ impl Store for MemoryStore {
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claim> {
-        self.operate(|state, owner| {
+        self.write(|state, owner| {
             if !state.sessions.contains_key(session) {
                 return Err(StoreError::NoSession);
             }
@@ -284,7 +303,7 @@ impl Store for MemoryStore {
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
-        self.operate(|state, owner| {
+        self.write(|state, owner| {
             if state.demand(owner, lease).is_ok() {
                 state.leases.insert(lease.session().clone(), (None, lease.token()));
             }
@@ -294,9 +313,8 @@ impl Store for MemoryStore {
     }
 
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
-        self.operate(|state, owner| {
+        self.write(|state, owner| {
             state.demand(owner, lease)?;
-            state.version += 1;
             let id = lease.session();
             let log = state.events.entry(id.clone()).or_default();
             for event in commit.events {
@@ -331,7 +349,7 @@ impl Store for MemoryStore {
     }
 
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
-        self.operate(|state, owner| {
+        self.write(|state, owner| {
             state.demand(owner, lease)?;
             state.next_asked += 1;
             let next = state.next_asked;
@@ -358,7 +376,7 @@ impl Store for MemoryStore {
     }
 
     async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()> {
-        self.operate(|state, owner| {
+        self.write(|state, owner| {
             state.demand(owner, lease)?;
             state.partials.entry((lease.session().clone(), call.clone())).or_default().push_str(text);
             Ok(())
@@ -404,7 +422,8 @@ impl Store for MemoryStore {
     }
 
     async fn version(&self) -> Result<u64> {
-        self.operate(|state, _| Ok(state.version)).await
+        // As SQLite has it: what one wrote oneself does not count.
+        self.operate(|state, owner| Ok(state.writes.iter().filter(|(by, _)| **by != owner).map(|(_, n)| n).sum())).await
     }
 
     async fn check(&self) -> Result<Vec<String>> {

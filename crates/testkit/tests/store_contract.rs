@@ -291,6 +291,20 @@ async fn a_changed_text_and_a_gap_in_a_log_are_found_by_the_check() {
 }
 
 #[test]
+fn many_processes_may_be_the_first() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let threads: Vec<_> = (0..6)
+            .map(|_| {
+                let path = folder.path().to_owned();
+                std::thread::spawn(move || drop(sqlite(&path)))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("opens"));
+    }
+}
+
+#[test]
 fn many_processes_at_once_lose_nothing_and_never_see_a_locked_database() {
     let folder = tempfile::tempdir().expect("a folder");
     let block_on = |work: std::pin::Pin<Box<dyn Future<Output = ()>>>| {

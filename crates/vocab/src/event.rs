@@ -409,7 +409,7 @@ pub enum ReplyFact {
     Saved {
         /// The call it answers.
         call: CallId,
-        /// The raw text, stored before it was parsed.
+        /// The words as they came, stored before anything was made of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw: Option<RefKey>,
         /// Why the model stopped; absent when it did not say, or never got there.

@@ -14,7 +14,11 @@ fn corpus() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old_records");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("an entry").path()).collect();
-    files.sort();
+    // By version, not by name: 0.10.0 comes after 0.9.0.
+    files.sort_by_key(|path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        name.split('.').map(|part| part.parse::<u32>().expect("a version")).collect::<Vec<_>>()
+    });
     assert!(!files.is_empty());
     files.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).expect("a file"))).collect()
 }

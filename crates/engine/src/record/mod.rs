@@ -48,6 +48,8 @@ pub enum Phase {
     BackingOff {
         /// The wait.
         timer: TimerId,
+        /// How long it was to be.
+        millis: u64,
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
@@ -180,10 +182,10 @@ impl Session {
                     active.phase = Phase::Calling { call: call.clone() };
                 }
             }
-            ModelFact::Failed { call, error, .. } => {
+            ModelFact::Failed { call, error, retry_in_ms } => {
                 let timer = TimerId::before_call(self.next_call());
                 if let Some(active) = self.calling_mut(call) {
-                    active.phase = Phase::BackingOff { timer };
+                    active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0) };
                     if error.kind != ProblemKind::Interrupted {
                         active.failures += 1;
                     }

@@ -8,39 +8,35 @@ use trimtab_vocab::event::{
     StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason, TimerId,
-    Usage,
+    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, Request, RequestId, Retry, StopReason,
+    TimerId, Usage,
 };
 
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Interrupted, Partial};
+use crate::{Effect, Input, Interrupted, Partial};
 
 pub use prompt::AGENT_CHAT_SYSTEM_PROMPT;
 
-/// There is room: begin, or go on where an earlier owner stopped.
+/// There is room: begin.
 pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
-    let Some(active) = active(step, request) else { return };
-    match active.phase {
-        Phase::Admitting => {
-            step.say(
-                Some(request),
-                RouteFact {
-                    decision: RouteDecision::Chat,
-                    confidence: 1.0,
-                    complexity: 0,
-                    categories: Vec::new(),
-                    reason: "no tools are offered: the answer is in words".into(),
-                    entities: None,
-                    filter: None,
-                },
-            );
-            step.say(Some(request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
-            call_model(step);
-        }
-        Phase::BackingOff { .. } => call_model(step),
-        Phase::Calling { .. } | Phase::Replied | Phase::Stopping { .. } => {}
+    if active(step, request).is_none_or(|active| active.phase != Phase::Admitting) {
+        return;
     }
+    step.say(
+        Some(request),
+        RouteFact {
+            decision: RouteDecision::Chat,
+            confidence: 1.0,
+            complexity: 0,
+            categories: Vec::new(),
+            reason: "no tools are offered: the answer is in words".into(),
+            entities: None,
+            filter: None,
+        },
+    );
+    step.say(Some(request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+    call_model(step);
 }
 
 /// There is no room yet; the person should know why nothing moves.
@@ -112,12 +108,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     let problem = fault.problem;
     step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     match delay {
-        Some(millis) => {
-            if let Some(Active { phase: Phase::BackingOff { timer }, .. }) = step.session.active() {
-                let timer = timer.clone();
-                step.ask(Effect::Wait { timer, millis });
-            }
-        }
+        Some(_) => back_off(step),
         None => finish(step, &request, Status::Failed, Some(problem)),
     }
 }
@@ -131,16 +122,16 @@ pub(crate) fn aborted(step: &mut Step<'_>, call: &CallId, partial: Option<Partia
 
 /// The wait is over.
 pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
-    let waiting = |active: &Active| matches!(&active.phase, Phase::BackingOff { timer } if timer == fired);
+    let waiting = |active: &Active| matches!(&active.phase, Phase::BackingOff { timer, .. } if timer == fired);
     if step.session.active().is_some_and(waiting) {
         call_model(step);
     }
 }
 
-/// A new owner: what `interrupted` names is no longer running.
+/// A new owner: what `interrupted` names is no longer running, and neither is any wait.
 ///
 /// A model call is made again, because a call has no effect but its price; whatever had come of it
-/// is kept in the log. Room among the running requests must be found anew in every case.
+/// is kept in the log. A wait is begun anew: the provider may have asked for it.
 pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
@@ -148,6 +139,9 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
     let stopping = matches!(active.phase, Phase::Stopping { .. });
     match gone {
         Some(Interrupted { call, partial }) => {
+            if let Some(Partial { message, raw: Some(key) }) = &partial {
+                step.keep(key.clone(), message.text());
+            }
             save_partial(step, &request, &call, partial);
             if stopping {
                 finish(step, &request, Status::Cancelled, None);
@@ -155,11 +149,19 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
             }
             let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
             step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
+            call_model(step);
         }
-        None if matches!(active.phase, Phase::Admitting | Phase::BackingOff { .. }) => {}
-        None => return,
+        None if active.phase == Phase::Admitting => step.ask(Effect::Admit { request }),
+        None => back_off(step),
     }
-    step.ask(Effect::Admit { request });
+}
+
+/// Asks for the wait that the request is in, if it is in one.
+fn back_off(step: &mut Step<'_>) {
+    if let Some(Active { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
+        let (timer, millis) = (timer.clone(), *millis);
+        step.ask(Effect::Wait { timer, millis });
+    }
 }
 
 /// Ends what runs after a person said stop.
@@ -174,17 +176,38 @@ pub(crate) fn stop(step: &mut Step<'_>) {
     }
 }
 
-/// The program failed: say so, and end what runs.
-pub(crate) fn give_up(step: &mut Step<'_>, problem: Problem) {
-    let request = step.session.active().map(|active| active.request.id.clone());
-    let bug = BugFact { kind: "internal".into(), by: "host".into(), message: problem.message.clone() };
-    step.say(request.as_ref(), bug);
+/// The program failed at an input: say so, and end the request that it was about.
+pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Problem) {
+    let said = match input {
+        Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(request),
+        _ => None,
+    };
+    let request = match said {
+        // What a person said must not be lost, least of all through a defect of ours.
+        Some(Request { id, text, refs, mode, settings }) => {
+            let was_idle = step.session.is_idle();
+            step.say(Some(&id), RequestFact::Received { text, refs, images: Vec::new(), mode, settings });
+            if !was_idle {
+                step.say(Some(&id), bug(&problem));
+                let status = Status::Failed;
+                step.say(Some(&id), RequestFact::Finished { status, error: Some(problem), usage: Usage::default() });
+                return;
+            }
+            Some(id)
+        }
+        None => step.session.active().map(|active| active.request.id.clone()),
+    };
+    step.say(request.as_ref(), bug(&problem));
     if let Some(call) = step.session.open_call().cloned() {
         step.ask(Effect::Abort { call });
     }
     if let Some(request) = request {
         finish(step, &request, Status::Failed, Some(problem));
     }
+}
+
+fn bug(problem: &Problem) -> BugFact {
+    BugFact { kind: "internal".into(), by: "host".into(), message: problem.message.clone() }
 }
 
 /// Takes back a request that has not begun.

@@ -1,7 +1,8 @@
 //! Settings: raw, with their origins, then resolved into what the rest of the program uses.
 //!
 //! A flag beats the environment beats the user's file beats the default. What is wrong is refused
-//! with its place and the nearest right name; nothing is ignored.
+//! with its place and the nearest right name. Environment variables that begin like ours and are
+//! none of ours may belong to somebody else: they are told, not refused.
 
 mod keys;
 mod raw;

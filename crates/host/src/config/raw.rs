@@ -37,6 +37,8 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Raw {
     values: BTreeMap<String, (Value, Origin)>,
+    /// Variables that look like settings and are none.
+    pub(super) stray: Vec<String>,
 }
 
 impl Raw {
@@ -104,11 +106,11 @@ impl Raw {
                 "ANTHROPIC_BASE_URL" if !text.is_empty() => {
                     self.set("providers.anthropic.base_url", Value::String(text.clone()), origin);
                 }
-                name if name.starts_with("TRIMTAB_") => {
-                    if let Some((path, kind)) = path_of_variable(name) {
-                        self.add_text(&path, kind, text, origin)?;
-                    }
-                }
+                name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
+                    Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
+                    None if matches!(name, "TRIMTAB_HOME" | "TRIMTAB_CONFIG") => {}
+                    None => self.stray.push(name.to_owned()),
+                },
                 _ => {}
             }
         }
@@ -222,6 +224,7 @@ mod tests {
             ("TRIMTAB_PROVIDERS_MY_BOX_BASE_URL", "http://127.0.0.1:1"),
             ("ANTHROPIC_BASE_URL", "http://127.0.0.1:2"),
             ("TRIMTAB_HOME", "/x"),
+            ("TRIMTAB_LIMIT_JOBS", "4"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         raw.add_environment(&variables).expect("good");
@@ -232,6 +235,7 @@ mod tests {
             (value.as_str(), origin.to_string().as_str()),
             (Some("http://127.0.0.1:2"), "environment ANTHROPIC_BASE_URL")
         );
+        assert_eq!(raw.stray, ["TRIMTAB_LIMIT_JOBS"], "told, for it sets nothing");
         let bad = BTreeMap::from([("TRIMTAB_LIMITS_JOBS".to_owned(), "many".to_owned())]);
         assert!(raw.add_environment(&bad).is_err());
     }

@@ -90,6 +90,11 @@ impl Profile {
         Registry { providers: self.providers.clone(), idle: self.limits.api_timeout, record: self.record.clone() }
     }
 
+    /// Environment variables that look like settings and set nothing.
+    pub fn stray_variables(&self) -> &[String] {
+        &self.raw.stray
+    }
+
     /// Every setting with its value and origin.
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {

@@ -6,7 +6,7 @@ use trimtab_host::config;
 use trimtab_vocab::Problem;
 
 use super::Outcome;
-use super::output::{calm, print, print_json};
+use super::output::{calm, note, print, print_json};
 
 #[derive(Debug, Args)]
 pub(super) struct Config {
@@ -27,6 +27,9 @@ impl Config {
                 let line = format!("{} = {}", one.path, one.value);
                 print(&format!("{:<width$}  # {}\n", calm(&line), calm(&one.origin), width = width.unwrap_or(0)))?;
             }
+        }
+        for name in profile.stray_variables() {
+            note(&format!("note: the environment variable {name} sets nothing"));
         }
         if !self.json {
             let found = if profile.file.exists() { "" } else { " (not there yet)" };

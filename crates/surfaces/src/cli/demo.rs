@@ -23,12 +23,21 @@ struct Stage(PathBuf);
 
 impl Stage {
     fn build() -> Result<Self, Problem> {
-        let path = std::env::temp_dir().join(format!("trimtab-demo-{}", std::process::id()));
-        let stage = Self(path);
-        std::fs::create_dir_all(stage.project()).map_err(|error| {
+        let refused = |error: std::io::Error| {
             Problem::new(ProblemKind::Store, format!("The demonstration needs a folder: {error}."))
                 .hint("Set TMPDIR to a folder that can be written.")
-        })?;
+        };
+        let mut number = 0;
+        let stage = loop {
+            let path = std::env::temp_dir().join(format!("trimtab-demo-{}-{number}", std::process::id()));
+            // Made anew, never found: a folder that is there already is somebody else's.
+            match std::fs::create_dir(&path) {
+                Ok(()) => break Self(path),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+                Err(error) => return Err(refused(error)),
+            }
+        };
+        std::fs::create_dir(stage.project()).map_err(refused)?;
         Ok(stage)
     }
 

@@ -41,6 +41,9 @@ impl Doctor {
             Ok(profile) => {
                 let found = if profile.file.exists() { "" } else { " (not there; defaults are used)" };
                 report.good(&format!("settings: {}{found}", profile.file.display()))?;
+                for name in profile.stray_variables() {
+                    report.note(&format!("the environment variable {name} sets nothing"))?;
+                }
                 check_models(&profile, &mut report)?;
                 check_store(&profile, &mut report).await?;
             }

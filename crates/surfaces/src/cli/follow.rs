@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status};
@@ -40,30 +41,51 @@ pub(super) async fn follow(client: &Client, sent: &Sent, after: u64, form: Form)
     let mut screen = Screen::new(form);
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut cancelled = false;
+    let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
     loop {
-        tokio::select! {
-            biased;
-            _ = interrupt.recv() => {
-                if std::mem::replace(&mut cancelled, true) {
-                    screen.clear_line();
-                    std::process::exit(130);
+        // Kept while other things happen: beginning to read a long log anew at every tick would
+        // never come to its end.
+        let next = watch.next();
+        tokio::pin!(next);
+        let event = loop {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => {
+                    if cancelling.is_some() {
+                        screen.clear_line();
+                        std::process::exit(130);
+                    }
+                    screen.say("Cancelling; Ctrl-C again ends the program at once.");
+                    let (client, sent) = (client.clone(), sent.clone());
+                    cancelling = Some(tokio::spawn(async move {
+                        client.control(&sent.session, Some(sent.request), Control::Cancel).await
+                    }));
                 }
-                screen.say("Cancelling; Ctrl-C again ends the program at once.");
-                client.control(&sent.session, Some(sent.request.clone()), Control::Cancel).await?;
+                _ = terminate.recv() => return Ok(screen.leave(15)),
+                _ = hang_up.recv() => return Ok(screen.leave(1)),
+                told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
+                event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
+                _ = tick.tick() => screen.tick(),
             }
-            _ = terminate.recv() => return Ok(screen.leave(15)),
-            _ = hang_up.recv() => return Ok(screen.leave(1)),
-            event = watch.next() => {
-                let event = event.inspect_err(|_| screen.clear_line())?;
-                if event.request.as_ref() == Some(&sent.request)
-                    && let Some(status) = screen.show(&event)?
-                {
-                    return Ok(Outcome::Finished(status));
-                }
-            }
-            _ = tick.tick() => screen.tick(),
+        };
+        if event.request.as_ref() == Some(&sent.request)
+            && let Some(status) = screen.show(&event)?
+        {
+            return Ok(Outcome::Finished(status));
         }
+    }
+}
+
+/// Waits until a wish to cancel is passed on; for ever, once it is, or if there is none.
+async fn told(wish: &mut Option<JoinHandle<Result<(), Problem>>>) -> Result<(), Problem> {
+    match wish {
+        Some(task) if !task.is_finished() => match task.await {
+            Ok(told) => told,
+            Err(error) => {
+                Err(Problem::new(ProblemKind::Internal, format!("The request cannot be cancelled: {error}.")))
+            }
+        },
+        _ => std::future::pending().await,
     }
 }
 

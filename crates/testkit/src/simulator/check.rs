@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use trimtab_vocab::event::{AnswerFact, ModelFact, ReplyFact, RequestFact, Status};
-use trimtab_vocab::{CallId, Event, Fact, RequestId, SessionId};
+use trimtab_vocab::{CallId, Event, Fact, RefKey, RequestId, SessionId};
 
 use super::model::Oracle;
 use super::{History, JOB_LIMIT, Tally};
@@ -51,7 +51,7 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
         return Err("partial replies were left behind".into());
     }
     for (session, log) in &state.events {
-        one_log(history, session, log, &mut tally).map_err(|broken| {
+        one_log(history, &state.texts, session, log, &mut tally).map_err(|broken| {
             let lines: Vec<String> = log.iter().filter_map(|event| serde_json::to_string(event).ok()).collect();
             format!("{session}: {broken}\n{}", lines.join("\n"))
         })?;
@@ -68,7 +68,13 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
 }
 
 /// The log of a session tells a story that makes sense.
-fn one_log(history: &History, session: &SessionId, log: &[Event], tally: &mut Tally) -> Result<(), String> {
+fn one_log(
+    history: &History,
+    texts_kept: &BTreeMap<RefKey, String>,
+    session: &SessionId,
+    log: &[Event],
+    tally: &mut Tally,
+) -> Result<(), String> {
     let mut received: Vec<&RequestId> = Vec::new();
     let mut texts: BTreeMap<&RequestId, &str> = BTreeMap::new();
     let mut finished: BTreeSet<&RequestId> = BTreeSet::new();
@@ -103,12 +109,16 @@ fn one_log(history: &History, session: &SessionId, log: &[Event], tally: &mut Ta
             (Fact::Model(ModelFact::Failed { call, .. }), _) if open.take() != Some(call) => {
                 return Err(format!("call {call} failed but was not open"));
             }
-            (Fact::Reply(ReplyFact::Saved { call, message, partial, .. }), Some(request)) => {
+            (Fact::Reply(ReplyFact::Saved { call, message, partial, raw, .. }), Some(request)) => {
                 if open != Some(call) {
                     return Err(format!("a reply to call {call} was saved, which was not open"));
                 }
                 let answer = Oracle::answer(texts.get(request).ok_or("a reply to nothing")?);
                 let words = message.text();
+                let stored = raw.as_ref().and_then(|key| texts_kept.get(key));
+                if stored.map(String::as_str).unwrap_or_default() != words {
+                    return Err(format!("{raw:?} holds {stored:?}, but the reply is {words:?}"));
+                }
                 if *partial {
                     tally.partials += 1;
                     if !answer.starts_with(&words) {

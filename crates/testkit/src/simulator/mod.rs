@@ -157,7 +157,7 @@ impl History {
         let store = Arc::new(self.disk.process(self.dice.throw(), death, failure));
         let world = World {
             store: Arc::clone(&store) as _,
-            models: Arc::new(SimulatedModels(self.oracle.clone())),
+            models: Arc::new(SimulatedModels { oracle: self.oracle.clone(), store: Arc::clone(&store) }),
             clock: Arc::clone(&self.clock) as _,
         };
         self.processes.push(Process { client: Client::with(world, JOB_LIMIT), store });

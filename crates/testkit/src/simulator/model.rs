@@ -9,7 +9,9 @@ use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, S
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 
 use crate::dice::Dice;
-use crate::memory_store::Disk;
+use crate::memory_store::{Disk, MemoryStore};
+
+use super::JOB_LIMIT;
 
 /// Knows what every request deserves, and what was asked of it.
 #[derive(Clone)]
@@ -27,6 +29,8 @@ struct Heard {
     /// Texts that a call was refused for, for good.
     doomed: Vec<String>,
     failures: BTreeMap<String, u32>,
+    /// Calls under way, by process.
+    lines: BTreeMap<u64, u32>,
 }
 
 impl Oracle {
@@ -128,22 +132,63 @@ fn fault(kind: ProblemKind, retry: Retry) -> Fault {
     Fault { problem: Problem::new(kind, "simulated"), retry }
 }
 
-/// The models of a simulation: one, under any name.
-pub(super) struct SimulatedModels(pub(super) Oracle);
+/// The models of a simulation: one, under any name, as one process sees it.
+pub(super) struct SimulatedModels {
+    pub(super) oracle: Oracle,
+    pub(super) store: Arc<MemoryStore>,
+}
 
 impl Models for SimulatedModels {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
-        Ok(Arc::new(SimulatedModel(self.0.clone())))
+        Ok(Arc::new(SimulatedModel { oracle: self.oracle.clone(), store: Arc::clone(&self.store) }))
     }
 }
 
-struct SimulatedModel(Oracle);
+struct SimulatedModel {
+    oracle: Oracle,
+    store: Arc<MemoryStore>,
+}
 
 impl Model for SimulatedModel {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let text = prompt.messages.last().map(|message| last_words(message)).unwrap_or_default();
-        self.0.complain_if_paid_already(&text);
-        self.0.perform(&text)
+        self.oracle.complain_if_paid_already(&text);
+        let line = OpenLine::open(&self.oracle, &self.store);
+        let pieces = self.oracle.perform(&text);
+        // The line is open for as long as anybody listens.
+        pieces.inspect(move |_| line.is_open()).boxed()
+    }
+}
+
+/// A call that is under way, counted for the process that makes it.
+struct OpenLine {
+    oracle: Oracle,
+    owner: u64,
+}
+
+impl OpenLine {
+    fn open(oracle: &Oracle, store: &MemoryStore) -> Self {
+        let owner = store.owner();
+        let mut heard = oracle.heard();
+        *heard.lines.entry(owner).or_default() += 1;
+        // What a dead process was about to hear, it does not hear.
+        let open: u32 = heard.lines.iter().filter(|(owner, _)| oracle.disk.is_alive(**owner)).map(|(_, n)| n).sum();
+        drop(heard);
+        if open > JOB_LIMIT {
+            oracle.disk.state().broken.push(format!("{open} calls are made at once; the limit is {JOB_LIMIT}"));
+        }
+        Self { oracle: oracle.clone(), owner }
+    }
+
+    /// Holds the line: it closes when whoever asks this is gone.
+    fn is_open(&self) {}
+}
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        if let Some(lines) = self.oracle.heard().lines.get_mut(&self.owner) {
+            *lines -= 1;
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl Models for Registry {
             Dialect::Replay => Arc::new(Replay::open(model)?),
         };
         Ok(match &self.record {
-            Some(file) => Arc::new(Recorder::new(found, file.clone())),
+            Some(file) => Arc::new(Recorder::new(found, file.clone())?),
             None => found,
         })
     }

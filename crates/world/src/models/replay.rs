@@ -114,7 +114,7 @@ impl Model for Replay {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let Some(exchange) = self.choose(prompt) else {
             let problem = Problem::new(ProblemKind::NotFound, "The recording has no reply for this.")
-                .hint("Record one with providers.record, or ask what the recording expects.");
+                .hint("Make a recording with the setting `record`, or ask what this one expects.");
             return stream::iter([Err(Fault { problem, retry: Retry::Never })]).boxed();
         };
         let moments = exchange.reply.clone();
@@ -189,8 +189,13 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(inner: Arc<dyn Model>, file: PathBuf) -> Self {
-        Self { inner, file }
+    /// Makes sure that the file can be written before anything is paid for.
+    pub(super) fn new(inner: Arc<dyn Model>, file: PathBuf) -> Result<Self, Problem> {
+        std::fs::OpenOptions::new().create(true).append(true).open(&file).map_err(|error| {
+            Problem::new(ProblemKind::Settings, format!("The recording {} cannot be written: {error}.", file.display()))
+                .hint("Name another file with the setting `record`, or leave it empty.")
+        })?;
+        Ok(Self { inner, file })
     }
 }
 
@@ -204,12 +209,9 @@ impl Model for Recorder {
             match &piece {
                 Ok(Piece::End) => {
                     let exchange = Exchange { when: when.clone(), reply: tape.finish() };
+                    // The reply is paid for; it is worth more than its recording.
                     if let Err(error) = append(&file, &exchange).await {
-                        let problem = Problem::new(
-                            ProblemKind::Store,
-                            format!("The recording {} cannot be written: {error}.", file.display()),
-                        );
-                        return Some((Err(Fault { problem, retry: Retry::Never }), (pieces, tape, when, file)));
+                        tracing::error!(%error, file = %file.display(), "the exchange is not recorded");
                     }
                 }
                 Ok(piece) => tape.note(piece),
@@ -331,7 +333,7 @@ mod tests {
         let file = folder.path().join("tape.jsonl");
         let source = r#"{"reply":[{"thinking":"hm"},{"signature":"s"},{"text":"a"},{"text":"b"},{"redacted":"b3BhcXVl"},{"tool":{"id":"t","name":"read","input":{"path":"x"}}},{"tool":{"id":"u","name":"read","broken":"{\"pa"}},{"usage":{"inputTokens":3,"outputTokens":4}},{"stop":"tool_use"}]}"#;
         let original = Arc::new(Replay::parse(source, Path::new("x")).expect("parses"));
-        let recorder = Recorder::new(original, file.clone());
+        let recorder = Recorder::new(original, file.clone()).expect("can be written");
         let heard = ask(&recorder, &[Message::user("go")]).await.expect("replies");
         let played = Replay::open(file.to_str().expect("utf-8")).expect("opens");
         assert_eq!(ask(&played, &[Message::user("go")]).await.expect("replies"), heard);

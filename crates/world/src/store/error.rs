@@ -24,6 +24,9 @@ pub enum StoreError {
     /// It is damaged.
     #[error("the database is damaged: {0}")]
     Corrupt(String),
+    /// Something in it was written by a version that knows more.
+    #[error("the data folder holds something that this version cannot read: {0}")]
+    Unreadable(String),
     /// Another process keeps it locked.
     #[error("another process keeps the database locked")]
     Locked,
@@ -57,6 +60,7 @@ impl StoreError {
                 "Run `trimtab doctor` for details. The file was left as it is: move {place}/trimtab.db aside to start \
                  afresh, or copy it and try `sqlite3 trimtab.db .recover`."
             ),
+            Self::Unreadable(_) => format!("Update trimtab. {place} was left as it is."),
             Self::Locked => "Wait for the other process, or end it, and run the command again.".into(),
             Self::LeaseLost | Self::InUse(_) => {
                 "See `trimtab jobs`; wait for it to end, or stop the other process.".into()

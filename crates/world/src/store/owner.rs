@@ -24,9 +24,14 @@ impl Owner {
         let folder = data.join("owners");
         std::fs::create_dir_all(&folder)?;
         let name = format!("{}-{:016x}", std::process::id(), chance);
-        let lock = OpenOptions::new().create_new(true).write(true).open(folder.join(&name))?;
+        // Locked first, named after: nobody ever sees the file without its lock and takes it for dead.
+        let unnamed = folder.join(format!(".{name}"));
+        let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { folder, name, _lock: lock })
+        rename(&unnamed, &folder.join(&name))?;
+        let owner = Self { folder, name, _lock: lock };
+        owner.sweep();
+        Ok(owner)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -53,6 +58,17 @@ impl Owner {
         }
     }
 
+    /// Removes the files of those who were killed.
+    fn sweep(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if let Ok(name) = entry.file_name().into_string()
+                && !name.starts_with('.')
+            {
+                self.is_alive(&name);
+            }
+        }
+    }
+
     /// How a person is told of an owner.
     pub(super) fn describe(name: &str) -> String {
         format!("process {}", name.split('-').next().unwrap_or(name))
@@ -63,6 +79,11 @@ impl Drop for Owner {
     fn drop(&mut self) {
         remove(&self.folder.join(&self.name));
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "an owner's file is the store's own")]
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
 }
 
 #[expect(clippy::disallowed_methods, reason = "an owner's file is the store's own")]
@@ -89,5 +110,16 @@ mod tests {
         std::fs::write(data.path().join("owners/99-00"), "").expect("writes");
         assert!(!me.is_alive("99-00"));
         assert!(!data.path().join("owners/99-00").exists());
+    }
+
+    #[test]
+    fn the_files_of_the_killed_are_swept_away() {
+        let data = tempfile::tempdir().expect("folder");
+        let me = Owner::enter(data.path(), 1).expect("enters");
+        std::fs::write(data.path().join("owners/99-00"), "").expect("writes");
+        let other = Owner::enter(data.path(), 2).expect("enters");
+        let left = std::fs::read_dir(data.path().join("owners")).expect("a folder").count();
+        assert_eq!(left, 2, "the two that live");
+        assert!(other.is_alive(me.name()));
     }
 }

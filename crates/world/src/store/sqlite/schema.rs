@@ -49,7 +49,7 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<()> {
     if found > known {
         return Err(StoreError::Newer { found, known });
     }
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    switch_to_wal(connection)?;
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been quicker.
     let found: u32 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -60,6 +60,20 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<()> {
     tx.pragma_update(None, "user_version", known)?;
     tx.commit()?;
     Ok(())
+}
+
+/// While several processes do this to a new file at once, SQLite answers "busy" without waiting.
+fn switch_to_wal(connection: &Connection) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Locked) if tries < 500 => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
 }
 
 /// What every connection needs.

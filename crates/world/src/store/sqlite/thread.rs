@@ -1,29 +1,27 @@
 //! A thread that owns a connection and does one piece of work after the other.
 
-use std::sync::mpsc;
-
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Result, StoreError};
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
 pub(super) struct DatabaseThread {
-    work: Option<mpsc::SyncSender<Work>>,
+    work: Option<mpsc::Sender<Work>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// Callers wait for their answers, so the queue is never longer than there are callers.
-const QUEUE: usize = 1024;
+/// Callers beyond these wait for a place.
+const QUEUE: usize = 64;
 
 impl DatabaseThread {
     pub(super) fn start(name: &str, mut connection: Connection) -> Result<Self> {
-        let (work, orders) = mpsc::sync_channel::<Work>(QUEUE);
+        let (work, mut orders) = mpsc::channel::<Work>(QUEUE);
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                for order in orders {
+                while let Some(order) = orders.blocking_recv() {
                     order(&mut connection);
                 }
             })
@@ -41,7 +39,7 @@ impl DatabaseThread {
             let _ = answer.send(work(connection));
         });
         let ended = || StoreError::Io("the store is shut down".into());
-        self.work.as_ref().ok_or_else(ended)?.send(order).map_err(|_| ended())?;
+        self.work.as_ref().ok_or_else(ended)?.send(order).await.map_err(|_| ended())?;
         answered.await.map_err(|_| StoreError::Io("a transaction of the store failed unexpectedly".into()))?
     }
 }
