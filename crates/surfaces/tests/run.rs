@@ -98,6 +98,8 @@ fn a_session_goes_on_by_id_and_by_folder() {
     let talk = program.provider.requests()[2].body["messages"].clone();
     let roles: Vec<_> = talk.as_array().expect("messages").iter().map(|message| message["role"].clone()).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
+    let listed = program.run(&["sessions", "list"]).stdout;
+    assert!(listed.ends_with("  first\n"), "a session keeps its name: {listed}");
 }
 
 #[test]
@@ -327,6 +329,24 @@ fn being_told_to_go_leaves_the_request_to_be_resumed() {
     program.provider.push(hello());
     let resumed = program.run(&["resume"]);
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+}
+
+#[test]
+fn a_key_that_is_missing_at_resume_ends_nothing() {
+    let mut program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "hi"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    running.signal(Signal::KILL);
+    running.wait();
+    program.unset("ANTHROPIC_API_KEY");
+    let without = program.run(&["resume"]);
+    assert_eq!(without.code, Some(1));
+    assert!(without.stderr.contains("There is no key for anthropic."), "{}", without.stderr);
+    program.set("ANTHROPIC_API_KEY", KEY);
+    program.provider.push(hello());
+    assert_eq!(program.run(&["resume"]).stdout, "Hello, wörld 🦀.\n");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! <!! refused: no      the call fails for good
 //! <~ Hal               the model says this and the connection is cut
 //! <… Hal               the model says this and then nothing more
+//! <%                   the program fails at the call, by a defect of its own
 //! ^C                   the person cancels what runs
 //! ^K                   the program is killed and started again
 //! ```
@@ -24,6 +25,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +55,7 @@ enum Ending {
     Stop(StopReason),
     Fault(Fault),
     Silence,
+    Panic,
 }
 
 enum Move {
@@ -118,6 +121,7 @@ fn parse_line(line: &str, script: &mut Script, expects: &mut Option<String>) {
             turn(pieces(words), Ending::Stop(reason));
         }
         ("<~", words) => turn(pieces(words), Ending::Cut),
+        ("<%", _) => turn(Vec::new(), Ending::Panic),
         ("<…", words) => turn(pieces(words), Ending::Silence),
         ("<!", words) => turn(Vec::new(), Ending::Fault(fault(words, Retry::Later { after_ms: Some(1) }))),
         ("<!!", words) => turn(Vec::new(), Ending::Fault(fault(words, Retry::Never))),
@@ -134,6 +138,8 @@ fn fault(words: &str, retry: Retry) -> Fault {
 #[derive(Clone, Default)]
 struct ScriptedModels {
     turns: Arc<Mutex<VecDeque<Turn>>>,
+    /// The model was called although the script had no more for it.
+    overrun: Arc<AtomicBool>,
     /// Rings when the model has said what it had to say and fallen silent.
     silent: Arc<Notify>,
 }
@@ -147,16 +153,23 @@ impl Models for ScriptedModels {
 impl Model for ScriptedModels {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Turn { expects, says, end } = turn.expect("the model was called once more than the script says");
+        let Some(Turn { expects, says, end }) = turn else {
+            self.overrun.store(true, Ordering::Relaxed);
+            panic!("the model was called once more than the script says");
+        };
         let last = prompt.messages.last().map(|message| message.text()).unwrap_or_default();
-        if let Some(words) = expects {
-            assert!(last.ends_with(&words), "the prompt ends with {last:?}, not with {words:?}");
+        if let Some(words) = expects.filter(|words| !last.ends_with(words)) {
+            self.overrun.store(true, Ordering::Relaxed);
+            panic!("the prompt ends with {last:?}, not with {words:?}");
+        }
+        if let Ending::Panic = end {
+            panic!("as the script says");
         }
         let mut pieces: Vec<Result<Piece, Fault>> =
             says.into_iter().map(|text| Ok(Piece::Text { block: 0, text })).collect();
         let mut falls_silent = false;
         match end {
-            Ending::Cut => {}
+            Ending::Cut | Ending::Panic => {}
             Ending::Silence => falls_silent = true,
             Ending::Fault(fault) => pieces.push(Err(fault)),
             Ending::Stop(reason) => {
@@ -236,6 +249,7 @@ impl Stage {
         }
         let left = self.models.turns.lock().unwrap_or_else(PoisonError::into_inner).len();
         assert_eq!(left, 0, "the model was called less often than the script says");
+        assert!(!self.models.overrun.load(Ordering::Relaxed), "the model was not called as the script says");
         self.report().await
     }
 

@@ -258,3 +258,83 @@ fn a_reply_at_the_output_limit_is_truncated() {
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);
 }
+
+#[test]
+fn a_defect_is_told_once_and_the_session_goes_on() {
+    insta::assert_snapshot!(play(
+        "
+        > hello
+        <%
+        > and now?
+        < Hi.
+        "
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"hello","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 bug {"kind":"internal","by":"host","message":"Trimtab failed at this request because of a defect of its own."}
+    r1 request.finished {"status":"failed","error":{"kind":"internal","message":"Trimtab failed at this request because of a defect of its own.","hint":"Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r2 request.received {"text":"and now?","mode":"auto"}
+    r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 stage {"stage":"running","label":"Waiting for the model..."}
+    r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 stage {"stage":"finishing","label":"Finishing..."}
+    r2 answer {"summary":"Hi."}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
+}
+
+#[test]
+fn a_reply_that_is_withheld_or_empty_says_so() {
+    insta::assert_snapshot!(play(
+        "
+        > one
+        <  [content_filtered]
+        > two
+        <  [end_turn]
+        > three
+        < hm [pause_turn]
+        "
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"one","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","stopReason":"content_filtered","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    r1 banner {"level":"warning","text":"The provider withheld part of this reply."}
+    r1 answer {"summary":""}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r2 request.received {"text":"two","mode":"auto"}
+    r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 stage {"stage":"running","label":"Waiting for the model..."}
+    r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r2 reply.saved {"call":"c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 stage {"stage":"finishing","label":"Finishing..."}
+    r2 banner {"level":"warning","text":"The model sent an empty reply."}
+    r2 answer {"summary":""}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r3 request.received {"text":"three","mode":"auto"}
+    r3 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r3 stage {"stage":"running","label":"Waiting for the model..."}
+    r3 model.called {"call":"c3","model":"scripted/model","attempt":1}
+    r3 reply.saved {"call":"c3","raw":"reply-s-c3","stopReason":"pause_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"hm"}]}}
+    r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r3 stage {"stage":"finishing","label":"Finishing..."}
+    r3 banner {"level":"warning","text":"The model stopped for a reason of its own: pause_turn."}
+    r3 answer {"summary":"hm"}
+    r3 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
+}

@@ -1,0 +1,90 @@
+//! Whoever watches sees every recorded fact once, in order, however long the log and however slow
+//! the watcher.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use trimtab_host::{Client, Say, Target, World};
+use trimtab_testkit::memory_store::Disk;
+use trimtab_vocab::event::{BannerFact, Level, RequestFact};
+use trimtab_vocab::{Event, Fact, Mode, Problem, Prompt, RunSettings, SessionId, Time};
+use trimtab_world::clock::SystemClock;
+use trimtab_world::models::{Model, Models, Piece, PieceStream};
+use trimtab_world::store::{Claim, Commit, SessionRow, SqliteStore, Store};
+
+/// A model that says ten thousand words.
+struct Talkative;
+
+impl Models for Talkative {
+    fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
+        Ok(Arc::new(Talkative))
+    }
+}
+
+impl Model for Talkative {
+    fn stream(&self, _: &Prompt) -> PieceStream {
+        let words = (0..10_000).map(|n| Ok(Piece::Text { block: 0, text: format!("{n} ") }));
+        stream::iter(words.chain([Ok(Piece::End)]).collect::<Vec<_>>()).boxed()
+    }
+}
+
+fn world(store: Arc<dyn Store>) -> World {
+    World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock) }
+}
+
+#[tokio::test]
+async fn a_long_log_is_read_page_by_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
+    let session: SessionId = "s1".parse().expect("an id");
+    let now = Time::from_millis(0);
+    let row = SessionRow { id: session.clone(), folder: "/a".into(), title: String::new(), created: now, updated: now };
+    store.create_session(row, vec![]).await.expect("is made");
+    let Ok(Claim::Granted(lease)) = store.claim(&session).await else { panic!("is granted") };
+    let event = |seq: u64| Event {
+        seq: Some(seq),
+        time: now,
+        session: session.clone(),
+        request: None,
+        fact: BannerFact { level: Level::Info, text: "x".repeat(50) }.into(),
+    };
+    store.commit(&lease, Commit { events: (1..=3_000).map(event).collect(), ..Commit::default() }).await.expect("kept");
+    let client = Client::with(world(store), 10);
+    let mut watch = client.watch(&session, 1_200);
+    for seq in 1_201..=3_000 {
+        assert_eq!(watch.next().await.expect("a fact").seq, Some(seq));
+    }
+    assert!(tokio::time::timeout(Duration::from_millis(200), watch.next()).await.is_err(), "and then nothing");
+}
+
+#[tokio::test]
+async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
+    let disk = Disk::default();
+    let client = Client::with(world(Arc::new(disk.process(0, None, 0))), 10);
+    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
+    let say = Say { text: "talk".into(), mode: Mode::Auto, settings };
+    let sent = client.send(Target::New { folder: "/a".into() }, say).await.expect("is taken in");
+    let mut slow = client.watch(&sent.session, 0);
+    let mut quick = client.watch(&sent.session, 0);
+    let is_end = |event: &Event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }));
+    let first = slow.next().await.expect("a fact");
+    assert_eq!(first.seq, Some(1));
+    while !is_end(&quick.next().await.expect("a fact")) {}
+    let (mut seen, mut pieces) = (1, 0);
+    loop {
+        let event = slow.next().await.expect("a fact");
+        match event.seq {
+            Some(seq) => {
+                assert_eq!(seq, seen + 1);
+                seen = seq;
+            }
+            None => pieces += 1,
+        }
+        if is_end(&event) {
+            break;
+        }
+    }
+    assert!(pieces < 10_000, "the queue is bounded");
+    assert_eq!(seen as usize, disk.state().events[&sent.session].len());
+}
