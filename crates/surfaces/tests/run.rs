@@ -86,6 +86,26 @@ fn the_request_is_what_was_said_and_the_key_is_seen_by_nobody_else() {
 }
 
 #[test]
+fn a_large_request_is_kept_whole_and_sent_as_head_and_tail() {
+    let program = program();
+    program.provider.push(hello());
+    let words = format!("begin {} end", "ä ".repeat(300_000));
+    let ended = program.run_with_input(&["run", "--json", "-"], words.as_bytes());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let received = &ended.events()[0];
+    let key = received["refs"][0].as_str().expect("a ref").to_owned();
+    let sent = program.provider.requests()[0].body["messages"][0]["content"][0]["text"].clone();
+    let sent = sent.as_str().expect("text");
+    assert_eq!(received["text"], sent);
+    assert!(sent.len() < 40_000 && sent.starts_with("begin ") && sent.contains(" end\n[Full input saved as ref:"));
+    let shown = program.run(&["ref", &key]);
+    assert_eq!((shown.code, shown.stdout == words), (Some(0), true));
+    let unknown = program.run(&["ref", "nothing"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("Nothing is stored as ref:nothing."), "{}", unknown.stderr);
+}
+
+#[test]
 fn a_session_goes_on_by_id_and_by_folder() {
     let program = program();
     for text in ["one", "two", "three"] {

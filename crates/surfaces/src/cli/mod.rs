@@ -7,6 +7,7 @@ mod follow;
 mod jobs;
 mod output;
 mod place;
+mod ref_text;
 mod resume;
 mod run;
 mod sessions;
@@ -45,6 +46,8 @@ enum Command {
     Sessions(sessions::Sessions),
     /// List the requests that run or wait
     Jobs(jobs::Jobs),
+    /// Print a stored text: a reply as it came, or a request too large to send
+    Ref(ref_text::Ref),
     /// Show the settings in force and where each comes from
     Config(config::Config),
     /// Check what is set up, and look for damage
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
             Command::Resume(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
+            Command::Ref(command) => command.go().await,
             Command::Config(command) => command.go(),
             Command::Doctor(command) => command.go().await,
             Command::Demo(command) => command.go().await,

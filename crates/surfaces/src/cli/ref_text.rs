@@ -1,0 +1,26 @@
+//! `trimtab ref`: a stored text, as it is.
+
+use clap::Args;
+use trimtab_vocab::{Problem, ProblemKind, RefKey};
+
+use super::output::print;
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Ref {
+    /// The text's name, with or without `ref:` before it
+    key: String,
+}
+
+impl Ref {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let name = self.key.strip_prefix("ref:").unwrap_or(&self.key);
+        let key: RefKey = name.parse().map_err(|error| {
+            Problem::new(ProblemKind::Usage, format!("{error}."))
+                .hint("Events name stored texts, for example `raw` of `reply.saved`.")
+        })?;
+        let (_, client) = place::open(&[])?;
+        print(&client.text(&key).await?)?;
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,255 @@
+//! Documents are tested: what they name exists, what they show is what happens.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trimtab_host::config::{KEYS, Key, PROVIDER_KEYS, env_name};
+use trimtab_testkit::program::Program;
+use trimtab_vocab::event::KNOWN_TYPES;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn documents() -> Vec<(String, String)> {
+    let mut names =
+        vec!["README.md".to_owned(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "CHANGELOG.md".into()];
+    for folder in ["docs", "docs/howto", "docs/decisions"] {
+        for entry in std::fs::read_dir(root().join(folder)).expect("a folder").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".md") {
+                names.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    names.into_iter().map(|name| (name.clone(), read(&name))).collect()
+}
+
+/// The code blocks of a document, each with its language.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(language), None) => open = Some((language.to_owned(), String::new())),
+            (None, Some((_, body))) => {
+                body.push_str(line);
+                body.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn the_readmes_two_commands_are_the_ones_that_exist() {
+    let readme = read("README.md");
+    let commands: Vec<String> =
+        blocks(&readme).into_iter().filter(|(language, _)| language == "sh").map(|(_, body)| body).collect();
+    assert_eq!(commands[0], "cargo run -- demo\n");
+    assert_eq!(commands[1], "scripts/test\n");
+    assert!(read(".ci/run").lines().any(|line| line == "exec scripts/test"), "CI runs the README's command");
+    assert!(read("scripts/test").contains("cargo run --quiet --locked -- demo"), "which runs the other one");
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(root().join("scripts/test")).expect("there").permissions(),
+    );
+    assert_ne!(mode & 0o100, 0, "scripts/test can be executed");
+}
+
+#[test]
+fn every_command_that_a_document_shows_is_understood() {
+    for (name, text) in documents() {
+        for (language, body) in blocks(&text) {
+            if language != "sh" && language != "console" {
+                continue;
+            }
+            for line in body.lines() {
+                let line = line.strip_prefix("$ ").unwrap_or(line);
+                let Some(at) = line.find("trimtab ").filter(|at| *at == 0 || line[..*at].ends_with([' ', '|'])) else {
+                    continue;
+                };
+                let words: Vec<&str> = line[at..].split_whitespace().skip(1).collect();
+                let first = words.first().copied().unwrap_or_default();
+                let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+                let ended = program.run(&[first, "--help"]);
+                assert_eq!(ended.code, Some(0), "{name}: {line}");
+                let options = words.iter().filter(|word| word.starts_with("--")).collect::<Vec<_>>();
+                for option in options {
+                    assert!(ended.stdout.contains(*option), "{name}: {line}: there is no {option}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_path_that_a_document_names_exists() {
+    for (name, text) in documents() {
+        for part in text.split('`').skip(1).step_by(2) {
+            let path = part.split("::").next().unwrap_or(part);
+            let is_path =
+                ["crates/", "docs/", "scripts/", "bench/", ".ci/"].iter().any(|start| path.starts_with(start))
+                    && !path.contains([' ', '*', '<', '…', '{', '\n'])
+                    && !path.chars().any(|c| c.is_ascii_uppercase() && !path.ends_with(".md"));
+            if is_path {
+                assert!(root().join(path).exists(), "{name} names {path}");
+            }
+        }
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if !link.starts_with("http") && !link.starts_with('#') {
+                let from = root().join(&name);
+                let target = from.parent().expect("a folder").join(link.split('#').next().unwrap_or(link));
+                assert!(target.exists(), "{name} links to {link}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_coverage_table_names_tests_that_exist() {
+    let mut rows = 0;
+    let table = read("docs/coverage.md");
+    for line in table.lines().filter(|line| line.starts_with("| ") && line.contains("`crates/")) {
+        rows += 1;
+        let named = line.split('`').nth(1).expect("a test");
+        let (file, test) = named.split_once("::").unwrap_or_else(|| panic!("{named} names no test"));
+        let source = read(file);
+        let at = source.find(&format!("fn {test}(")).unwrap_or_else(|| panic!("there is no test {named}"));
+        let before = &source[..at];
+        let attribute = before.rfind("#[").expect("an attribute");
+        assert!(
+            before[attribute..].starts_with("#[test]") || before[attribute..].starts_with("#[tokio::test"),
+            "{named} is no test"
+        );
+        for id in line.split('|').nth(1).expect("ids").split(',').map(str::trim) {
+            let (family, number) = id.split_once('-').unwrap_or_else(|| panic!("{id} is no requirement"));
+            assert!(["AF", "AM", "CF", "CP", "RL", "K"].contains(&family) && number.parse::<u32>().is_ok(), "{id}");
+        }
+    }
+    assert!(rows > 20);
+}
+
+#[test]
+fn the_table_of_events_has_every_type_once() {
+    let text = read("docs/events.md");
+    let listed: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), KNOWN_TYPES.iter().copied().collect());
+    assert_eq!(listed.len(), KNOWN_TYPES.len());
+}
+
+fn settings_table() -> String {
+    let mut table = String::from("| setting | environment | default | what it is for |\n|---|---|---|---|\n");
+    let mut row = |path: &str, key: &Key| {
+        let _ = writeln!(table, "| `{path}` | `{}` | `{}` | {} |", env_name(path), key.default, key.help);
+    };
+    KEYS.iter().for_each(|key| row(key.path, key));
+    PROVIDER_KEYS.iter().for_each(|key| row(&format!("providers.NAME.{}", key.path), key));
+    table
+}
+
+#[test]
+fn the_guides_table_of_settings_is_the_programs() {
+    let guide = read("docs/guide.md");
+    let start = guide.find("<!-- settings").and_then(|at| Some(at + guide[at..].find('\n')? + 1)).expect("a start");
+    let end = guide.find("<!-- end of settings -->").expect("an end");
+    assert_eq!(&guide[start..end], settings_table(), "copy the table above into docs/guide.md");
+}
+
+/// Ids, ages and folders differ from run to run.
+fn without_accidents(text: &str, program: &Program, session: &str) -> String {
+    let project = program.project().canonicalize().expect("there").display().to_string();
+    let text = text.replace(&project, "PROJECT");
+    let text = if session.is_empty() { text } else { text.replace(session, "SESSION") };
+    text.lines()
+        .map(|line| {
+            let words: Vec<String> = line
+                .split(' ')
+                .map(|word| {
+                    if word.strip_suffix('s').is_some_and(|n| n.parse::<u32>().is_ok()) {
+                        "0s".into()
+                    } else {
+                        word.to_owned()
+                    }
+                })
+                .collect();
+            words.join(" ") + "\n"
+        })
+        .collect()
+}
+
+#[test]
+fn the_guide_shows_what_happens() {
+    let mut program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    program.set("TRIMTAB_MODEL", "replay/demo");
+    let guide = read("docs/guide.md");
+    let mut commands = 0;
+    for (_, body) in blocks(&guide).into_iter().filter(|(language, _)| language == "console") {
+        let session = program
+            .run(&["sessions", "list", "--json"])
+            .stdout
+            .lines()
+            .last()
+            .and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .and_then(|row| row["id"].as_str().map(str::to_owned))
+            .unwrap_or_default();
+        let mut shown = String::new();
+        for line in body.lines().filter_map(|line| line.strip_prefix("$ ")) {
+            commands += 1;
+            let line_here = line.replace("SESSION", &session);
+            let binary = program.binary().display().to_string();
+            let shell = line_here.replace("trimtab ", &format!("{binary} "));
+            let output = program.command(Path::new("sh"), &["-c", &shell]).output().expect("runs");
+            let _ = write!(
+                shown,
+                "$ {line}\n{}",
+                without_accidents(&String::from_utf8_lossy(&output.stdout), &program, &session)
+            );
+        }
+        assert_eq!(body, shown, "this is what happens now");
+    }
+    assert!(commands > 5);
+}
+
+#[test]
+fn help_is_enough_to_start() {
+    let help = Command::new(env!("CARGO_BIN_EXE_trimtab")).arg("--help").output().expect("runs");
+    insta::assert_snapshot!(String::from_utf8_lossy(&help.stdout), @r#"
+    An AI copilot that you keep a hand on: nothing is lost, nothing happens behind your back, everything
+    can be undone
+
+    Usage: trimtab <COMMAND>
+
+    Commands:
+      run       Make one request; the answer goes to standard output, progress to standard error
+      resume    Go on with the latest unfinished request of the folder
+      sessions  List, show, export or delete earlier sessions
+      jobs      List the requests that run or wait
+      ref       Print a stored text: a reply as it came, or a request too large to send
+      config    Show the settings in force and where each comes from
+      doctor    Check what is set up, and look for damage
+      demo      A guided tour with a recorded model: no key, no network
+      help      Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Examples:
+      trimtab demo                        see it work, without a key or a network
+      trimtab run "What is a trim tab?"   ask one thing
+      git diff | trimtab run -            ask what stands on standard input
+      trimtab resume                      go on where a request was cut off
+
+    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.
+    "#);
+}
