@@ -97,6 +97,8 @@ struct Screen {
     moving: bool,
     /// What was shown of the reply that is coming.
     shown: String,
+    /// The last line on standard output has no end yet.
+    line_is_open: bool,
     label: String,
     line_is_drawn: bool,
     began: Instant,
@@ -111,6 +113,7 @@ impl Screen {
             live: terminal(io::stdout().is_terminal()),
             moving: terminal(io::stderr().is_terminal()),
             shown: String::new(),
+            line_is_open: false,
             label: String::new(),
             line_is_drawn: false,
             began: Instant::now(),
@@ -137,6 +140,7 @@ impl Screen {
                 self.clear_line();
                 print(&calm(text))?;
                 self.shown.push_str(text);
+                self.line_is_open = !text.ends_with('\n');
             }
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
                 let words = message.text();
@@ -187,8 +191,12 @@ impl Screen {
 
     /// Ends a line of words that were shown as they came.
     fn end_shown(&mut self) -> Result<(), Problem> {
-        let shown = std::mem::take(&mut self.shown);
-        if !shown.is_empty() && !shown.ends_with('\n') {
+        self.shown.clear();
+        self.end_line()
+    }
+
+    fn end_line(&mut self) -> Result<(), Problem> {
+        if std::mem::take(&mut self.line_is_open) {
             print("\n")?;
         }
         Ok(())
@@ -205,6 +213,8 @@ impl Screen {
     fn say(&mut self, line: &str) {
         if self.form == Form::Text {
             self.clear_line();
+            // Should nobody read our output any more, the next word of it will tell.
+            let _ = self.end_line();
             note(line);
         }
     }
@@ -228,7 +238,6 @@ impl Screen {
     }
 
     fn leave(&mut self, number: i32) -> Outcome {
-        let _ = self.end_shown();
         self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
         Outcome::Left(number)
     }
