@@ -1,7 +1,7 @@
 //! What can happen to a session.
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::{CallId, Control, Fault, Message, RefKey, Reply, Request, RequestId, TimerId};
+use trimtab_vocab::{CallId, CheckpointId, Control, Fault, Message, RefKey, Reply, Request, RequestId, TimerId};
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
 /// them is the log's: additions only.
@@ -26,6 +26,18 @@ pub enum Input {
         /// What.
         action: Control,
     },
+    /// A person answered.
+    Answered {
+        /// What was asked.
+        checkpoint: CheckpointId,
+        /// The answer.
+        choice: String,
+        /// Words that came with it.
+        #[serde(default)]
+        text: Option<String>,
+        /// Who answered.
+        by: String,
+    },
     /// There is room for the request to run.
     Admitted {
         /// Which one.
@@ -47,6 +59,9 @@ pub enum Input {
         /// Where the raw text is stored.
         #[serde(default)]
         raw: Option<RefKey>,
+        /// What a person should know about the call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// A model call did not reach its end.
     CallFailed {

@@ -18,9 +18,10 @@ pub mod intake;
 mod output;
 pub mod record;
 mod step;
+pub mod tokens;
 pub mod turn;
 
 pub use input::{Input, Interrupted, Partial};
 pub use output::{Effect, Output};
-pub use record::{Active, Phase, Session};
+pub use record::{Active, Checkpoint, Phase, Session};
 pub use step::{give_up, step};

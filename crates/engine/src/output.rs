@@ -4,6 +4,7 @@ use trimtab_vocab::{CallId, Fact, Prompt, RefKey, RequestId, TimerId};
 
 /// One consequence of an input. Facts and texts are durable before any effect starts.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most outputs are events, and each is moved once")]
 pub enum Output {
     /// A fact to record.
     Event {
@@ -36,7 +37,7 @@ pub enum Effect {
         /// Names the call.
         call: CallId,
         /// What to send.
-        prompt: Prompt,
+        prompt: Box<Prompt>,
     },
     /// End a call now; its answer is `CallAborted`, unless it was quicker.
     Abort {

@@ -18,9 +18,12 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         }
         Input::Said { request } => intake::take_in(&mut step, request),
         Input::Controlled { request, action: Control::Cancel } => cancel(&mut step, request),
+        Input::Answered { checkpoint, choice, text, by } => {
+            turn::budget::answered(&mut step, &checkpoint, choice, text, by);
+        }
         Input::Admitted { request } => turn::admitted(&mut step, &request),
         Input::Held { request, ahead } => turn::held(&mut step, &request, ahead),
-        Input::Replied { call, reply, raw } => turn::replied(&mut step, &call, reply, raw),
+        Input::Replied { call, reply, raw, warnings } => turn::replied(&mut step, &call, reply, raw, warnings),
         Input::CallFailed { call, fault, partial } => turn::failed(&mut step, &call, fault, partial),
         Input::CallAborted { call, partial } => turn::aborted(&mut step, &call, partial),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),

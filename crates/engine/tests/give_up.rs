@@ -7,7 +7,9 @@ use trimtab_vocab::{Mode, Problem, ProblemKind, Request, RequestId, RunSettings}
 fn said(id: &str) -> Input {
     let id: RequestId = id.parse().expect("an id");
     let text = format!("words of {id}");
-    Input::Said { request: Request { id, text, refs: vec![], mode: Mode::Auto, settings: RunSettings::default() } }
+    Input::Said {
+        request: Request { id, text, refs: vec![], images: vec![], mode: Mode::Auto, settings: RunSettings::default() },
+    }
 }
 
 fn fail_at(session: &mut Session, input: Option<Input>) -> Vec<String> {

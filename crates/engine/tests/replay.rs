@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact};
 use trimtab_vocab::{
-    CallId, Control, Fault, Message, Mode, Problem, ProblemKind, Reply, Request, RequestId, Retry, RunSettings,
-    StopReason, TimerId, Usage,
+    CallId, CheckpointId, Control, Fault, Message, Mode, ModelFacts, Prices, Problem, ProblemKind, Reply, Request,
+    RequestId, Retry, RunSettings, StopReason, TimerId, Usage,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -34,16 +34,19 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Retry::Later { after_ms: Some(9) })
     ];
     prop_oneof![
-        2 => id.clone().prop_map(|id| {
-            let settings = RunSettings { retries: 2, ..RunSettings::default() };
-            Input::Said { request: Request { text: format!("words of {id}"), id, refs: vec![], mode: Mode::Auto, settings } }
+        2 => (id.clone(), prop::option::of(0.0_f64..0.02), any::<bool>()).prop_map(|(id, budget_usd, attended)| {
+            let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
+            let facts = ModelFacts { prices, ..ModelFacts::default() };
+            let settings = RunSettings { retries: 2, facts, budget_usd, attended, ..RunSettings::default() };
+            Input::Said { request: Request { text: format!("words of {id}"), id, refs: vec![], images: vec![], mode: Mode::Auto, settings } }
         }),
         1 => prop::option::of(id.clone()).prop_map(|request| Input::Controlled { request, action: Control::Cancel }),
         3 => id.clone().prop_map(|request| Input::Admitted { request }),
         1 => (id, 0_u32..99).prop_map(|(request, ahead)| Input::Held { request, ahead }),
         3 => (call.clone(), "[a-z]{0,9}", stop).prop_map(|(call, text, stop_reason)| {
-            let reply = Reply { message: Message::assistant(text), stop_reason, usage: Usage::default() };
-            Input::Replied { call, reply, raw: None }
+            let usage = Usage { cost_usd: Some(0.004), ..Usage::default() };
+            let reply = Reply { message: Message::assistant(text), stop_reason, usage };
+            Input::Replied { call, reply, raw: None, warnings: vec![] }
         }),
         2 => (call.clone(), retry, partial.clone()).prop_map(|(call, retry, partial)| {
             let problem = Problem::new(ProblemKind::Overloaded, "busy");
@@ -53,6 +56,9 @@ fn any_input() -> impl Strategy<Value = Input> {
         2 => (1_u64..6).prop_map(|n| Input::TimerFired { timer: TimerId::before_call(n) }),
         1 => prop::collection::vec((call, partial), 0..2).prop_map(|calls| Input::Woke {
             interrupted: calls.into_iter().map(|(call, partial)| Interrupted { call, partial }).collect(),
+        }),
+        2 => (0_u8..4, 1_u32..3, "raise|stop|dance", prop::option::of("0|1|9|x")).prop_map(|(id, n, choice, text)| {
+            Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into() }
         }),
         1 => Just(Input::Opened { folder: "/project".into() }),
     ]
@@ -73,9 +79,16 @@ proptest! {
             for output in step(&mut session, input) {
                 match output {
                     Output::Event { request, fact } => {
-                        if let (Some(id), Fact::Request(RequestFact::Finished { .. })) = (&request, &fact) {
-                            prop_assert!(!ended.contains(id), "{id} ended twice");
-                            ended.push(id.clone());
+                        match (&request, &fact) {
+                            (Some(id), Fact::Request(RequestFact::Finished { .. })) => {
+                                prop_assert!(!ended.contains(id), "{id} ended twice");
+                                ended.push(id.clone());
+                            }
+                            (Some(id), Fact::Request(RequestFact::Reopened {})) => {
+                                prop_assert!(ended.contains(id), "{id} was reopened before its end");
+                                ended.retain(|ended| ended != id);
+                            }
+                            _ => {}
                         }
                         facts.push((request, fact));
                     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
-use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact, SessionFact};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, SessionFact};
 use trimtab_vocab::{CallId, Event, Fact, Message, Problem, ProblemKind, RequestId, SessionId};
 use trimtab_world::store::{Claim, Commit, Lease, StoreError};
 
@@ -114,7 +114,9 @@ struct Actor {
     calls: BTreeMap<CallId, StreamController>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
-    /// Requests that have room, or have asked for it.
+    /// Requests that have asked for room among the running ones.
+    asked: BTreeSet<RequestId>,
+    /// Requests that have it.
     admitted: BTreeSet<RequestId>,
     tasks: JoinSet<Result<(), Trouble>>,
     version: Option<u64>,
@@ -137,6 +139,7 @@ impl Actor {
             interrupted: None,
             calls: BTreeMap::new(),
             waits: BTreeMap::new(),
+            asked: BTreeSet::new(),
             admitted: BTreeSet::new(),
             tasks: JoinSet::new(),
             version: None,
@@ -244,6 +247,9 @@ impl Actor {
     async fn take_up(&mut self, inputs: Vec<Taken>, commit: Commit) -> Result<(), Trouble> {
         let mut outputs = Vec::new();
         for (input, text) in inputs {
+            if let Input::Admitted { request } = &input {
+                self.admitted.insert(request.clone());
+            }
             let session = &mut self.session;
             match catch_unwind(AssertUnwindSafe(|| trimtab_engine::step(session, input))) {
                 Ok(more) => outputs.extend(more),
@@ -272,9 +278,10 @@ impl Actor {
             match output {
                 Output::Event { request, fact } => {
                     seq += 1;
-                    note(&mut commit, request.as_ref(), &fact, !self.named);
                     let session = self.reporter.lease.session().clone();
-                    commit.events.push(Event { seq: Some(seq), time: now, session, request, fact });
+                    let event = Event { seq: Some(seq), time: now, session, request, fact };
+                    note(&mut commit, &event, !self.named);
+                    commit.events.push(event);
                 }
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
                 Output::Effect(effect) => effects.push(effect),
@@ -288,13 +295,16 @@ impl Actor {
         for event in news {
             self.deps.hub.publish(self.reporter.lease.session(), News::Event(event));
         }
+        for (request, _) in finished {
+            // Should it be reopened, it must find room again.
+            self.admitted.remove(&request);
+            self.asked.remove(&request);
+            self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
+        }
         for effect in effects {
             self.start(effect);
         }
         closed.iter().for_each(|call| drop(self.calls.remove(call)));
-        for (request, _) in finished {
-            self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
-        }
         Ok(())
     }
 
@@ -302,7 +312,7 @@ impl Actor {
         let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
         match effect {
             Effect::Admit { request } => {
-                if self.admitted.insert(request.clone()) {
+                if self.asked.insert(request.clone()) {
                     let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
                     self.waits.entry(request).or_default().push(wait);
                 }
@@ -319,8 +329,14 @@ impl Actor {
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
                 // Under a new owner a request goes on in the middle, and must find room like any other.
-                let has_room = !self.admitted.insert(request.clone());
-                let order = effects::Call { request, call, prompt, has_room };
+                let has_room = self.admitted.contains(&request);
+                let settings = &active.request.settings;
+                let facts = match &settings.vision_facts {
+                    Some(facts) if prompt.model == settings.vision_model => facts,
+                    _ => &settings.facts,
+                };
+                let prices = facts.prices;
+                let order = effects::Call { request, call, prompt, prices, has_room };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
             Effect::Abort { call } => {
@@ -337,15 +353,26 @@ fn read_input(payload: &str) -> Result<Input, StoreError> {
 }
 
 /// What else must become durable together with a fact.
-fn note(commit: &mut Commit, request: Option<&RequestId>, fact: &Fact, is_nameless: bool) {
-    match (fact, request) {
+fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
+    match (&event.fact, &event.request) {
         (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
+            commit.reopened.retain(|reopened| reopened != request);
             commit.finished.push((request.clone(), *status));
+        }
+        (Fact::Request(RequestFact::Reopened {}), Some(request)) => {
+            commit.finished.retain(|(finished, _)| finished != request);
+            commit.reopened.push(request.clone());
         }
         (Fact::Request(RequestFact::Received { text, .. }), _) if is_nameless => {
             commit.title.get_or_insert_with(|| first_words(text));
         }
         (Fact::Session(SessionFact::Titled { title }), _) => commit.title = Some(title.clone()),
+        (Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }), _) => {
+            commit.opened.push((checkpoint.clone(), event.clone()));
+        }
+        (Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }), _) => {
+            commit.resolved.push(checkpoint.clone());
+        }
         (Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }), _) => {
             commit.closed_calls.push(call.clone());
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use trimtab_engine::Input;
 use trimtab_vocab::{
-    Control, Event, Mode, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings, SessionId, Time,
+    CheckpointId, Control, Event, ImageRef, Mode, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings,
+    SessionId,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
@@ -47,6 +48,8 @@ pub struct Say {
     pub mode: Mode,
     /// What is in force.
     pub settings: RunSettings,
+    /// Pictures, each with its media type and its bytes in base64.
+    pub images: Vec<(String, String)>,
 }
 
 /// Where it is said.
@@ -59,6 +62,19 @@ pub enum Target {
     },
     /// In a session that exists.
     Session(SessionId),
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// To what.
+    pub checkpoint: CheckpointId,
+    /// One of the choices.
+    pub choice: String,
+    /// Words that come with it.
+    pub text: Option<String>,
+    /// Who answers, for the record.
+    pub by: String,
 }
 
 /// Where to look for what comes of it.
@@ -112,12 +128,21 @@ impl Client {
         check_text(&say.text)?;
         let world = &self.inner.deps.world;
         world.models.find(&say.settings.model)?;
+        if !say.images.is_empty() && !say.settings.vision_model.is_empty() {
+            world.models.find(&say.settings.vision_model)?;
+        }
         let request = clock::request_id(world.clock.as_ref());
         let job = NewJob { request: request.clone(), text: actor::first_words(&say.text) };
-        let said =
-            Request { id: request.clone(), text: say.text, refs: Vec::new(), mode: say.mode, settings: say.settings };
+        let (mut images, mut keeps) = (Vec::new(), Vec::new());
+        for (number, (media_type, base64)) in say.images.into_iter().enumerate() {
+            let key = RefKey::image_of(&request, number);
+            images.push(ImageRef { key: key.clone(), media_type });
+            keeps.push((key, base64));
+        }
+        let (text, mode, settings) = (say.text, say.mode, say.settings);
+        let said = Request { id: request.clone(), text, refs: Vec::new(), images, mode, settings };
         let payload = written(&Input::Said { request: said });
-        let input = NewInput { payload, job: Some(job), keeps: Vec::new() };
+        let input = NewInput { payload, job: Some(job), keeps };
         let session = match target {
             Target::New { folder } => self.create(folder, input).await?,
             Target::Session(session) => {
@@ -153,6 +178,21 @@ impl Client {
         Ok(())
     }
 
+    /// Answers what waits for a person.
+    pub async fn answer(&self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
+        let Answered { checkpoint, choice, text, by } = answer;
+        let payload = written(&Input::Answered { checkpoint, choice, text, by });
+        let input = NewInput { payload, ..NewInput::default() };
+        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
+        self.resume(session);
+        Ok(())
+    }
+
+    /// What waits for a person, in every session: the events that opened it.
+    pub async fn checkpoints(&self) -> Result<Vec<Event>, Problem> {
+        self.inner.deps.world.store.checkpoints().await.map_err(store_problem)
+    }
+
     /// Goes on with whatever is unfinished in a session.
     pub fn resume(&self, session: &SessionId) {
         let deps = &self.inner.deps;
@@ -175,12 +215,6 @@ impl Client {
         self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)
     }
 
-    /// One session.
-    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Problem> {
-        let found = self.inner.deps.world.store.session(id).await.map_err(store_problem)?;
-        found.ok_or_else(|| store_problem(StoreError::NoSession))
-    }
-
     /// Forgets a session.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Problem> {
         self.inner.deps.world.store.delete_session(id).await.map_err(store_problem)
@@ -198,11 +232,6 @@ impl Client {
             Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
                 .hint("The event that mentions a ref has its exact name.")
         })
-    }
-
-    /// What time it is, for telling ages.
-    pub fn now(&self) -> Time {
-        self.inner.deps.world.clock.now()
     }
 
     /// Looks for damage in the store; says what it finds.

@@ -10,9 +10,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
+use trimtab_engine::tokens::estimate;
 use trimtab_engine::{Input, Partial};
 use trimtab_vocab::event::ReplyFact;
-use trimtab_vocab::{CallId, Event, Fault, Prompt, RefKey, Reply, RequestId, TimerId};
+use trimtab_vocab::{CallId, Event, Fault, Message, Part, Prices, Prompt, RefKey, Reply, RequestId, TimerId, Usage};
 use trimtab_world::models::Assembly;
 use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
 
@@ -67,7 +68,9 @@ pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Res
 pub(crate) struct Call {
     pub(crate) request: RequestId,
     pub(crate) call: CallId,
-    pub(crate) prompt: Prompt,
+    pub(crate) prompt: Box<Prompt>,
+    /// What the model costs, if that is known.
+    pub(crate) prices: Option<Prices>,
     /// Whether the request already has room among the running ones.
     pub(crate) has_room: bool,
 }
@@ -120,9 +123,14 @@ impl Listener<'_> {
     async fn listen(&mut self) -> Result<End, Trouble> {
         if !self.order.has_room {
             find_room(self.deps, self.reporter, &self.order.request).await?;
+            let admitted = Input::Admitted { request: self.order.request.clone() };
+            let _ = self.reporter.nudges.send(admitted).await;
         }
         let model = self.deps.world.models.find(&self.order.prompt.model).map_err(Trouble::SetUp)?;
-        let mut pieces = model.stream(&self.order.prompt);
+        self.assembly = Assembly::of(model.dialect());
+        let mut prompt = Prompt::clone(&self.order.prompt);
+        self.fetch_images(&mut prompt).await?;
+        let mut pieces = model.stream(&prompt);
         loop {
             tokio::select! {
                 biased;
@@ -141,6 +149,34 @@ impl Listener<'_> {
                 self.save().await?;
             }
         }
+    }
+
+    /// Pictures are stored beside the conversation; a call needs their bytes.
+    async fn fetch_images(&self, prompt: &mut Prompt) -> Result<(), StoreError> {
+        let parts = self.order.prompt.messages.iter().flat_map(|message| &message.parts);
+        for part in parts {
+            if let Part::Image { image, .. } = part
+                && !prompt.images.contains_key(image)
+                && let Some(base64) = self.deps.world.store.text(image).await?
+            {
+                prompt.images.insert(image.clone(), base64.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// What the call cost: as the provider says, or as the prices say of its figures, or as both are
+    /// guessed from the size of the texts.
+    fn bill(&self, mut usage: Usage, message: &Message) -> Usage {
+        if usage.input_tokens == 0 && usage.output_tokens == 0 {
+            usage.estimated = true;
+            let words = |message: &Message| estimate(&message.text());
+            let prompt = &self.order.prompt;
+            usage.input_tokens = estimate(&prompt.system) + prompt.messages.iter().map(|said| words(said)).sum::<u64>();
+            usage.output_tokens = words(message);
+        }
+        usage.cost_usd = usage.cost_usd.or(self.order.prices.map(|prices| prices.cost(&usage)));
+        usage
     }
 
     fn unsaved(&self) -> usize {
@@ -167,7 +203,7 @@ impl Listener<'_> {
         Ok(())
     }
 
-    fn conclude(self, end: End) -> NewInput {
+    fn conclude(mut self, end: End) -> NewInput {
         let raw = raw_key(&self.reporter.lease, &self.order.call, self.assembly.words());
         let keeps: Vec<_> = raw.iter().map(|key| (key.clone(), self.assembly.words().to_owned())).collect();
         let call = self.order.call.clone();
@@ -177,9 +213,11 @@ impl Listener<'_> {
             End::Fault(fault) => Input::CallFailed { call, fault, partial: partial(&self.assembly) },
             End::Reply => {
                 let so_far = partial(&self.assembly);
-                match self.assembly.finish() {
+                let warnings = self.assembly.warnings().to_vec();
+                match std::mem::take(&mut self.assembly).finish() {
                     Ok(Reply { message, stop_reason, usage }) => {
-                        Input::Replied { call, reply: Reply { message, stop_reason, usage }, raw }
+                        let usage = self.bill(usage, &message);
+                        Input::Replied { call, reply: Reply { message, stop_reason, usage }, raw, warnings }
                     }
                     Err(fault) => Input::CallFailed { call, fault, partial: so_far },
                 }

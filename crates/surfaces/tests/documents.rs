@@ -162,7 +162,12 @@ fn the_guides_table_of_settings_is_the_programs() {
     let guide = read("docs/guide.md");
     let start = guide.find("<!-- settings").and_then(|at| Some(at + guide[at..].find('\n')? + 1)).expect("a start");
     let end = guide.find("<!-- end of settings -->").expect("an end");
-    assert_eq!(&guide[start..end], settings_table(), "copy the table above into docs/guide.md");
+    if std::env::var_os("TRIMTAB_UPDATE_DOCS").is_some() {
+        let text = format!("{}{}{}", &guide[..start], settings_table(), &guide[end..]);
+        std::fs::write(root().join("docs/guide.md"), text).expect("written");
+        return;
+    }
+    assert_eq!(&guide[start..end], settings_table(), "run the tests once with TRIMTAB_UPDATE_DOCS=1");
 }
 
 /// Ids, ages and folders differ from run to run.
@@ -230,15 +235,18 @@ fn help_is_enough_to_start() {
     Usage: trimtab <COMMAND>
 
     Commands:
-      run       Make one request; the answer goes to standard output, progress to standard error
-      resume    Go on with the latest unfinished request of the folder
-      sessions  List, show, export or delete earlier sessions
-      jobs      List the requests that run or wait
-      ref       Print a stored text: a reply as it came, or a request too large to send
-      config    Show the settings in force and where each comes from
-      doctor    Check what is set up, and look for damage
-      demo      A guided tour with a recorded model: no key, no network
-      help      Print this message or the help of the given subcommand(s)
+      run          Make one request; the answer goes to standard output, progress to standard error
+      resume       Go on with the latest unfinished request of the folder
+      sessions     List, show, export or delete earlier sessions
+      jobs         List the requests that run or wait
+      checkpoints  List what waits for an answer
+      answer       Answer it, and go on
+      models       List the models that a provider offers, and what is known about them
+      ref          Print a stored text: a reply as it came, or a request too large to send
+      config       Show the settings in force and where each comes from
+      doctor       Check what is set up, and look for damage
+      demo         A guided tour with a recorded model: no key, no network
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help

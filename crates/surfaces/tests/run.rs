@@ -193,7 +193,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     unknown provider: exit 2
     error: There is no provider called `nobody`.
-      Known are anthropic, replay; add others under [providers] in the settings.
+      Known are anthropic, llamacpp, ollama, openai, openrouter, replay, xai; add others under [providers] in the settings.
 
     no provider: exit 2
     error: `model` does not name a model.
@@ -225,7 +225,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     no model: exit 1
     error: No model is set up.
-      Set ANTHROPIC_API_KEY, or `model = "PROVIDER/NAME"` in the settings, or give --model PROVIDER/NAME. `trimtab demo` shows everything without a key.
+      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start Ollama and name one of its models with --model ollama/NAME, or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` shows everything without any of them.
 
     no key: exit 1
     error: There is no key for anthropic.
@@ -437,6 +437,184 @@ fn only_so_many_requests_run_at_once_and_the_rest_wait_in_order() {
 }
 
 #[test]
+fn replies_are_bounded_as_documented_and_as_the_model_allows() {
+    let mut program = program();
+    for (model, setting, bound) in [
+        ("anthropic/claude-sonnet-4-5", None, 16_384),
+        ("anthropic/claude-3-5-haiku-latest", None, 8_192),
+        ("anthropic/claude-sonnet-4-5", Some("500"), 500),
+    ] {
+        program.unset("TRIMTAB_LIMITS_MAX_OUTPUT_TOKENS");
+        if let Some(setting) = setting {
+            program.set("TRIMTAB_LIMITS_MAX_OUTPUT_TOKENS", setting);
+        }
+        program.provider.push(hello());
+        assert_eq!(program.run(&["run", "--model", model, "hi"]).code, Some(0));
+        assert_eq!(program.provider.requests().last().expect("one").body["max_tokens"], bound, "{model}");
+    }
+}
+
+#[test]
+fn a_provider_that_never_answers_is_given_up_at_the_configured_time() {
+    let mut program = program();
+    program.set("TRIMTAB_LIMITS_API_TIMEOUT_S", "1");
+    program.set("TRIMTAB_LIMITS_RETRIES", "0");
+    program.provider.push(Answer::silent());
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("The provider sent nothing for 1 seconds."), "{}", ended.stderr);
+}
+
+#[test]
+fn a_provider_that_tells_no_figures_gets_estimated_ones() {
+    let program = program();
+    let nothing = trimtab_vocab::Usage::default();
+    program.provider.push(Answer::anthropic(
+        Reply::new().text(["Ten little words stand here to be counted, don't they?"]).usage(nothing),
+    ));
+    let events = program.run(&["run", "--json", "hi"]).events();
+    let usage = events.iter().find(|event| event["type"] == "usage").expect("usage");
+    assert_eq!(usage["estimated"], true);
+    let (input, output) = (usage["inputTokens"].as_u64().expect("n"), usage["outputTokens"].as_u64().expect("n"));
+    assert!((20..400).contains(&input) && (8..20).contains(&output), "{usage}");
+    assert!(usage["costUsd"].as_f64().is_some_and(|cost| cost > 0.0));
+}
+
+#[test]
+fn without_any_key_a_running_ollama_answers() {
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    let url = program.provider.url().to_owned();
+    program.set("OLLAMA_HOST", &url);
+    program.provider.on_path("/api/tags", Answer::json(200, serde_json::json!({"models": [{"name": "qwen3:8b"}]})));
+    let shown = serde_json::json!({"model_info": {"qwen3.context_length": 40_960}});
+    program.provider.on_path("/api/show", Answer::json(200, shown));
+    program.provider.push(Answer::ollama(Reply::new().text(["Hel", "lo, ", "wörld 🦀."])));
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", ended.stderr);
+    let listed = program.run(&["models", "ollama"]).stdout;
+    assert!(listed.starts_with("ollama/qwen3:8b  ") && listed.contains("free"), "{listed}");
+}
+
+/// A reply that cost 0.018 dollars at the known prices of the default model.
+fn dear() -> Answer {
+    let usage = trimtab_vocab::Usage { input_tokens: 1_000, output_tokens: 1_000, ..Default::default() };
+    Answer::anthropic(Reply::new().text(["Dear."]).usage(usage))
+}
+
+#[test]
+fn what_a_request_costs_is_told_in_tokens_and_dollars() {
+    let program = program();
+    program.provider.push(dear());
+    let events = program.run(&["run", "--json", "hi"]).events();
+    let of = |kind: &str| events.iter().find(|event| event["type"] == kind).expect(kind).clone();
+    assert_eq!(of("usage")["costUsd"], 0.018);
+    assert_eq!(of("request.finished")["usage"]["costUsd"], 0.018);
+    assert!(of("usage").get("estimated").is_none());
+}
+
+#[test]
+fn a_budget_stops_before_the_call_that_would_pass_it_and_can_be_raised() {
+    let program = program();
+    program.provider.push(dear());
+    assert_eq!(program.run(&["run", "--budget", "0.02", "hi"]).code, Some(0));
+    let bounded = program.provider.requests()[0].body["max_tokens"].as_u64().expect("a bound");
+    assert!((256..1_334).contains(&bounded), "the reply may cost no more than there is: {bounded}");
+
+    let stopped = program.run(&["run", "--json", "--continue", "--budget", "0.02", "more"]);
+    assert_eq!(stopped.code, Some(4), "{}", stopped.stderr);
+    let events = stopped.events();
+    let opened = events.iter().find(|event| event["type"] == "checkpoint.opened").expect("asks");
+    assert_eq!((opened["kind"].as_str(), opened["spentUsd"].as_f64()), (Some("confirm"), Some(0.018)));
+    assert_eq!(events.last().expect("an end")["status"], "limit");
+    assert_eq!(program.provider.requests().len(), 1, "the call was not made");
+
+    let id = opened["checkpoint"].as_str().expect("an id");
+    let listed = program.run(&["checkpoints"]).stdout;
+    assert!(listed.contains(id) && listed.contains("raise") && listed.contains("stop"), "{listed}");
+    for (choice, text, code) in [("dance", None, 2), ("raise", Some("0.01"), 2), ("raise", Some("much"), 2)] {
+        let mut arguments = vec!["answer", id, choice];
+        arguments.extend(text.iter().flat_map(|text| ["--text", *text]));
+        assert_eq!(program.run(&arguments).code, Some(code), "{choice} {text:?}");
+    }
+    program.provider.push(hello());
+    let raised = program.run(&["answer", id, "raise", "--text", "1"]);
+    assert_eq!((raised.code, raised.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", raised.stderr);
+    assert_eq!(program.run(&["checkpoints"]).stdout, "Nothing waits for an answer.\n");
+    let last = program.provider.requests()[1].body["messages"].clone();
+    assert_eq!(last.as_array().expect("messages").last().expect("one")["content"][0]["text"], "more");
+    assert_eq!(program.run(&["answer", id, "raise"]).code, Some(1), "it was answered already");
+}
+
+#[test]
+fn a_budget_that_is_not_raised_ends_the_request() {
+    let program = program();
+    let stopped = program.run(&["run", "--json", "--budget", "0.0001", "hi"]);
+    assert_eq!(stopped.code, Some(4));
+    let events = stopped.events();
+    let id = events.iter().find_map(|event| event["checkpoint"].as_str()).expect("an id").to_owned();
+    assert_eq!(program.run(&["answer", &id, "stop"]).code, Some(4));
+    assert_eq!(program.run(&["checkpoints"]).stdout, "Nothing waits for an answer.\n");
+    assert_eq!(program.run(&["jobs"]).stdout, "No requests are running or waiting.\n");
+    assert_eq!(program.run(&["run", "--approve", "deny", "--budget", "0.0001", "hi"]).code, Some(4));
+    assert!(program.provider.requests().is_empty());
+}
+
+#[test]
+fn a_budget_without_known_prices_is_refused() {
+    let mut program = program();
+    let refused = program.run(&["run", "--model", "anthropic/brand-new", "--budget", "1", "hi"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("the prices of anthropic/brand-new are not known"), "{}", refused.stderr);
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    let own = "[\"anthropic/brand-new\"]\nprices = { input = 1, output = 1 }\n";
+    std::fs::write(program.home().join("models.toml"), own).expect("written");
+    program.provider.push(hello());
+    assert_eq!(program.run(&["run", "--model", "anthropic/brand-new", "--budget", "1", "hi"]).code, Some(0));
+    program.set("TRIMTAB_LIMITS_BUDGET_USD", "0.000001");
+    assert_eq!(program.run(&["run", "--model", "anthropic/brand-new", "hi"]).code, Some(4));
+}
+
+#[test]
+fn a_picture_goes_to_the_model_that_can_see() {
+    let mut program = program();
+    program.set("TRIMTAB_MODELS_VISION", "anthropic/claude-opus-4-5");
+    let picture = program.project().join("dot.png");
+    std::fs::write(&picture, b"\x89PNG\r\n\x1a\nand so on").expect("written");
+    program.provider.push(hello());
+    let ended = program.run(&["run", "--json", "--image", "dot.png", "What is this?"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.events()[0]["images"][0]["mediaType"], "image/png");
+    let body = &program.provider.requests()[0].body;
+    assert_eq!(body["model"], "claude-opus-4-5");
+    let content = &body["messages"][0]["content"];
+    assert_eq!(content[0]["source"]["media_type"], "image/png");
+    assert_eq!(content[0]["source"]["data"], "iVBORw0KGgphbmQgc28gb24=");
+    assert_eq!(content[1]["text"], "What is this?");
+    let wrong = program.run(&["run", "--image", "/etc/passwd", "What is this?"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("is none that models can see"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_key_may_stand_in_a_file_that_only_the_user_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    let file = program.home().join("keys.toml");
+    std::fs::write(&file, format!("anthropic = \"{KEY}\"\n")).expect("written");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("set");
+    let refused = program.run(&["run", "hi"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("chmod 600"), "{}", refused.stderr);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("set");
+    program.provider.push(hello());
+    assert_eq!(program.run(&["run", "hi"]).code, Some(0));
+    assert_eq!(program.provider.requests()[0].header("x-api-key"), Some(KEY));
+}
+
+#[test]
 fn sessions_are_listed_shown_exported_and_deleted() {
     let program = program();
     program.provider.push(hello());
@@ -482,9 +660,13 @@ fn config_shows_every_setting_with_its_origin() {
 #[test]
 fn doctor_says_what_is_set_up() {
     let mut program = program();
+    let listed = serde_json::json!({"data": [{"id": "claude-sonnet-4-5", "type": "model"}], "has_more": false});
+    program.provider.always(Answer::json(200, listed));
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
-    assert!(fine.stdout.contains("key found in ANTHROPIC_API_KEY") && fine.stdout.contains("undamaged"));
+    for part in ["key found, reachable, 1 models", "no key (OPENAI_API_KEY is not set)", "200k tokens", "undamaged"] {
+        assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);
+    }
     assert!(!fine.stdout.contains(KEY));
     program.unset("ANTHROPIC_API_KEY");
     let bare = program.run(&["doctor"]);

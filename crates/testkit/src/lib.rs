@@ -13,3 +13,4 @@ pub mod program;
 pub mod provider;
 pub mod scenario;
 pub mod simulator;
+pub mod wire;

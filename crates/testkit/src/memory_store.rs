@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId};
+use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
 use trimtab_world::store::{
     Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, SessionRow, Store, StoreError,
 };
@@ -37,6 +37,8 @@ pub struct State {
     pub jobs: BTreeMap<RequestId, Job>,
     /// Partial replies.
     pub partials: BTreeMap<(SessionId, CallId), String>,
+    /// What waits for a person.
+    pub checkpoints: BTreeMap<CheckpointId, Event>,
     /// Stored texts.
     pub texts: BTreeMap<RefKey, String>,
     leases: BTreeMap<SessionId, (Option<u64>, u64)>,
@@ -335,10 +337,25 @@ impl Store for MemoryStore {
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
             }
+            let finished = commit.finished.clone();
             for (request, status) in commit.finished {
                 if let Some(job) = state.jobs.get_mut(&request) {
-                    job.status = Some(status);
+                    (job.status, job.running) = (Some(status), false);
                 }
+            }
+            for (request, status) in &finished {
+                if *status == Status::Cancelled {
+                    state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
+                }
+            }
+            for request in commit.reopened {
+                if let Some(job) = state.jobs.get_mut(&request) {
+                    (job.status, job.asked) = (None, None);
+                }
+            }
+            state.checkpoints.extend(commit.opened);
+            for id in commit.resolved {
+                state.checkpoints.remove(&id);
             }
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;
@@ -415,6 +432,10 @@ impl Store for MemoryStore {
             Ok(state.jobs.values().rev().filter(|job| all || job.status.is_none()).map(row).collect())
         })
         .await
+    }
+
+    async fn checkpoints(&self) -> Result<Vec<Event>> {
+        self.operate(|state, _| Ok(state.checkpoints.values().cloned().collect())).await
     }
 
     async fn text(&self, key: &RefKey) -> Result<Option<String>> {

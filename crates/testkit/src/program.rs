@@ -54,6 +54,8 @@ impl Program {
         let variables = vec![
             ("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned()),
             ("ANTHROPIC_BASE_URL".to_owned(), provider.url().to_owned()),
+            // Whoever runs the tests may run a model too; it is not meant.
+            ("OLLAMA_HOST".to_owned(), "http://127.0.0.1:1".to_owned()),
         ];
         Self { binary: binary.into(), folder, provider, variables }
     }

@@ -20,10 +20,13 @@ mod answer;
 pub mod anthropic;
 mod connection;
 mod gate;
+pub mod ollama;
+pub mod openai;
 mod reply;
 mod request;
+pub mod responses;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +96,12 @@ impl FakeProvider {
     /// HTTP 500.
     pub fn always(&self, answer: Answer) {
         self.script.lines().default = Some(answer);
+    }
+
+    /// Answers every request for this path like this, before any pushed answer: what a program asks
+    /// beside its calls need not be put in order with them.
+    pub fn on_path(&self, path: impl Into<String>, answer: Answer) {
+        self.script.lines().paths.insert(path.into(), answer);
     }
 
     /// How many pushed answers wait for their request.
@@ -181,6 +190,7 @@ struct Script {
 
 #[derive(Debug, Default)]
 struct Lines {
+    paths: BTreeMap<String, Answer>,
     queue: VecDeque<Answer>,
     default: Option<Answer>,
     exchanges: Vec<Arc<Exchange>>,
@@ -205,7 +215,9 @@ impl Script {
 
     fn take(&self, request: Request) -> (Arc<Exchange>, Answer) {
         let mut lines = self.lines();
-        let answer = lines.queue.pop_front().or_else(|| lines.default.clone()).unwrap_or_else(|| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let known = lines.paths.get(path).cloned().or_else(|| lines.queue.pop_front());
+        let answer = known.or_else(|| lines.default.clone()).unwrap_or_else(|| {
             let message = format!(
                 "The fake provider has no answer for request {} ({} {}). Push one, or set one with always().",
                 lines.exchanges.len(),

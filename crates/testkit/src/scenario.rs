@@ -151,6 +151,10 @@ impl Models for ScriptedModels {
 }
 
 impl Model for ScriptedModels {
+    fn dialect(&self) -> &'static str {
+        "scripted"
+    }
+
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(Turn { expects, says, end }) = turn else {
@@ -263,7 +267,11 @@ impl Stage {
             Some(sent) => Target::Session(sent.session.clone()),
             None => Target::New { folder: self.home.path().join("project").display().to_string() },
         };
-        let sent = self.client.send(target, Say { text, mode: Mode::Auto, settings }).await.expect("is taken in");
+        let sent = self
+            .client
+            .send(target, Say { text, mode: Mode::Auto, settings, images: Vec::new() })
+            .await
+            .expect("is taken in");
         self.sent.push(sent);
     }
 

@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use serde_json::json;
-use trimtab_testkit::provider::{Answer, FakeProvider, Reply, anthropic};
-use trimtab_vocab::{Fault, Message, Part, ProblemKind, Prompt, Retry, Role, StopReason, ToolCall, ToolResult, Usage};
-use trimtab_world::models::{Assembly, Dialect, Model, Models, Piece, Provider, Registry};
+use serde_json::{Value, json};
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, anthropic};
+use trimtab_testkit::wire::{IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
+use trimtab_vocab::{
+    Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec,
+    Usage,
+};
+use trimtab_world::models::{Dialect, Listed, Model, Models, Piece, Provider, Registry};
 
 const KEY: &str = "sk-ant-api03-0123456789abcdef";
-/// Longer than any test waits for a provider that answers.
-const PATIENT: Duration = Duration::from_secs(60);
-/// Short, for tests of silence.
-const IMPATIENT: Duration = Duration::from_millis(200);
-/// A call that takes longer did not end in bounded time.
-const BOUND: Duration = Duration::from_secs(20);
-const LATER: Retry = Retry::Later { after_ms: None };
 
 fn registry(url: &str, idle: Duration) -> Registry {
     let provider = Provider {
@@ -39,54 +36,12 @@ fn prompt(messages: Vec<Message>) -> Prompt {
         system: "Be brief.".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         max_output_tokens: 256,
+        ..Prompt::default()
     }
 }
 
 fn hello() -> Prompt {
     prompt(vec![Message::user("Hello")])
-}
-
-/// How a call came out.
-#[derive(Debug)]
-struct Outcome {
-    end: Result<trimtab_vocab::Reply, Fault>,
-    words: String,
-    partial: Message,
-    pieces: Vec<Piece>,
-}
-
-impl Outcome {
-    fn reply(self) -> trimtab_vocab::Reply {
-        self.end.expect("a complete reply")
-    }
-
-    fn fault(self) -> Fault {
-        self.end.expect_err("a fault")
-    }
-}
-
-async fn ask(model: &dyn Model, prompt: &Prompt) -> Outcome {
-    tokio::time::timeout(BOUND, async {
-        let mut stream = model.stream(prompt);
-        let (mut assembly, mut pieces) = (Assembly::default(), Vec::new());
-        let fault = loop {
-            match stream.next().await {
-                None => break None,
-                Some(Err(fault)) => break Some(fault),
-                Some(Ok(piece)) => {
-                    pieces.push(piece.clone());
-                    if let Err(fault) = assembly.push(piece) {
-                        break Some(fault);
-                    }
-                }
-            }
-        };
-        let (words, partial) = (assembly.words().to_owned(), assembly.partial());
-        let end = fault.map_or_else(|| assembly.finish(), Err);
-        Outcome { end, words, partial, pieces }
-    })
-    .await
-    .expect("a call that ends")
 }
 
 /// One call that is answered like this.
@@ -110,16 +65,36 @@ fn nothing_read() -> Usage {
 
 // ---- what is sent ----
 
-#[tokio::test]
-async fn the_request_is_the_documented_one() {
+/// What a model of this name is sent for a prompt.
+async fn asked(name: &str, prompt: &Prompt) -> Request {
     let provider = FakeProvider::start();
-    provider.always(Answer::anthropic("Hi"));
+    provider.push(Answer::anthropic("Hi"));
+    let model = registry(provider.url(), PATIENT).find(&format!("anthropic/{name}")).expect("a model");
+    ask(&*model, prompt).await.reply();
+    provider.requests().remove(0)
+}
+
+fn shown(request: &Request) -> String {
+    let names = ["content-type", "accept", "anthropic-version", "anthropic-beta", "x-api-key", "authorization"];
+    let headers: Vec<String> =
+        names.iter().map(|name| format!("{name}: {}", request.header(name).unwrap_or("(none)"))).collect();
+    let body = serde_json::to_string_pretty(&request.body).expect("writes");
+    format!("{} {}\n{}\n\n{body}", request.method, request.path, headers.join("\n"))
+}
+
+fn picture(name: &str) -> RefKey {
+    name.parse().expect("a key")
+}
+
+fn conversation() -> Prompt {
     let said = Message {
         role: Role::Assistant,
         parts: vec![
-            Part::Thinking { text: "Look first.".into(), signature: Some("c2ln".into()) },
-            Part::Thinking { text: "Unsigned.".into(), signature: None },
-            Part::RedactedThinking { data: "ZGF0YQ".into() },
+            Part::Thinking { text: "Look first.".into(), signature: Some("c2ln".into()), by: None },
+            Part::Thinking { text: "Unsigned.".into(), signature: None, by: None },
+            Part::RedactedThinking { data: "ZGF0YQ".into(), by: Some("anthropic".into()) },
+            Part::Thinking { text: "Theirs.".into(), signature: Some("{}".into()), by: Some("responses".into()) },
+            Part::RedactedThinking { data: "{}".into(), by: Some("responses".into()) },
             text("Let me look."),
             text(" \n"),
             Part::ToolUse(ToolCall { id: "t1".into(), name: "read".into(), input: json!({"path": "a"}), broken: None }),
@@ -135,40 +110,93 @@ async fn the_request_is_the_documented_one() {
         role: Role::User,
         parts: vec![
             Part::ToolResult(ToolResult::success("t1", "über 🦀")),
+            Part::Image { image: picture("0badf00d"), media_type: "image/png".into() },
             Part::ToolResult(ToolResult::error("t2", "The arguments are not JSON.")),
+            Part::Image { image: picture("lost"), media_type: "image/png".into() },
+            text("And this?"),
         ],
     };
     let silence = Message { role: Role::Assistant, parts: vec![text("")] };
-    ask(
-        &*model(&format!("{}/", provider.url()), PATIENT),
-        &prompt(vec![Message::user("Hello"), said, results, silence]),
-    )
-    .await
-    .reply();
+    let spec = |name: &str, description: &str, input_schema| {
+        Arc::new(ToolSpec { name: name.into(), description: description.into(), input_schema })
+    };
+    let path = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    Prompt {
+        images: [(picture("0badf00d"), Arc::from("iVBORw0KGgo"))].into(),
+        tools: vec![spec("read", "Reads a file.", path), spec("now", "", json!({"type": "object"}))],
+        ..prompt(vec![Message::user("Hello"), said, results, silence])
+    }
+}
+
+#[tokio::test]
+async fn the_request_is_the_documented_one() {
+    let provider = FakeProvider::start();
+    provider.always(Answer::anthropic("Hi"));
+    let schema = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": false});
+    let prompt = Prompt {
+        thinking_tokens: 8_000,
+        temperature: Some(0.5),
+        format: Some(Format::Schema { name: "reply".into(), schema }),
+        ..conversation()
+    };
+    ask(&*model(&format!("{}/", provider.url()), PATIENT), &prompt).await.reply();
     let request = &provider.requests()[0];
-    let names = ["content-type", "accept", "anthropic-version", "x-api-key", "authorization"];
-    let headers: Vec<String> =
-        names.iter().map(|name| format!("{name}: {}", request.header(name).unwrap_or("(none)"))).collect();
-    let body = serde_json::to_string_pretty(&request.body).expect("writes");
-    insta::assert_snapshot!(format!("{} {}\n{}\n\n{body}", request.method, request.path, headers.join("\n")), @r#"
+    insta::assert_snapshot!(shown(request), @r#"
     POST /v1/messages
     content-type: application/json
     accept: text/event-stream
     anthropic-version: 2023-06-01
+    anthropic-beta: (none)
     x-api-key: sk-ant-api03-0123456789abcdef
     authorization: (none)
 
     {
       "model": "claude-opus-4-8",
-      "max_tokens": 256,
-      "system": "Be brief.",
+      "tools": [
+        {
+          "name": "read",
+          "description": "Reads a file.",
+          "input_schema": {
+            "type": "object",
+            "properties": {
+              "path": {
+                "type": "string"
+              }
+            },
+            "required": [
+              "path"
+            ]
+          }
+        },
+        {
+          "name": "now",
+          "input_schema": {
+            "type": "object"
+          },
+          "cache_control": {
+            "type": "ephemeral"
+          }
+        }
+      ],
+      "system": [
+        {
+          "type": "text",
+          "text": "Be brief.",
+          "cache_control": {
+            "type": "ephemeral"
+          }
+        }
+      ],
       "messages": [
         {
           "role": "user",
           "content": [
             {
               "type": "text",
-              "text": "Hello"
+              "text": "Hello",
+              "cache_control": {
+                "type": "ephemeral"
+              }
             }
           ]
         },
@@ -217,14 +245,265 @@ async fn the_request_is_the_documented_one() {
               "tool_use_id": "t2",
               "content": "The arguments are not JSON.",
               "is_error": true
+            },
+            {
+              "type": "image",
+              "source": {
+                "type": "base64",
+                "media_type": "image/png",
+                "data": "iVBORw0KGgo"
+              }
+            },
+            {
+              "type": "text",
+              "text": "[image missing]"
+            },
+            {
+              "type": "text",
+              "text": "And this?",
+              "cache_control": {
+                "type": "ephemeral"
+              }
             }
           ]
         }
       ],
+      "thinking": {
+        "type": "adaptive",
+        "display": "summarized"
+      },
+      "output_config": {
+        "effort": "medium",
+        "format": {
+          "type": "json_schema",
+          "schema": {
+            "type": "object",
+            "properties": {
+              "ok": {
+                "type": "boolean"
+              }
+            },
+            "required": [
+              "ok"
+            ],
+            "additionalProperties": false
+          }
+        }
+      },
+      "max_tokens": 256,
       "stream": true
     }
     "#);
     assert!(request.header("user-agent").is_some_and(|agent| agent.starts_with("trimtab/")));
+}
+
+/// An older model thinks with tokens that are set aside, and knows nothing of the rest.
+#[tokio::test]
+async fn a_model_is_asked_to_think_in_the_way_that_its_generation_knows() {
+    let prompt = Prompt { thinking_tokens: 8_000, max_output_tokens: 16_000, ..hello() };
+    let enabled = json!({"type": "enabled", "budget_tokens": 8_000});
+    let adaptive = json!({"type": "adaptive", "display": "summarized"});
+    let binding = json!({"prefix_mismatch_behavior": "drop_block"});
+    let bound = json!({"type": "adaptive", "display": "summarized", "block_binding": binding});
+    for (names, thinking, effort, beta) in [
+        (
+            &[
+                "claude-3-7-sonnet-20250219",
+                "claude-sonnet-4-20250514",
+                "claude-opus-4-1",
+                "claude-haiku-4-5-20251001",
+                "deepseek-chat",
+            ][..],
+            &enabled,
+            None,
+            None,
+        ),
+        (
+            &[
+                "claude-opus-4-6",
+                "claude-sonnet-4-6",
+                "claude-opus-4-8",
+                "claude-sonnet-5",
+                "claude-opus-5-20260701",
+                "claude-mythos-preview",
+                "anthropic/claude-opus-4.7",
+            ],
+            &adaptive,
+            Some("medium"),
+            None,
+        ),
+        (
+            &["claude-opus-5-5", "claude-fable-5-1", "claude-haiku-5-5-20261001", "claude-sonnet-6"],
+            &bound,
+            Some("medium"),
+            Some("thinking-binding-controls-2026-08-01"),
+        ),
+    ] {
+        for name in names {
+            let request = asked(name, &prompt).await;
+            assert_eq!(&request.body["thinking"], thinking, "{name}");
+            assert_eq!(request.body["output_config"]["effort"].as_str(), effort, "{name}");
+            assert_eq!(request.header("anthropic-beta"), beta, "{name}");
+            assert_eq!(request.body["max_tokens"], 16_000, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_to_think_who_need_not() {
+    for name in ["claude-sonnet-4-5", "claude-opus-4-8", "claude-sonnet-5"] {
+        let body = asked(name, &hello()).await.body;
+        assert_eq!((body.get("thinking"), body.get("output_config")), (None, None), "{name}");
+    }
+    // Those think anyway; what they are told is only what to do with thoughts whose past has changed.
+    let body = asked("claude-opus-5-5", &hello()).await.body;
+    assert_eq!(body["thinking"]["block_binding"], json!({"prefix_mismatch_behavior": "drop_block"}));
+    assert_eq!(body.get("output_config"), None);
+}
+
+/// The limit of the reply counts thinking as well, and may be all that there is money for.
+#[tokio::test]
+async fn thinking_fits_into_the_limit_of_the_reply() {
+    for (thinking, limit, budget) in [
+        (8_000, 16_000, Some(8_000)),
+        (1, 16_000, Some(1_024)),
+        (16_000, 16_000, Some(14_976)),
+        (100_000, 4_096, Some(3_072)),
+        (8_000, 2_048, Some(1_024)),
+        (8_000, 2_047, None),
+        (8_000, 1, None),
+        (0, 16_000, None),
+    ] {
+        let prompt = Prompt { thinking_tokens: thinking, max_output_tokens: limit, ..hello() };
+        let body = asked("claude-sonnet-4-5", &prompt).await.body;
+        assert_eq!(body.pointer("/thinking/budget_tokens").and_then(Value::as_u64), budget, "{thinking} of {limit}");
+        assert_eq!(body["max_tokens"], limit);
+    }
+}
+
+#[tokio::test]
+async fn a_temperature_is_sent_only_to_those_who_take_it() {
+    for (name, thinking_tokens, temperature, expected) in [
+        ("claude-sonnet-4-5", 0, Some(0.5), Some(0.5)),
+        ("claude-sonnet-4-5", 0, Some(1.7), Some(1.0)),
+        ("claude-sonnet-4-5", 0, None, None),
+        ("claude-sonnet-4-5", 8_000, Some(0.5), None),
+        ("claude-opus-4-6", 0, Some(0.5), Some(0.5)),
+        ("claude-opus-4-6", 8_000, Some(0.5), None),
+        ("claude-opus-4-7", 0, Some(0.5), None),
+        ("claude-sonnet-5", 0, Some(0.5), None),
+        ("claude-mythos-preview", 0, Some(0.5), None),
+        ("kimi-k2", 0, Some(0.5), Some(0.5)),
+    ] {
+        let prompt = Prompt { thinking_tokens, temperature, max_output_tokens: 16_000, ..hello() };
+        let body = asked(name, &prompt).await.body;
+        assert_eq!(body.get("temperature").and_then(Value::as_f64), expected, "{name} {temperature:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_is_sent_only_if_the_api_can_hold_the_model_to_it() {
+    let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let inner = object(json!({"b": {"enum": ["x", null]}}), json!(["b"]));
+    let held = [
+        object(json!({}), json!([])),
+        object(json!({"a": {"type": "array", "items": inner}, "c": {"const": 1}}), json!(["a", "c"])),
+    ];
+    let loose = [
+        json!({"type": "object"}),
+        json!(true),
+        json!({}),
+        object(json!({"a": {"type": "string"}}), json!([])),
+        object(json!({"a": {"type": "integer", "minimum": 1}}), json!(["a"])),
+        object(json!({"a": {"type": "array"}}), json!(["a"])),
+        object(json!({"a": {"$ref": "#"}}), json!(["a"])),
+        object(json!({"a": {"type": "object", "properties": {}}}), json!(["a"])),
+    ];
+    let format = |schema: &Value| Prompt {
+        format: Some(Format::Schema { name: "reply".into(), schema: schema.clone() }),
+        ..hello()
+    };
+    for schema in &held {
+        for name in ["claude-sonnet-4-5", "claude-opus-4-8"] {
+            let body = asked(name, &format(schema)).await.body;
+            assert_eq!(body["output_config"], json!({"format": {"type": "json_schema", "schema": schema}}), "{name}");
+        }
+        for name in ["claude-opus-4-1", "minimax-m2"] {
+            assert_eq!(asked(name, &format(schema)).await.body.get("output_config"), None, "{name}");
+        }
+    }
+    for schema in &loose {
+        assert_eq!(asked("claude-opus-4-8", &format(schema)).await.body.get("output_config"), None, "{schema}");
+    }
+    let json = Prompt { format: Some(Format::Json), ..hello() };
+    assert_eq!(asked("claude-opus-4-8", &json).await.body.get("output_config"), None);
+}
+
+/// Takes the marks out of a request and says where they were.
+fn unmark(value: &mut Value, place: &str, marks: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(mark) = fields.remove("cache_control") {
+                assert_eq!(mark, json!({"type": "ephemeral"}));
+                marks.push(place.to_owned());
+            }
+            fields.iter_mut().for_each(|(name, field)| unmark(field, &format!("{place}/{name}"), marks));
+        }
+        Value::Array(items) => {
+            items.iter_mut().enumerate().for_each(|(index, item)| unmark(item, &format!("{place}/{index}"), marks));
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn each_call_ends_with_a_mark_where_the_next_one_finds_it() {
+    let result = |id: &str| Message { role: Role::User, parts: vec![Part::ToolResult(ToolResult::success(id, "a"))] };
+    let call = |id: &str| Message {
+        role: Role::Assistant,
+        parts: vec![Part::ToolUse(ToolCall { id: id.into(), name: "now".into(), input: json!({}), broken: None })],
+    };
+    let messages = [
+        Message::user("Hello"),
+        call("t1"),
+        result("t1"),
+        call("t2"),
+        result("t2"),
+        Message::assistant("Done."),
+        Message::user("Thanks"),
+    ];
+    let mut earlier: Option<(Value, Vec<String>)> = None;
+    for count in [1, 3, 5, 7] {
+        let tools = conversation().tools;
+        let prompt = Prompt { tools, ..prompt(messages[..count].to_vec()) };
+        let mut body = asked("claude-opus-4-8", &prompt).await.body;
+        let mut marks = Vec::new();
+        unmark(&mut body, "", &mut marks);
+        assert!(marks.len() <= 4, "{marks:?}");
+        assert!(["/tools/1", "/system/0"].iter().all(|place| marks.iter().any(|mark| mark == place)), "{marks:?}");
+        assert!(marks.contains(&format!("/messages/{}/content/0", count - 1)), "{marks:?}");
+        if let Some((before, ends)) = &earlier {
+            let said = before["messages"].as_array().expect("messages");
+            assert_eq!(body["messages"].as_array().expect("messages")[..said.len()], said[..]);
+            assert_eq!((&body["tools"], &body["system"]), (&before["tools"], &before["system"]));
+            let end = ends.last().expect("a mark");
+            assert!(marks.contains(end), "{end} of the call before is not among {marks:?}");
+        }
+        earlier = Some((body, marks));
+    }
+}
+
+/// A model that shows nothing of its thoughts still wants them back.
+#[tokio::test]
+async fn thinking_without_words_goes_back_with_its_signature() {
+    let provider = FakeProvider::start();
+    provider.push(Answer::anthropic(Reply::new().thinking(Vec::<String>::new(), "c2ln").text(["Hi"])));
+    provider.push(Answer::anthropic("Bye"));
+    let model = model(provider.url(), PATIENT);
+    let said = ask(&*model, &hello()).await.reply().message;
+    ask(&*model, &prompt(vec![Message::user("Hello"), said, Message::user("So?")])).await.reply();
+    let blocks = &provider.requests()[1].body["messages"][1]["content"];
+    assert_eq!(blocks[0], json!({"type": "thinking", "thinking": "", "signature": "c2ln"}));
 }
 
 #[tokio::test]
@@ -266,7 +545,7 @@ async fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
 #[tokio::test]
 async fn a_documented_stream_becomes_the_reply_it_says() {
     let usage =
-        Usage { input_tokens: 60, cached_tokens: 20, cache_write_tokens: 30, output_tokens: 89, cost_usd: None };
+        Usage { input_tokens: 60, cached_tokens: 20, cache_write_tokens: 30, output_tokens: 89, ..Usage::default() };
     let reply = Reply::new()
         .thinking(["Think", "ing."], "EqQBCgIYAhIM")
         .redacted("EmwKAhgB")
@@ -284,8 +563,12 @@ async fn a_documented_stream_becomes_the_reply_it_says() {
         assert_eq!(
             reply.message.parts,
             [
-                Part::Thinking { text: "Thinking.".into(), signature: Some("EqQBCgIYAhIM".into()) },
-                Part::RedactedThinking { data: "EmwKAhgB".into() },
+                Part::Thinking {
+                    text: "Thinking.".into(),
+                    signature: Some("EqQBCgIYAhIM".into()),
+                    by: Some("anthropic".into())
+                },
+                Part::RedactedThinking { data: "EmwKAhgB".into(), by: Some("anthropic".into()) },
                 text("Okay, let's check 🦀."),
                 tool("toolu_01", "get_weather", json!({"location": "San Francisco"})),
                 tool("toolu_02", "now", json!({})),
@@ -375,6 +658,14 @@ async fn the_last_stop_reason_that_is_given_counts() {
         (
             vec![anthropic::message_delta(Some("pause_turn"), 1), anthropic::message_stop()],
             Some(StopReason::Other("pause_turn".into())),
+        ),
+        (
+            vec![anthropic::message_delta(Some("model_context_window_exceeded"), 1), anthropic::message_stop()],
+            Some(StopReason::MaxTokens),
+        ),
+        (
+            vec![anthropic::message_delta(Some("solar_flare"), 1), anthropic::message_stop()],
+            Some(StopReason::Other("solar_flare".into())),
         ),
     ] {
         let outcome = streamed([vec![anthropic::message_start(&nothing_read())], events.clone()].concat()).await;
@@ -470,8 +761,6 @@ async fn bytes_that_are_no_text_are_refused_not_guessed() {
 }
 
 // ---- cut, stalled, endless ----
-
-const WORDS: [&str; 3] = ["Grö", "ße 🦀 –", " naïve"];
 
 fn only_words() -> Reply {
     Reply::new().text(WORDS)
@@ -819,4 +1108,75 @@ async fn the_key_is_never_shown_even_by_a_provider_that_repeats_it() {
         assert!(!shown.contains(&KEY[..10]), "{shown}");
     }
     assert!(!format!("{:?}", registry("http://127.0.0.1:1", PATIENT)).contains(KEY));
+}
+
+// ---- questions beside the conversation ----
+
+#[tokio::test]
+async fn the_models_are_listed_page_by_page() {
+    let provider = FakeProvider::start();
+    let entry = |id: &str, window: Value| json!({"type": "model", "id": id, "display_name": "M", "created_at": "2026-02-04T00:00:00Z", "max_input_tokens": window});
+    provider.push(Answer::json(
+        200,
+        json!({"data": [entry("claude-opus-4-8", json!(1_000_000)), {"type": "model"}], "has_more": true, "first_id": "a", "last_id": "claude-opus-4-8"}),
+    ));
+    provider.push(Answer::json(
+        200,
+        json!({"data": [entry("claude-haiku-4-5", json!(null))], "has_more": false, "last_id": "claude-haiku-4-5"}),
+    ));
+    let listed = model(provider.url(), PATIENT).list().await.expect("a list");
+    let model = |name: &str, window| Listed { name: name.into(), window };
+    assert_eq!(listed, [model("claude-opus-4-8", Some(1_000_000)), model("claude-haiku-4-5", None)]);
+    let requests = provider.requests();
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, ["/v1/models?limit=1000", "/v1/models?limit=1000&after_id=claude-opus-4-8"]);
+    for request in &requests {
+        assert_eq!(request.method, "GET");
+        assert_eq!(request.header("x-api-key"), Some(KEY));
+        assert_eq!(request.header("anthropic-version"), Some("2023-06-01"));
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_never_ends_is_left() {
+    let provider = FakeProvider::start();
+    provider.always(Answer::json(200, json!({"data": [{"id": "m"}], "has_more": true, "last_id": "m"})));
+    assert_eq!(model(provider.url(), PATIENT).list().await.expect("a list").len(), 20);
+    for last in [json!(null), json!("a&b=c"), json!("../x")] {
+        let provider = FakeProvider::start();
+        provider.always(Answer::json(200, json!({"data": [{"id": "m"}], "has_more": true, "last_id": last})));
+        assert_eq!(model(provider.url(), PATIENT).list().await.expect("a list").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_is_none_is_a_fault() {
+    for (answer, expected) in [
+        (Answer::json(200, json!({"type": "list"})), ProblemKind::Protocol),
+        (Answer::json(200, json!({"data": 7})), ProblemKind::Protocol),
+        (Answer::new(200).body("<html>"), ProblemKind::Protocol),
+        (Answer::json(401, anthropic::error_body("authentication_error", "no")), ProblemKind::Auth),
+    ] {
+        let provider = FakeProvider::start();
+        provider.push(answer);
+        let fault = model(provider.url(), PATIENT).list().await.expect_err("a fault");
+        assert_eq!(fault.problem.kind, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_prompt_are_counted_by_whoever_can() {
+    let provider = FakeProvider::start();
+    provider.push(Answer::json(200, json!({"input_tokens": 2095})));
+    let model = model(provider.url(), PATIENT);
+    let prompt = Prompt { thinking_tokens: 8_000, temperature: Some(0.5), ..conversation() };
+    assert_eq!(model.count_tokens(&prompt).await, Ok(Some(2_095)));
+    let request = &provider.requests()[0];
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/messages/count_tokens"));
+    let names: Vec<&String> = request.body.as_object().expect("an object").keys().collect();
+    assert_eq!(names, ["model", "tools", "system", "messages", "thinking", "output_config"]);
+    provider.push(Answer::new(404));
+    assert_eq!(model.count_tokens(&prompt).await, Ok(None));
+    provider.push(Answer::new(529));
+    assert_eq!(model.count_tokens(&prompt).await.expect_err("a fault").problem.kind, ProblemKind::Overloaded);
 }

@@ -23,6 +23,10 @@ impl Models for Talkative {
 }
 
 impl Model for Talkative {
+    fn dialect(&self) -> &'static str {
+        "scripted"
+    }
+
     fn stream(&self, _: &Prompt) -> PieceStream {
         let words = (0..10_000).map(|n| Ok(Piece::Text { block: 0, text: format!("{n} ") }));
         stream::iter(words.chain([Ok(Piece::End)]).collect::<Vec<_>>()).boxed()
@@ -63,7 +67,7 @@ async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
     let disk = Disk::default();
     let client = Client::with(world(Arc::new(disk.process(0, None, 0))), 10);
     let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
-    let say = Say { text: "talk".into(), mode: Mode::Auto, settings };
+    let say = Say { text: "talk".into(), mode: Mode::Auto, settings, images: Vec::new() };
     let sent = client.send(Target::New { folder: "/a".into() }, say).await.expect("is taken in");
     let mut slow = client.watch(&sent.session, 0);
     let mut quick = client.watch(&sent.session, 0);

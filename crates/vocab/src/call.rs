@@ -1,13 +1,15 @@
 //! One call of a model: what is asked, and the two ways it can end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{Message, Problem, StopReason, Usage};
+use crate::{Message, Problem, RefKey, StopReason, Usage};
 
 /// Everything a model is sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prompt {
     /// `provider/name`.
     pub model: String,
@@ -15,8 +17,43 @@ pub struct Prompt {
     pub system: String,
     /// The conversation. Shared, not copied: it grows with every round and is sent with each.
     pub messages: Vec<Arc<Message>>,
+    /// The images that messages name, in base64.
+    pub images: BTreeMap<RefKey, Arc<str>>,
+    /// The tools it may ask for; none: it is not told that there are tools.
+    pub tools: Vec<Arc<ToolSpec>>,
     /// Tokens of the reply at most.
     pub max_output_tokens: u32,
+    /// How freely it may choose its words; absent: as the provider sees fit.
+    pub temperature: Option<f64>,
+    /// Tokens it may think before it speaks; 0: as the provider sees fit, which often is not at all.
+    pub thinking_tokens: u32,
+    /// The form its words must have; absent: any.
+    pub format: Option<Format>,
+}
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is for, and when to use it.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// A form that a reply must have.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Format {
+    /// One JSON value.
+    Json,
+    /// One JSON value that fits a schema.
+    Schema {
+        /// What the schema is called.
+        name: String,
+        /// The schema.
+        schema: Value,
+    },
 }
 
 /// A reply that reached its end.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Answer, CallId, ChangeSetId, CheckpointId, Message, Mode, Problem, ProposalId, RefKey, RequestId, RunSettings,
-    SessionId, StopReason, Time, Todo, Usage,
+    Answer, CallId, ChangeSetId, CheckpointId, ImageRef, Message, Mode, Problem, ProposalId, RefKey, RequestId,
+    RunSettings, SessionId, StopReason, Time, Todo, Usage,
 };
 
 /// A fact in its envelope.
@@ -120,6 +120,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "session.titled",
     "request.received",
     "request.stopping",
+    "request.reopened",
     "stage",
     "route",
     "checkpoint.opened",
@@ -196,9 +197,9 @@ pub enum RequestFact {
         /// Stored texts that belong to it.
         #[serde(default)]
         refs: Vec<RefKey>,
-        /// Stored images that belong to it.
+        /// Stored pictures that belong to it.
         #[serde(default)]
-        images: Vec<RefKey>,
+        images: Vec<ImageRef>,
         /// Which path the person chose.
         #[serde(default)]
         mode: Mode,
@@ -209,6 +210,9 @@ pub enum RequestFact {
     /// A person wants it stopped; what runs is being ended.
     #[serde(rename = "request.stopping")]
     Stopping {},
+    /// It had ended for want of a person, who has now answered; it goes on.
+    #[serde(rename = "request.reopened")]
+    Reopened {},
     /// It came to its end.
     #[serde(rename = "request.finished")]
     Finished {
@@ -335,6 +339,9 @@ pub enum CheckpointFact {
         checkpoint: CheckpointId,
         /// The answer.
         choice: String,
+        /// Words that came with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
         /// Who gave it.
         by: String,
     },

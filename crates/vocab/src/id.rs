@@ -98,6 +98,13 @@ impl CallId {
     }
 }
 
+impl CheckpointId {
+    /// The `n`th checkpoint of a request. Known across sessions, so that a person can answer with it.
+    pub fn nth(request: &RequestId, n: u32) -> Self {
+        Self(format!("{request}-k{n}"))
+    }
+}
+
 impl TimerId {
     /// The timer that the `n`th call waits for before it is tried again.
     pub fn before_call(n: u64) -> Self {
@@ -109,6 +116,11 @@ impl RefKey {
     /// The key under which the input of a request is archived when it is too large to send.
     pub fn input_of(request: &RequestId) -> Self {
         Self(format!("input-{request}"))
+    }
+
+    /// The key of the `n`th picture of a request.
+    pub fn image_of(request: &RequestId, n: usize) -> Self {
+        Self(format!("image-{request}-{n}"))
     }
 
     /// The key of the raw text of a model's reply.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::RefKey;
+
 /// Stands in the conversation where a person stopped a running request.
 pub const INTERRUPT_USER: &str = "[Request interrupted by user]";
 /// Opens the result of a tool use that a person stopped.
@@ -45,11 +47,25 @@ pub enum Part {
         /// The provider's proof that the text is its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        /// The dialect that the proof belongs to; others have no use for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// Reasoning that the provider shows to nobody but wants back.
     RedactedThinking {
         /// Opaque bytes in the provider's encoding.
         data: String,
+        /// The dialect that they belong to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A picture; its bytes are stored under the name.
+    Image {
+        /// Where it is stored, in base64.
+        image: RefKey,
+        /// `image/png` and the like.
+        #[serde(rename = "mediaType")]
+        media_type: String,
     },
     /// The model asks for a tool.
     ToolUse(ToolCall),
@@ -160,7 +176,7 @@ mod tests {
         let message = Message {
             role: Role::Assistant,
             parts: vec![
-                Part::Thinking { text: "hm".into(), signature: None },
+                Part::Thinking { text: "hm".into(), signature: None, by: None },
                 Part::Text { text: "a".into() },
                 Part::ToolUse(ToolCall { id: "1".into(), name: "x".into(), input: Value::Null, broken: None }),
                 Part::Text { text: "b".into() },

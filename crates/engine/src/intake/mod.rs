@@ -16,14 +16,14 @@ pub(crate) fn take_in(step: &mut Step<'_>, request: Request) {
         return;
     }
     let was_idle = step.session.is_idle();
-    let Request { id, mut text, mut refs, mode, settings } = request;
+    let Request { id, mut text, mut refs, images, mode, settings } = request;
     if text.len() > INLINE_LIMIT {
         let key = RefKey::input_of(&id);
         let preview = sandwich(&text, &key);
         step.keep(key.clone(), std::mem::replace(&mut text, preview));
         refs.push(key);
     }
-    step.say(Some(&id), RequestFact::Received { text, refs, images: Vec::new(), mode, settings });
+    step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings });
     step.say(
         Some(&id),
         StageFact { stage: Stage::Intake, label: "Analyzing request & architecting strategy...".into() },

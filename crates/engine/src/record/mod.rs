@@ -1,10 +1,14 @@
 //! The state of a session, and the one way it changes.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact, SessionFact, Status};
-use trimtab_vocab::{CallId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ModelFact, ReplyFact, RequestFact, SessionFact, Status};
+use trimtab_vocab::{
+    CallId, CheckpointId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage,
+};
+
+use crate::turn::budget;
 
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,10 +17,25 @@ pub struct Session {
     title: Option<String>,
     conversation: Vec<Arc<Message>>,
     active: Option<Active>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<Active>,
+    /// Requests that ended for want of a person, and go on once somebody answers.
+    parked: Vec<Active>,
+    checkpoints: BTreeMap<CheckpointId, Checkpoint>,
+    budget: Option<f64>,
     known: BTreeSet<RequestId>,
     calls: u64,
     usage: Usage,
+}
+
+/// Something that waits for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// The request that cannot go on without it.
+    pub request: RequestId,
+    /// What sort of answer it waits for.
+    pub kind: CheckpointKind,
+    /// The answers to choose from.
+    pub choices: Vec<String>,
 }
 
 /// The request that is being worked on. A session works on one at a time.
@@ -32,6 +51,10 @@ pub struct Active {
     pub steps: u32,
     /// Failures of the call that is being made, in a row.
     pub failures: u32,
+    /// Checkpoints so far.
+    pub checkpoints: u32,
+    /// Its words stand in the conversation.
+    begun: bool,
 }
 
 /// How far a request is.
@@ -53,11 +76,30 @@ pub enum Phase {
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
+    /// It waits for a person.
+    Waiting {
+        /// For this answer.
+        checkpoint: CheckpointId,
+    },
     /// It is being ended.
     Stopping {
         /// The call that is still to be ended.
         call: Option<CallId>,
     },
+}
+
+impl Active {
+    fn new(request: Request) -> Self {
+        Self {
+            request,
+            phase: Phase::Admitting,
+            usage: Usage::default(),
+            steps: 0,
+            failures: 0,
+            checkpoints: 0,
+            begun: false,
+        }
+    }
 }
 
 impl Session {
@@ -92,7 +134,26 @@ impl Session {
 
     /// What waits for its turn.
     pub fn waiting(&self) -> impl Iterator<Item = &Request> {
-        self.waiting.iter()
+        self.waiting.iter().map(|waiting| &waiting.request)
+    }
+
+    /// What waits for a person.
+    pub fn checkpoint(&self, id: &CheckpointId) -> Option<&Checkpoint> {
+        self.checkpoints.get(id)
+    }
+
+    /// Whether a request has ended for want of a person.
+    pub fn is_parked(&self, request: &RequestId) -> bool {
+        self.parked.iter().any(|parked| parked.request.id == *request)
+    }
+
+    /// Dollars that the session may cost, as a request and later answers have set it.
+    pub fn budget(&self) -> Option<f64> {
+        let asked = self.active()?.request.settings.budget_usd;
+        match (asked, self.budget) {
+            (Some(asked), Some(raised)) => Some(asked.max(raised)),
+            (asked, _) => asked,
+        }
     }
 
     /// The call whose end is not recorded yet.
@@ -118,6 +179,12 @@ impl Session {
         self.usage
     }
 
+    /// The largest budget that any unfinished request was given, or that an answer raised it to.
+    pub(crate) fn largest_budget(&self) -> f64 {
+        let all = self.active.iter().chain(&self.parked).filter_map(|active| active.request.settings.budget_usd);
+        all.chain(self.budget).fold(0.0, f64::max)
+    }
+
     /// The number of the next call.
     pub(crate) fn next_call(&self) -> u64 {
         self.calls + 1
@@ -131,6 +198,7 @@ impl Session {
             Fact::Request(fact) => self.fold_request(request, fact),
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
+            Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
             _ => {}
         }
     }
@@ -138,16 +206,17 @@ impl Session {
     fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
-            RequestFact::Received { text, refs, mode, settings, .. } => {
+            RequestFact::Received { text, refs, images, mode, settings } => {
                 let request = Request {
                     id: id.clone(),
                     text: text.clone(),
                     refs: refs.clone(),
+                    images: images.clone(),
                     mode: *mode,
                     settings: settings.clone(),
                 };
                 self.known.insert(id.clone());
-                self.waiting.push_back(request);
+                self.waiting.push_back(Active::new(request));
                 self.start_next();
             }
             RequestFact::Stopping {} => {
@@ -159,15 +228,29 @@ impl Session {
                     active.phase = Phase::Stopping { call };
                 }
             }
+            RequestFact::Reopened {} => {
+                if let Some(at) = self.parked.iter().position(|parked| parked.request.id == *id) {
+                    let mut active = self.parked.remove(at);
+                    active.phase = Phase::Admitting;
+                    self.waiting.push_front(active);
+                    self.start_next();
+                }
+            }
             RequestFact::Finished { status, .. } => {
-                let was_active = self.active_mut(id).is_some();
-                if was_active {
-                    self.active = None;
-                    if *status == Status::Cancelled {
-                        self.conversation.push(Arc::new(Message::user(INTERRUPT_USER)));
+                if self.active_mut(id).is_some() {
+                    let ended = self.active.take();
+                    match status {
+                        Status::Cancelled => {
+                            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
+                            self.conversation.push(Arc::new(Message::user(INTERRUPT_USER)));
+                        }
+                        Status::NeedsUser | Status::Limit => {
+                            self.parked.extend(ended.filter(|ended| matches!(ended.phase, Phase::Waiting { .. })));
+                        }
+                        Status::Completed | Status::Failed => {}
                     }
                 } else {
-                    self.waiting.retain(|request| request.id != *id);
+                    self.waiting.retain(|waiting| waiting.request.id != *id);
                 }
                 self.start_next();
             }
@@ -216,13 +299,40 @@ impl Session {
         }
     }
 
+    fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
+        match fact {
+            CheckpointFact::Opened { checkpoint, kind, choices, .. } => {
+                let Some(request) = request else { return };
+                let choices = choices.iter().map(|choice| choice.id.clone()).collect();
+                self.checkpoints
+                    .insert(checkpoint.clone(), Checkpoint { request: request.clone(), kind: *kind, choices });
+                if let Some(active) = self.active_mut(request) {
+                    active.checkpoints += 1;
+                    active.phase = Phase::Waiting { checkpoint: checkpoint.clone() };
+                }
+            }
+            CheckpointFact::Resolved { checkpoint, choice, text, .. } => {
+                self.checkpoints.remove(checkpoint);
+                if choice == budget::RAISE {
+                    self.budget = text.as_deref().and_then(|text| text.parse().ok()).or(self.budget);
+                }
+            }
+        }
+    }
+
     fn start_next(&mut self) {
         if self.active.is_some() {
             return;
         }
-        let Some(request) = self.waiting.pop_front() else { return };
-        self.conversation.push(Arc::new(Message::user(request.text.clone())));
-        self.active = Some(Active { request, phase: Phase::Admitting, usage: Usage::default(), steps: 0, failures: 0 });
+        let Some(mut active) = self.waiting.pop_front() else { return };
+        let words = active.request.message();
+        // What goes on after others have spoken says its words again: a model answers the last ones.
+        let stands_last = active.begun && self.conversation.last().is_some_and(|last| **last == words);
+        if !stands_last {
+            self.conversation.push(Arc::new(words));
+        }
+        active.begun = true;
+        self.active = Some(active);
     }
 
     fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {

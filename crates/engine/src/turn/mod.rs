@@ -1,5 +1,6 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+pub mod budget;
 mod prompt;
 mod retry;
 
@@ -49,7 +50,7 @@ pub(crate) fn held(step: &mut Step<'_>, request: &RequestId, ahead: u32) {
 }
 
 /// The model has spoken.
-pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Option<RefKey>) {
+pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Option<RefKey>, warnings: Vec<String>) {
     let Some((request, stopping)) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
     let model = model_of(step);
@@ -60,6 +61,9 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
     step.say(Some(&request), UsageFact { model, usage });
+    for text in warnings {
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    }
     if asked_for_tools {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
         step.say(Some(&request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
@@ -152,6 +156,7 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
             call_model(step);
         }
         None if active.phase == Phase::Admitting => step.ask(Effect::Admit { request }),
+        // A person is still to answer, or a wait is to be begun anew.
         None => back_off(step),
     }
 }
@@ -184,9 +189,9 @@ pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Proble
     };
     let request = match said {
         // What a person said must not be lost, least of all through a defect of ours.
-        Some(Request { id, text, refs, mode, settings }) => {
+        Some(Request { id, text, refs, images, mode, settings }) => {
             let was_idle = step.session.is_idle();
-            step.say(Some(&id), RequestFact::Received { text, refs, images: Vec::new(), mode, settings });
+            step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings });
             if !was_idle {
                 step.say(Some(&id), bug(&problem));
                 let status = Status::Failed;
@@ -218,16 +223,20 @@ pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
     }
 }
 
-fn call_model(step: &mut Step<'_>) {
+/// Makes the next call, if there is money for it.
+pub(crate) fn call_model(step: &mut Step<'_>) {
+    let Some(mut prompt) = prompt::build(step.session) else { return };
+    match budget::allow(step.session, &prompt) {
+        budget::Verdict::Free => {}
+        budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
+        budget::Verdict::TooDear(bill) => return budget::ask(step, &bill),
+    }
     let call = CallId::nth(step.session.next_call());
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    let model = active.request.settings.model.clone();
     let attempt = active.failures + 1;
-    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt });
-    if let Some(prompt) = prompt::build(step.session) {
-        step.ask(Effect::CallModel { call, prompt });
-    }
+    step.say(Some(&request), ModelFact::Called { call: call.clone(), model: prompt.model.clone(), attempt });
+    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
 fn save_partial(step: &mut Step<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {
@@ -254,10 +263,12 @@ fn is_worth_keeping(message: &Message) -> bool {
     })
 }
 
-fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
+pub(crate) fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
     let usage = active(step, request).map(|active| active.usage).unwrap_or_default();
+    let running = |step: &Step<'_>| step.session.active().map(|active| active.request.id.clone());
+    let before = running(step);
     step.say(Some(request), RequestFact::Finished { status, error, usage });
-    if let Some(next) = step.session.active().map(|active| active.request.id.clone()) {
+    if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
         step.ask(Effect::Admit { request: next });
     }
 }
@@ -278,5 +289,5 @@ fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
 }
 
 fn model_of(step: &Step<'_>) -> String {
-    step.session.active().map(|active| active.request.settings.model.clone()).unwrap_or_default()
+    step.session.active().map(|active| prompt::model(&active.request).0.to_owned()).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! What the model is sent. Everything it sees is a fragment with a cap.
 
-use trimtab_vocab::Prompt;
+use trimtab_vocab::{ModelFacts, Prompt, Request};
 
 use crate::record::Session;
 
@@ -10,13 +10,28 @@ This turn is a conversation: you have no tools and cannot see or change anything
 Answer directly and briefly, in Markdown where it helps. \
 Say when you are not sure, and what you would need to know.";
 
+/// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
+pub(super) fn model(request: &Request) -> (&str, ModelFacts) {
+    let settings = &request.settings;
+    if request.images.is_empty() || settings.vision_model.is_empty() {
+        (&settings.model, settings.facts)
+    } else {
+        (&settings.vision_model, settings.vision_facts.unwrap_or_default())
+    }
+}
+
 pub(super) fn build(session: &Session) -> Option<Prompt> {
-    let active = session.active()?;
+    let request = &session.active()?.request;
+    let (model, facts) = model(request);
+    let settings = &request.settings;
     Some(Prompt {
-        model: active.request.settings.model.clone(),
+        model: model.to_owned(),
         system: AGENT_CHAT_SYSTEM_PROMPT.to_owned(),
         messages: session.conversation().to_vec(),
-        max_output_tokens: active.request.settings.max_output_tokens,
+        max_output_tokens: settings.max_output_tokens.min(facts.max_output),
+        temperature: settings.temperature,
+        thinking_tokens: if facts.thinking { settings.thinking_tokens } else { 0 },
+        ..Prompt::default()
     })
 }
 

@@ -25,6 +25,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A whole number within bounds.
     Int(i64, i64),
+    /// A number within bounds.
+    Float(f64, f64),
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
@@ -34,17 +36,39 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'stat
 /// The settings, in the order in which they are shown.
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, "\"\"", "The model that works: PROVIDER/NAME. Empty: the first provider with a key."),
+    key("models.fast", Kind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
+    key("models.vision", Kind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
+    key("models.image", Kind::Text, "\"\"", "For making pictures. Empty: none are made."),
+    key(
+        "temperature",
+        Kind::Float(-1.0, 2.0),
+        "-1.0",
+        "How freely a model may choose its words, 0 to 2. Below 0: as its provider sees fit.",
+    ),
     key("record", Kind::Text, "\"\"", "Write every exchange with a model to this file, to be played by replay/FILE."),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
     key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
+    key(
+        "limits.thinking_tokens",
+        Kind::Int(0, 1_000_000),
+        "0",
+        "Tokens that a model which can think may think before it speaks.",
+    ),
+    key("limits.budget_usd", Kind::Float(0.0, 1e9), "0.0", "Dollars that a session may cost. 0: as much as it takes."),
     key("limits.api_timeout_s", Kind::Int(1, 86_400), "300", "Seconds of silence after which a call is given up."),
     key("limits.retries", Kind::Int(0, 100), "5", "How often a failed call is tried again."),
 ];
 
 /// What can be set for each provider, under `providers.NAME`.
 pub const PROVIDER_KEYS: &[Key] = &[
-    key("kind", Kind::Choice(&["anthropic", "replay"]), "\"anthropic\"", "The dialect it speaks."),
+    key("kind", Kind::Choice(&["anthropic", "openai", "ollama", "replay"]), "\"openai\"", "The dialect it speaks."),
+    key(
+        "api",
+        Kind::Choice(&["auto", "chat", "responses"]),
+        "\"auto\"",
+        "Which of OpenAI's two interfaces; auto: responses at api.openai.com, chat elsewhere.",
+    ),
     key("base_url", Kind::Text, "\"\"", "Where it is."),
     key("api_key_env", Kind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
 ];

@@ -4,6 +4,8 @@
 //! with its place and the nearest right name. Environment variables that begin like ours and are
 //! none of ours may belong to somebody else: they are told, not refused.
 
+mod catalog;
+mod key_file;
 mod keys;
 mod raw;
 mod resolve;
@@ -14,18 +16,31 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{Problem, ProblemKind};
 
+pub use catalog::Catalog;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
 pub use raw::Origin;
-pub use resolve::{Limits, Profile, Shown};
+pub use resolve::{Limits, Profile, Roles, Shown};
 
 use raw::Raw;
 
 /// Providers that are there without being set up: name, kind, address, key variable.
-const BUILT_IN: &[(&str, &str, &str, &str)] =
-    &[("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"), ("replay", "replay", "", "")];
+const BUILT_IN: &[(&str, &str, &str, &str)] = &[
+    ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ("ollama", "ollama", "http://127.0.0.1:11434", ""),
+    ("llamacpp", "openai", "http://127.0.0.1:8080/v1", ""),
+    ("replay", "replay", "", ""),
+];
 
-/// Which model a key alone chooses.
-const DEFAULT_MODELS: &[(&str, &str)] = &[("anthropic", "anthropic/claude-sonnet-4-5")];
+/// Which model a key alone chooses; the first that is found counts.
+const DEFAULT_MODELS: &[(&str, &str)] = &[
+    ("anthropic", "anthropic/claude-sonnet-4-5"),
+    ("openai", "openai/gpt-5"),
+    ("xai", "xai/grok-4"),
+    ("openrouter", "openrouter/anthropic/claude-sonnet-4.5"),
+];
 
 /// A setting given as an option of the command.
 #[derive(Debug, Clone)]
@@ -73,7 +88,9 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
             raw.add_text(flag.path, key.kind, &flag.value, Origin::Flag(flag.option.to_owned()))?;
         }
     }
-    Ok(Profile::resolve(raw, file, data, variables))
+    let catalog = Catalog::load(&file.with_file_name("models.toml"))?;
+    let keys = key_file::read(&file.with_file_name("keys.toml"))?;
+    Ok(Profile::resolve(raw, file, data, catalog, &keys, variables))
 }
 
 /// The user's file and the data folder.

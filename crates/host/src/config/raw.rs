@@ -64,6 +64,9 @@ impl Raw {
         }
         for (name, kind, base_url, key) in super::BUILT_IN {
             raw.set(format!("providers.{name}.kind"), Value::String((*kind).into()), Origin::Default);
+            if *kind == "openai" {
+                raw.set(format!("providers.{name}.api"), Value::String("auto".into()), Origin::Default);
+            }
             raw.set(format!("providers.{name}.base_url"), Value::String((*base_url).into()), Origin::Default);
             raw.set(format!("providers.{name}.api_key_env"), Value::String((*key).into()), Origin::Default);
         }
@@ -103,8 +106,12 @@ impl Raw {
         for (name, text) in variables {
             let origin = Origin::Environment(name.clone());
             match name.as_str() {
-                "ANTHROPIC_BASE_URL" if !text.is_empty() => {
-                    self.set("providers.anthropic.base_url", Value::String(text.clone()), origin);
+                "ANTHROPIC_BASE_URL" | "OPENAI_BASE_URL" if !text.is_empty() => {
+                    let provider = if name == "OPENAI_BASE_URL" { "openai" } else { "anthropic" };
+                    self.set(format!("providers.{provider}.base_url"), Value::String(text.clone()), origin);
+                }
+                "OLLAMA_HOST" if !text.is_empty() => {
+                    self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
                 }
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
@@ -120,6 +127,7 @@ impl Raw {
     /// Adds a value written as plain text, as flags and variables are.
     pub(super) fn add_text(&mut self, path: &str, kind: Kind, text: &str, origin: Origin) -> Result<(), Problem> {
         let value = match kind {
+            Kind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
             Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
         };
@@ -127,6 +135,21 @@ impl Raw {
         self.set(path, value, origin);
         Ok(())
     }
+}
+
+/// The address behind what Ollama's own tools take: with or without a scheme, a port, a host. The
+/// address that a server listens on everywhere is reached here.
+fn ollama_address(text: &str) -> String {
+    let text = text.trim().trim_end_matches('/');
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let (place, path) = rest.split_once('/').map_or((rest, String::new()), |(place, path)| (place, format!("/{path}")));
+    let (host, port) = match place.rsplit_once(':') {
+        // A colon inside brackets belongs to the address.
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (place, if text.contains("://") { if scheme == "https" { "443" } else { "80" } } else { "11434" }),
+    };
+    let host = if matches!(host, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
+    format!("{scheme}://{host}:{port}{path}")
 }
 
 fn parse_default(text: &str) -> Value {
@@ -157,6 +180,9 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Text, Value::String(_)) => return Ok(()),
         (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => return Ok(()),
         (Kind::Int(least, most), Value::Integer(n)) if (least..=most).contains(n) => return Ok(()),
+        (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
+        (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
+        (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
         (Kind::Text, _) => "a text".to_owned(),
         (Kind::Choice(choices), _) => format!("one of {}", choices.join(", ")),
         (Kind::Int(least, most), _) => format!("a whole number from {least} to {most}"),
@@ -214,6 +240,23 @@ mod tests {
     fn broken_toml_names_its_line() {
         let problem = added("model = \"a/b\"\nlimits = [").expect_err("refused");
         assert!(problem.message.starts_with("c.toml, line 2"), "{}", problem.message);
+    }
+
+    #[test]
+    fn ollamas_own_ways_to_name_a_server_are_understood() {
+        for (given, address) in [
+            ("127.0.0.1:11434", "http://127.0.0.1:11434"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            (":5000", "http://127.0.0.1:5000"),
+            ("box.local", "http://box.local:11434"),
+            ("https://box.local", "https://box.local:443"),
+            ("http://box.local/", "http://box.local:80"),
+            ("http://box.local:1/base/", "http://box.local:1/base"),
+            ("[::1]:99", "http://[::1]:99"),
+            ("[::1]", "http://[::1]:11434"),
+        ] {
+            assert_eq!(ollama_address(given), address, "{given}");
+        }
     }
 
     #[test]

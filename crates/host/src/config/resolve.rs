@@ -8,6 +8,7 @@ use toml::Value;
 use trimtab_vocab::{Problem, ProblemKind, RunSettings};
 use trimtab_world::models::{Dialect, Provider, Registry};
 
+use super::catalog::Catalog;
 use super::raw::{Origin, Raw};
 
 /// The settings in force.
@@ -19,8 +20,14 @@ pub struct Profile {
     pub data: PathBuf,
     /// The model that works, if one is set or can be told from the keys there are.
     pub model: Option<String>,
+    /// Who does what; each falls back to `model`.
+    pub roles: Roles,
+    /// How freely a model may choose its words.
+    pub temperature: Option<f64>,
     /// Bounds.
     pub limits: Limits,
+    /// What is known about models.
+    pub catalog: Catalog,
     /// Who serves models.
     pub providers: BTreeMap<String, Provider>,
     /// Where exchanges are recorded.
@@ -28,8 +35,19 @@ pub struct Profile {
     raw: Raw,
 }
 
+/// Models for special work; absent: `model` does it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// Small work behind the scenes.
+    pub fast: Option<String>,
+    /// Requests with pictures.
+    pub vision: Option<String>,
+    /// Making pictures.
+    pub image: Option<String>,
+}
+
 /// Bounds of every request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Model calls of one request.
     pub steps: u32,
@@ -37,6 +55,10 @@ pub struct Limits {
     pub jobs: u32,
     /// Tokens of one reply.
     pub max_output_tokens: u32,
+    /// Tokens of thinking before a reply.
+    pub thinking_tokens: u32,
+    /// Dollars of a session.
+    pub budget_usd: Option<f64>,
     /// Silence of a call.
     pub api_timeout: Duration,
     /// Tries after the first.
@@ -55,33 +77,73 @@ pub struct Shown {
 }
 
 impl Profile {
-    pub(super) fn resolve(raw: Raw, file: PathBuf, data: PathBuf, variables: &BTreeMap<String, String>) -> Self {
-        let providers = resolve_providers(&raw, variables);
+    pub(super) fn resolve(
+        raw: Raw,
+        file: PathBuf,
+        data: PathBuf,
+        catalog: Catalog,
+        keys: &BTreeMap<String, String>,
+        variables: &BTreeMap<String, String>,
+    ) -> Self {
+        let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
         let limits = Limits {
             steps: number(&raw, "limits.steps"),
             jobs: number(&raw, "limits.jobs"),
             max_output_tokens: number(&raw, "limits.max_output_tokens"),
+            thinking_tokens: number(&raw, "limits.thinking_tokens"),
+            budget_usd: Some(float(&raw, "limits.budget_usd")).filter(|budget| *budget > 0.0),
             api_timeout: Duration::from_secs(number(&raw, "limits.api_timeout_s").into()),
             retries: number(&raw, "limits.retries"),
         };
-        Self { file, data, model, limits, providers, record, raw }
+        let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
+        let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
+        let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
+        Self { file, data, model, roles, temperature, limits, catalog, providers, record, raw }
     }
 
     /// What steers a request, or what to do when no model is set up.
     pub fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
             return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(
-                "Set ANTHROPIC_API_KEY, or `model = \"PROVIDER/NAME\"` in the settings, or give --model PROVIDER/NAME. \
-                 `trimtab demo` shows everything without a key.",
+                "Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start Ollama and \
+                 name one of its models with --model ollama/NAME, or set `model = \"PROVIDER/NAME\"` in the settings. \
+                 `trimtab demo` shows everything without any of them.",
             ));
         };
+        let facts = self.catalog.facts(&model);
+        let vision_model = self.roles.vision.clone().unwrap_or_default();
+        let vision_facts = self.roles.vision.as_ref().map(|model| self.catalog.facts(model));
+        if let (Some(budget), None) = (self.limits.budget_usd, facts.prices) {
+            return Err(Problem::new(
+                ProblemKind::Settings,
+                format!("A budget of ${budget} cannot be kept: the prices of {model} are not known."),
+            )
+            .hint(format!(
+                "Say them in {}: [\"{model}\"], then prices = {{ input = …, output = … }}; or drop the budget.",
+                self.file.with_file_name("models.toml").display()
+            )));
+        }
         Ok(RunSettings {
             model,
+            facts,
+            vision_model,
+            vision_facts,
             max_steps: self.limits.steps,
             max_output_tokens: self.limits.max_output_tokens,
             retries: self.limits.retries,
+            temperature: self.temperature,
+            thinking_tokens: self.limits.thinking_tokens,
+            budget_usd: self.limits.budget_usd,
+            attended: true,
+        })
+    }
+
+    /// Whether a provider could be asked as things are: it has its key, or needs none and lists models.
+    pub fn is_set_up(&self, provider: &str) -> bool {
+        self.providers.get(provider).is_some_and(|provider| {
+            provider.dialect != Dialect::Replay && (provider.key.is_some() || provider.key_env.is_none())
         })
     }
 
@@ -108,7 +170,11 @@ impl Profile {
     }
 }
 
-fn resolve_providers(raw: &Raw, variables: &BTreeMap<String, String>) -> BTreeMap<String, Provider> {
+fn resolve_providers(
+    raw: &Raw,
+    keys: &BTreeMap<String, String>,
+    variables: &BTreeMap<String, String>,
+) -> BTreeMap<String, Provider> {
     let mut providers = BTreeMap::new();
     for (path, ..) in raw.iter() {
         let Some((name, _)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) else { continue };
@@ -116,15 +182,20 @@ fn resolve_providers(raw: &Raw, variables: &BTreeMap<String, String>) -> BTreeMa
             continue;
         }
         let field = |field: &str| text(raw, &format!("providers.{name}.{field}"));
-        let dialect = match field("kind").as_str() {
-            "replay" => Dialect::Replay,
-            _ => Dialect::Anthropic,
+        let base_url = field("base_url");
+        let dialect = match (field("kind").as_str(), field("api").as_str()) {
+            ("anthropic", _) => Dialect::Anthropic,
+            ("ollama", _) => Dialect::Ollama,
+            ("replay", _) => Dialect::Replay,
+            (_, "responses") => Dialect::Responses,
+            (_, "chat") => Dialect::OpenAi,
+            _ if base_url.starts_with("https://api.openai.com/") => Dialect::Responses,
+            _ => Dialect::OpenAi,
         };
         let key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
-        let key =
-            key_env.as_ref().and_then(|name| variables.get(name)).map(|key| key.trim()).filter(|key| !key.is_empty());
-        let provider =
-            Provider { dialect, base_url: field("base_url"), key: key.map(|key| key.to_owned().into()), key_env };
+        let from_environment = key_env.as_ref().and_then(|name| variables.get(name));
+        let key = from_environment.or_else(|| keys.get(name)).map(|key| key.trim()).filter(|key| !key.is_empty());
+        let provider = Provider { dialect, base_url, key: key.map(|key| key.to_owned().into()), key_env };
         providers.insert(name.to_owned(), provider);
     }
     providers
@@ -139,6 +210,11 @@ fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {
 
 fn text(raw: &Raw, path: &str) -> String {
     raw.get(path).and_then(|(value, _)| value.as_str()).unwrap_or_default().to_owned()
+}
+
+fn float(raw: &Raw, path: &str) -> f64 {
+    let value = raw.get(path).map(|(value, _)| value);
+    value.and_then(|value| value.as_float().or(value.as_integer().map(|n| n as f64))).unwrap_or_default()
 }
 
 fn number(raw: &Raw, path: &str) -> u32 {

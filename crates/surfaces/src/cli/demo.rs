@@ -12,7 +12,7 @@ use trimtab_vocab::event::ReplyFact;
 use trimtab_vocab::{Fact, Mode, Problem, ProblemKind};
 
 use super::Outcome;
-use super::follow::{Form, follow};
+use super::follow::{Asking, Form, follow};
 use super::output::print;
 
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ impl Demo {
         print("1. A request: trimtab run \"What is a trim tab?\"\n\n")?;
         let client = Client::open(&profile)?;
         let first = say(&client, Target::New { folder }, "What is a trim tab?", &profile).await?;
-        let ended = follow(&client, &first, 0, Form::Text).await?;
+        let ended = follow(&client, &first, 0, Form::Text, Asking::Nobody).await?;
         if ended.code() != 0 {
             return Ok(ended);
         }
@@ -82,7 +82,7 @@ impl Demo {
         print("\n3. Started again: trimtab resume\n\n")?;
         let client = Client::open(&profile)?;
         client.resume(&second.session);
-        let ended = follow(&client, &second, 0, Form::Text).await?;
+        let ended = follow(&client, &second, 0, Form::Text, Asking::Nobody).await?;
         print("\nNext: set ANTHROPIC_API_KEY and say `trimtab run \"…\"`; `trimtab --help` has the rest.\n")?;
         Ok(ended)
     }
@@ -95,7 +95,12 @@ fn settings(data: &Path) -> Result<Profile, Problem> {
 }
 
 async fn say(client: &Client, target: Target, text: &str, profile: &Profile) -> Result<Sent, Problem> {
-    client.send(target, Say { text: text.into(), mode: Mode::Chat, settings: profile.run_settings()? }).await
+    client
+        .send(
+            target,
+            Say { text: text.into(), mode: Mode::Chat, settings: profile.run_settings()?, images: Vec::new() },
+        )
+        .await
 }
 
 /// Hears the beginning of a reply, for as long as it takes until some of it is saved.

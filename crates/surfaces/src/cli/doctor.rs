@@ -1,5 +1,7 @@
 //! `trimtab doctor`: is everything as it should be?
 
+use std::time::Duration;
+
 use clap::Args;
 use trimtab_host::Client;
 use trimtab_host::config::{self, Profile};
@@ -44,7 +46,7 @@ impl Doctor {
                 for name in profile.stray_variables() {
                     report.note(&format!("the environment variable {name} sets nothing"))?;
                 }
-                check_models(&profile, &mut report)?;
+                check_models(&profile, &mut report).await?;
                 check_store(&profile, &mut report).await?;
             }
         }
@@ -55,19 +57,54 @@ impl Doctor {
     }
 }
 
-fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+/// A provider that does not answer by then is not there.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+    let chosen = profile.run_settings();
+    let asked = chosen.as_ref().ok().and_then(|settings| settings.model.split_once('/'));
     for (name, provider) in &profile.providers {
         let place = if provider.base_url.is_empty() { String::new() } else { format!(" at {}", provider.base_url) };
-        match (&provider.key_env, &provider.key) {
-            (Some(variable), None) => {
-                report.note(&format!("provider {name}{place}: no key ({variable} is not set)"))?
+        let who = format!("provider {name}{place}");
+        if !profile.is_set_up(name) {
+            match &provider.key_env {
+                Some(variable) => report.note(&format!("{who}: no key ({variable} is not set)"))?,
+                None => report.good(&format!("{who}: plays recordings"))?,
             }
-            (Some(variable), Some(_)) => report.good(&format!("provider {name}{place}: key found in {variable}"))?,
-            (None, _) => report.good(&format!("provider {name}{place}: needs no key"))?,
+            continue;
+        }
+        let key = if provider.key.is_some() { "key found" } else { "needs no key" };
+        let listed = tokio::time::timeout(PATIENCE, trimtab_host::list_models(profile, name)).await;
+        let is_chosen = asked.is_some_and(|(provider, _)| provider == name);
+        match listed {
+            Ok(Ok(models)) => {
+                report.good(&format!("{who}: {key}, reachable, {} models", models.len()))?;
+                let wanted = asked.filter(|_| is_chosen).map(|(_, model)| model);
+                if let Some(model) = wanted.filter(|model| !models.iter().any(|one| one.name == **model)) {
+                    report.note(&format!("{name} does not list {model}; it may answer to it all the same"))?;
+                }
+            }
+            Ok(Err(problem)) if is_chosen => {
+                report.bad(&Problem { message: format!("{who}: {}", problem.message), ..problem })?
+            }
+            Ok(Err(problem)) => report.note(&format!("{who}: {key}, but {}", problem.message))?,
+            Err(_) if is_chosen => {
+                let silent = Problem::new(ProblemKind::Network, format!("{who}: {key}, but it does not answer."));
+                report.bad(&silent.hint("Check the network and the address."))?;
+            }
+            Err(_) => report.note(&format!("{who}: {key}, but it does not answer"))?,
         }
     }
-    match profile.run_settings() {
-        Ok(settings) => report.good(&format!("model: {}", settings.model)),
+    match chosen {
+        Ok(settings) => {
+            let facts = settings.facts;
+            let able = [(facts.tools, "tools"), (facts.images, "pictures"), (facts.thinking, "thinking")];
+            let able: Vec<&str> = able.into_iter().filter_map(|(is, word)| is.then_some(word)).collect();
+            let known = if facts.prices.is_some() { "" } else { "; its prices are not known" };
+            let line =
+                format!("model: {}, {}k tokens, {}{known}", settings.model, facts.window / 1_000, able.join(", "));
+            report.good(&line)
+        }
         Err(problem) => report.bad(&problem),
     }
 }

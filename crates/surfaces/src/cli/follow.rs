@@ -6,12 +6,15 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
-use trimtab_host::{Client, Sent};
-use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status};
+use trimtab_host::{Answered, Client, Sent};
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, CheckpointFact, Choice, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status,
+};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::Outcome;
 use super::output::{calm, no_colour, note, print, print_json, problem};
+use super::run::Approve;
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +31,39 @@ impl Form {
     }
 }
 
+/// Who is there to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// A person at the terminal.
+    AtTheTerminal,
+    /// Nobody: what asks stays open.
+    Nobody,
+    /// Nobody, and what asks is refused.
+    Refuse,
+}
+
+impl Asking {
+    /// Without a terminal on both ends, nobody is there.
+    pub(super) fn of(approve: Approve, json: bool) -> Self {
+        let terminal = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
+        match approve {
+            Approve::Deny => Self::Refuse,
+            Approve::Ask if terminal => Self::AtTheTerminal,
+            // Whether to spend more is a judgement; nothing that asks so far is not one.
+            Approve::Ask | Approve::Auto => Self::Nobody,
+        }
+    }
+}
+
 /// Shows the facts of a request from its beginning until it is finished. The first Ctrl-C cancels
 /// it, the second ends the program at once.
-pub(super) async fn follow(client: &Client, sent: &Sent, after: u64, form: Form) -> Result<Outcome, Problem> {
+pub(super) async fn follow(
+    client: &Client,
+    sent: &Sent,
+    after: u64,
+    form: Form,
+    asking: Asking,
+) -> Result<Outcome, Problem> {
     let listen = |kind| {
         signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
     };
@@ -68,11 +101,57 @@ pub(super) async fn follow(client: &Client, sent: &Sent, after: u64, form: Form)
                 _ = tick.tick() => screen.tick(),
             }
         };
-        if event.request.as_ref() == Some(&sent.request)
-            && let Some(status) = screen.show(&event)?
-        {
-            return Ok(Outcome::Finished(status));
+        if event.request.as_ref() != Some(&sent.request) {
+            continue;
         }
+        let ended = screen.show(&event)?;
+        if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
+            screen.clear_line();
+            let still_open = client.checkpoints().await?.iter().any(|open| open.seq == event.seq);
+            if let Some((choice, text)) = still_open.then(|| ask(asking, title, choices)).flatten() {
+                let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
+                client.answer(&sent.session, answer).await?;
+            }
+        }
+        match ended {
+            // What ended for want of a person may have gone on since.
+            Some(Status::NeedsUser | Status::Limit) if has_more(client, sent, event.seq).await? => {}
+            Some(status) => return Ok(Outcome::Finished(status)),
+            None => {}
+        }
+    }
+}
+
+/// Whether anything of the request was recorded after `seq`.
+async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
+    let later = client.events(&sent.session, seq.unwrap_or(0)).await?;
+    Ok(later.iter().any(|event| event.request.as_ref() == Some(&sent.request)))
+}
+
+/// Asks whoever is there. Words after the choice go with it.
+fn ask(asking: Asking, title: &str, choices: &[Choice]) -> Option<(String, Option<String>)> {
+    note(&calm(title));
+    match asking {
+        Asking::Nobody => return None,
+        Asking::Refuse => {
+            // The last choice is the one that changes nothing.
+            return choices.last().map(|choice| (choice.id.clone(), None));
+        }
+        Asking::AtTheTerminal => {}
+    }
+    loop {
+        for (number, choice) in choices.iter().enumerate() {
+            note(&format!("  {}  {} ({})", number + 1, calm(&choice.label), choice.id));
+        }
+        let mut line = String::new();
+        // The end of input is no answer: it stays open.
+        io::stdin().read_line(&mut line).ok().filter(|read| *read > 0)?;
+        let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let by_number = first.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
+        if let Some(choice) = by_number.or_else(|| choices.iter().find(|choice| choice.id == first)) {
+            return Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())));
+        }
+        note("Say the number or the name of one of these:");
     }
 }
 
@@ -181,6 +260,9 @@ impl Screen {
                 match (status, error) {
                     (_, Some(error)) => problem(error),
                     (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
+                    (Status::NeedsUser | Status::Limit, None) => {
+                        note("It stays open: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+                    }
                     _ => {}
                 }
             }

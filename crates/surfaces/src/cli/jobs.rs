@@ -23,7 +23,7 @@ impl Jobs {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
         let jobs = client.jobs(self.all).await?;
-        let now = client.now();
+        let now = trimtab_host::now();
         for job in &jobs {
             let state = state_of(job);
             if self.json {

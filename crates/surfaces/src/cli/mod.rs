@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
+mod checkpoints;
 mod config;
 mod demo;
 mod doctor;
 mod follow;
 mod jobs;
+mod models;
 mod output;
+mod picture;
 mod place;
 mod ref_text;
 mod resume;
@@ -46,6 +49,12 @@ enum Command {
     Sessions(sessions::Sessions),
     /// List the requests that run or wait
     Jobs(jobs::Jobs),
+    /// List what waits for an answer
+    Checkpoints(checkpoints::Checkpoints),
+    /// Answer it, and go on
+    Answer(checkpoints::Answer),
+    /// List the models that a provider offers, and what is known about them
+    Models(models::Models),
     /// Print a stored text: a reply as it came, or a request too large to send
     Ref(ref_text::Ref),
     /// Show the settings in force and where each comes from
@@ -103,6 +112,9 @@ pub fn main() -> ExitCode {
             Command::Resume(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
+            Command::Checkpoints(command) => command.go().await,
+            Command::Answer(command) => command.go().await,
+            Command::Models(command) => command.go().await,
             Command::Ref(command) => command.go().await,
             Command::Config(command) => command.go(),
             Command::Doctor(command) => command.go().await,

@@ -6,8 +6,9 @@ use clap::Args;
 use trimtab_host::{Client, JobRow, JobState, Sent};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::follow::{Form, follow};
+use super::follow::{Asking, Form, follow};
 use super::output::note;
+use super::run::Approve;
 use super::{Outcome, place};
 
 #[derive(Debug, Args)]
@@ -17,6 +18,9 @@ pub(super) struct Resume {
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
+    /// What happens where a person would be asked
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
     /// Work in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -35,7 +39,7 @@ impl Resume {
             _ => client.resume(&job.session),
         }
         let sent = Sent { session: job.session, request: job.request };
-        follow(&client, &sent, 0, Form::of(self.json)).await
+        follow(&client, &sent, 0, Form::of(self.json), Asking::of(self.approve, self.json)).await
     }
 
     /// The newest unfinished request that is meant; failing that, the newest.

@@ -9,8 +9,8 @@ use trimtab_host::config::Flag;
 use trimtab_host::{Client, LONGEST_TEXT, Say, Target};
 use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId};
 
-use super::follow::{Form, follow};
-use super::{Outcome, place};
+use super::follow::{Asking, Form, follow};
+use super::{Outcome, picture, place};
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -31,12 +31,32 @@ pub(super) struct Run {
     /// Go on in the latest session of the folder
     #[arg(long = "continue")]
     continue_latest: bool,
+    /// A picture that belongs to the request; may be given several times
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
     /// Model calls at most
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
+    /// Dollars that the session may cost
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// What happens where a person would be asked
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
     /// Work in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
+}
+
+/// What happens where a person would be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Approve {
+    /// Wait for an answer at the terminal; without one, end with exit code 3 or 4 and stay open
+    Ask,
+    /// Take the approving answer where there is one that needs no judgement
+    Auto,
+    /// Refuse
+    Deny,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -60,8 +80,17 @@ impl Run {
         if let Some(steps) = self.max_steps {
             flags.push(Flag { path: "limits.steps", option: "--max-steps", value: steps.to_string() });
         }
-        let (profile, client) = place::open(&flags)?;
-        let settings = profile.run_settings()?;
+        if let Some(budget) = self.budget {
+            flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
+        }
+        let images = self.image.iter().map(|file| picture::read(file)).collect::<Result<_, _>>()?;
+        let (mut profile, client) = place::open(&flags)?;
+        if profile.model.is_none() {
+            profile.model = trimtab_host::local_model(&profile).await;
+        }
+        let mut settings = profile.run_settings()?;
+        let ask = Asking::of(self.approve, self.json);
+        settings.attended = ask == Asking::AtTheTerminal;
         let mode = match self.mode {
             ModeArgument::Auto => Mode::Auto,
             ModeArgument::Chat => Mode::Chat,
@@ -72,8 +101,8 @@ impl Run {
             None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
             None => Target::New { folder },
         };
-        let sent = client.send(target, Say { text, mode, settings }).await?;
-        follow(&client, &sent, 0, Form::of(self.json)).await
+        let sent = client.send(target, Say { text, mode, settings, images }).await?;
+        follow(&client, &sent, 0, Form::of(self.json), ask).await
     }
 }
 

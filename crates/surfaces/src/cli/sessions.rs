@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::{AnswerFact, BannerFact, ReplyFact, RequestFact, Status};
-use trimtab_vocab::{Event, Fact, Problem, SessionId};
+use trimtab_vocab::{Event, Fact, Problem, ProblemKind, SessionId};
 
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
@@ -71,7 +71,7 @@ fn object(row: &SessionRow) -> serde_json::Value {
 async fn list(client: &Client, all: bool, json: bool, dir: Option<PathBuf>) -> Result<(), Problem> {
     let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
     let rows = client.sessions(folder.as_deref()).await?;
-    let now = client.now();
+    let now = trimtab_host::now();
     for row in &rows {
         if json {
             print_json(&object(row))?;
@@ -87,6 +87,13 @@ async fn list(client: &Client, all: bool, json: bool, dir: Option<PathBuf>) -> R
     Ok(())
 }
 
+async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
+    client.sessions(None).await?.into_iter().find(|row| row.id == *id).ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, "There is no such session.")
+            .hint("`trimtab sessions list --all` shows the sessions there are.")
+    })
+}
+
 async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Problem> {
     let mut events: Vec<Event> = Vec::new();
     loop {
@@ -99,7 +106,7 @@ async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Probl
 }
 
 async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
-    let row = client.session(id).await?;
+    let row = find(client, id).await?;
     print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
     for event in all_events(client, id).await? {
         if let Some(text) = in_words(&event.fact) {
@@ -125,7 +132,7 @@ fn in_words(fact: &Fact) -> Option<String> {
 }
 
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {
-    let row = client.session(id).await?;
+    let row = find(client, id).await?;
     let mut whole = object(&row);
     whole["events"] = json!(all_events(client, id).await?);
     print_json(&whole)

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Gate, Reply, anthropic};
+use super::{Gate, Reply, anthropic, ollama, openai, responses};
 
 /// One answer: a status, headers, a body in chunks, and the way it ends.
 ///
@@ -56,6 +56,21 @@ impl Answer {
     /// A reply as Anthropic's Messages API streams it, one chunk per event.
     pub fn anthropic(reply: impl Into<Reply>) -> Self {
         Self::events(anthropic::stream(&reply.into()))
+    }
+
+    /// A reply as Chat Completions streams it, one chunk per event.
+    pub fn openai(reply: impl Into<Reply>) -> Self {
+        Self::events(openai::stream(&reply.into()))
+    }
+
+    /// A reply as OpenAI's Responses API streams it, one chunk per event.
+    pub fn responses(reply: impl Into<Reply>) -> Self {
+        Self::events(responses::stream(&reply.into()))
+    }
+
+    /// A reply as Ollama streams it, one chunk per line.
+    pub fn ollama(reply: impl Into<Reply>) -> Self {
+        Self::events(ollama::stream(&reply.into())).header("content-type", "application/x-ndjson")
     }
 
     /// An event stream of these bytes, one chunk per item.

@@ -223,7 +223,7 @@ data: {"type":"message_stop"}
     #[test]
     fn a_stream_is_the_documented_one_to_the_byte() {
         let usage =
-            Usage { input_tokens: 480, cached_tokens: 5, cache_write_tokens: 3, output_tokens: 89, cost_usd: None };
+            Usage { input_tokens: 480, cached_tokens: 5, cache_write_tokens: 3, output_tokens: 89, ..Usage::default() };
         let reply = Reply::new()
             .thinking(["1071 = 2 × 462\n"], "EqQBCgIYAhIM")
             .text(["Okay", ","])

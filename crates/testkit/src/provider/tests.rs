@@ -177,3 +177,18 @@ fn dropping_the_provider_ends_every_connection() {
     assert_eq!(hear(&mut stream).0, "");
     assert!(TcpStream::connect(url.strip_prefix("http://").expect("a plain address")).is_err());
 }
+
+#[test]
+fn a_path_has_its_own_answer_and_leaves_the_queue_alone() {
+    let provider = FakeProvider::start();
+    provider.push(Answer::new(200).body("queued"));
+    provider.on_path("/v1/messages", Answer::new(200).body("one"));
+    let mut stream = connect(&provider);
+    for _ in 0..2 {
+        ask(&mut stream, "");
+        hear_exactly(&mut stream, &format!("{HEAD}3\r\none\r\n0\r\n\r\n"));
+    }
+    assert_eq!(provider.answers_left(), 1);
+    stream.write_all(b"GET /v1/messages/else HTTP/1.1\r\n\r\n").expect("writes");
+    hear_exactly(&mut stream, &format!("{HEAD}6\r\nqueued\r\n0\r\n\r\n"));
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use trimtab_vocab::event::{AnswerFact, ModelFact, ReplyFact, RequestFact, Status};
+use trimtab_vocab::event::{AnswerFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, Status};
 use trimtab_vocab::{CallId, Event, Fact, RefKey, RequestId, SessionId};
 
 use super::model::Oracle;
@@ -87,7 +87,11 @@ fn one_log(
             return Err("an event stands in the wrong log".into());
         }
         let request = event.request.as_ref();
-        if request.is_some_and(|request| finished.contains(request)) {
+        let reopens = matches!(
+            event.fact,
+            Fact::Request(RequestFact::Reopened {}) | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+        );
+        if !reopens && request.is_some_and(|request| finished.contains(request)) {
             return Err(format!("something happened after the end: {event:?}"));
         }
         match (&event.fact, request) {
@@ -131,6 +135,10 @@ fn one_log(
                     }
                 }
             }
+            (Fact::Checkpoint(CheckpointFact::Opened { .. }), Some(_)) => tally.questions += 1,
+            (Fact::Request(RequestFact::Reopened {}), Some(request)) if !finished.remove(request) => {
+                return Err(format!("{request} was reopened before its end"));
+            }
             (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
                 finished.insert(request);
                 // A request that is stopped takes its open call with it.
@@ -140,7 +148,8 @@ fn one_log(
                 match status {
                     Status::Completed => tally.completed += 1,
                     Status::Cancelled => tally.cancelled += 1,
-                    _ => tally.failed += 1,
+                    Status::Failed => tally.failed += 1,
+                    Status::NeedsUser | Status::Limit => {}
                 }
             }
             _ => {}
@@ -180,6 +189,7 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
         Status::Completed if answered => Ok(()),
         Status::Completed => Err(format!("{id} is completed without its answer")),
         Status::Cancelled if said.cancelled => Ok(()),
+        Status::Limit if said.stopped => Ok(()),
         Status::Failed if history.oracle.gave_reason_to_fail(&said.text) => Ok(()),
         status => Err(format!("{id} ended as {status:?} for no reason")),
     }

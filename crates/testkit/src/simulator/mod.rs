@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Client, Say, Sent, Target, World};
-use trimtab_vocab::{Control, Mode, RequestId, RunSettings, SessionId, Time};
+use trimtab_host::{Answered, Client, Say, Sent, Target, World};
+use trimtab_vocab::event::CheckpointFact;
+use trimtab_vocab::{Control, Event, Fact, Mode, ModelFacts, Prices, RequestId, RunSettings, SessionId, Time};
 use trimtab_world::clock::Clock;
 
 use crate::dice::Dice;
@@ -44,6 +45,8 @@ pub struct Tally {
     pub calls: u64,
     /// Replies that broke off and were kept.
     pub partials: u64,
+    /// Questions that were asked.
+    pub questions: u64,
     /// Facts that were recorded.
     pub facts: u64,
 }
@@ -57,6 +60,7 @@ impl std::ops::AddAssign for Tally {
         self.completed += other.completed;
         self.calls += other.calls;
         self.partials += other.partials;
+        self.questions += other.questions;
         self.facts += other.facts;
     }
 }
@@ -67,6 +71,8 @@ struct Said {
     text: String,
     sent: Sent,
     cancelled: bool,
+    /// Somebody answered that it is to stop.
+    stopped: bool,
 }
 
 /// Plays the history of a seed; says what was broken, if anything was.
@@ -138,8 +144,9 @@ impl History {
         if self.processes.is_empty() || (self.processes.len() < 3 && self.dice.once_in(8)) {
             self.start_process(true);
         }
-        match self.dice.below(10) {
+        match self.dice.below(11) {
             0..4 => self.say().await,
+            10 => self.answer().await,
             4 => self.cancel().await,
             5 => self.kill(),
             6 => self.resume(),
@@ -176,8 +183,8 @@ impl History {
             _ => Target::New { folder: "/project".into() },
         };
         let text = format!("say-{}-{}", self.said.len(), self.unsure);
-        let settings = RunSettings { model: "sim/model".into(), retries: RETRIES, ..RunSettings::default() };
-        let say = Say { text: text.clone(), mode: Mode::Auto, settings };
+        let settings = self.settings();
+        let say = Say { text: text.clone(), mode: Mode::Auto, settings, images: Vec::new() };
         tokio::select! {
             biased;
             () = store.died.notified() => {
@@ -186,10 +193,42 @@ impl History {
                 self.unsure += 1;
             }
             sent = client.send(target, say) => match sent {
-                Ok(sent) => self.said.push(Said { text, sent, cancelled: false }),
+                Ok(sent) => self.said.push(Said { text, sent, cancelled: false, stopped: false }),
                 // It was refused, which must mean that it was not taken in.
                 Err(_) => self.unsure += 1,
             },
+        }
+    }
+
+    /// Now and then there is little money, and now and then nobody to be asked for more.
+    fn settings(&mut self) -> RunSettings {
+        let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
+        let budget_usd = [None, None, Some(0.003), Some(0.02)][self.dice.below(4) as usize];
+        RunSettings {
+            model: "sim/model".into(),
+            facts: ModelFacts { prices, ..ModelFacts::default() },
+            retries: RETRIES,
+            budget_usd,
+            attended: self.dice.once_in(2),
+            ..RunSettings::default()
+        }
+    }
+
+    /// Answers one of the open questions, one way or the other.
+    async fn answer(&mut self) {
+        let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
+        let (Some((client, store)), Some(event)) = (self.any_process(), self.dice.pick(&open)) else { return };
+        let stop = self.dice.once_in(3);
+        let Some(answer) = answer_to(event, if stop { "stop" } else { "raise" }) else { return };
+        if stop {
+            let asked = event.request.clone();
+            let of = |said: &&mut Said| Some(&said.sent.request) == asked.as_ref();
+            self.said.iter_mut().filter(of).for_each(|said| said.stopped = true);
+        }
+        tokio::select! {
+            biased;
+            () = store.died.notified() => store.died.notify_one(),
+            _ = client.answer(&event.session, answer) => {}
         }
     }
 
@@ -245,7 +284,8 @@ impl History {
         loop {
             self.bury();
             let left = check::unfinished(&self.disk);
-            if left.is_empty() {
+            let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
+            if left.is_empty() && open.is_empty() {
                 break;
             }
             if began.elapsed() > PATIENCE {
@@ -253,6 +293,11 @@ impl History {
             }
             let last = self.processes.last().ok_or("the last process died")?.client.clone();
             left.iter().for_each(|session| last.resume(session));
+            for event in &open {
+                if let Some(answer) = answer_to(event, "raise") {
+                    last.answer(&event.session, answer).await.map_err(|problem| problem.message)?;
+                }
+            }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         check::watched(self).await
@@ -261,4 +306,9 @@ impl History {
     fn said_in(&self, session: &SessionId) -> Vec<&RequestId> {
         self.said.iter().filter(|said| said.sent.session == *session).map(|said| &said.sent.request).collect()
     }
+}
+
+fn answer_to(event: &Event, choice: &str) -> Option<Answered> {
+    let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &event.fact else { return None };
+    Some(Answered { checkpoint: checkpoint.clone(), choice: choice.into(), text: None, by: "user".into() })
 }

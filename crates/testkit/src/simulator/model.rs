@@ -150,6 +150,10 @@ struct SimulatedModel {
 }
 
 impl Model for SimulatedModel {
+    fn dialect(&self) -> &'static str {
+        "scripted"
+    }
+
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let text = prompt.messages.last().map(|message| last_words(message)).unwrap_or_default();
         self.oracle.complain_if_paid_already(&text);

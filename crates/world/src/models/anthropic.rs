@@ -4,18 +4,30 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
-use secrecy::{ExposeSecret, SecretString};
+use async_trait::async_trait;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, Usage};
+use trimtab_vocab::{
+    Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolSpec, Usage,
+};
 
-use super::http::{self, SentEvent, fault, printable};
-use super::{Model, Piece, PieceStream, with_patience};
+use super::http::{self, Framing, Key, Outgoing, SentEvent, fault, printable};
+use super::{Listed, Model, Piece, PieceStream};
 
 const VERSION: &str = "2023-06-01";
+/// Lets a request say what becomes of reasoning whose past has changed.
+const BINDING: &str = "thinking-binding-controls-2026-08-01";
 /// No honest reply has more; what is remembered of each must not fill the memory.
 const MOST_BLOCKS: usize = 10_000;
+/// The API takes no smaller budget for thinking,
+const LEAST_THINKING: u32 = 1_024;
+/// and a reply needs some room for its words besides.
+const LEAST_WORDS: u32 = 1_024;
+/// Lists of models and counts of tokens are small,
+const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
+/// and so many pages of a list hold more models than anybody offers.
+const MOST_PAGES: usize = 20;
 
 pub(super) struct Anthropic {
     pub(super) base_url: String,
@@ -24,72 +36,78 @@ pub(super) struct Anthropic {
     pub(super) idle: Duration,
 }
 
+#[async_trait]
 impl Model for Anthropic {
+    fn dialect(&self) -> &'static str {
+        "anthropic"
+    }
+
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let url = format!("{}/v1/messages", self.base_url.trim_end_matches('/'));
-        let key = self.key.clone();
-        let secret = self.key.clone();
-        let body = match serde_json::to_vec(&Body::of(&self.model, prompt)) {
-            Ok(body) => body,
-            Err(error) => {
-                let fault =
-                    fault(ProblemKind::Internal, format!("The request cannot be written: {error}."), Retry::Never);
-                return stream::iter([Err(fault)]).boxed();
-            }
-        };
-        let pieces = stream::once(async move {
-            let mut request = http::client()?
-                .post(url)
-                .header("content-type", "application/json")
-                .header("accept", "text/event-stream")
-                .header("anthropic-version", VERSION)
-                .body(body);
-            if let Some(key) = key {
-                let mut value = reqwest::header::HeaderValue::from_str(key.expose_secret()).map_err(|_| bad_key())?;
-                value.set_sensitive(true);
-                request = request.header("x-api-key", value);
-            }
-            http::open_events(request).await
-        })
-        .flat_map(|opened| match opened {
-            Ok(response) => pieces_of(http::events(response)),
-            Err(fault) => stream::iter([Err(fault)]).boxed(),
-        })
-        .map(move |piece| match &secret {
-            Some(key) => piece.map_err(|fault| http::without_key(fault, key.expose_secret())),
-            None => piece,
-        })
-        .boxed();
-        with_patience(pieces, self.idle)
+        let outgoing = http::Body::json(&Body::of(&self.model, prompt).run(prompt))
+            .map(|body| self.outgoing("/v1/messages", "text/event-stream", body));
+        http::converse(outgoing, Framing::Events, Reader::default(), self.idle)
+    }
+
+    async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
+        let body = http::Body::json(&Body::of(&self.model, prompt))?;
+        let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
+        match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
+            Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
+            // Whoever speaks this API after Anthropic's example may not count.
+            Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Fault> {
+        let mut listed = Vec::new();
+        let mut after = String::new();
+        for _ in 0..MOST_PAGES {
+            let path = format!("/v1/models?limit=1000{after}");
+            let outgoing = self.outgoing(&path, "application/json", http::Body::Nothing);
+            let page: Page =
+                serde_json::from_value(http::fetch(outgoing, self.idle, LARGEST_ANSWER).await?).map_err(|error| {
+                    let message = format!("The provider's list of models cannot be read: {error}.");
+                    fault(ProblemKind::Protocol, message, Retry::Never)
+                })?;
+            let named = page.data.into_iter().filter_map(|model| Some((model.id?, model.max_input_tokens)));
+            listed.extend(named.map(|(name, window)| Listed { name, window }));
+            // A name that does not fit into an address as it is names no model.
+            let plain = |id: &String| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+            let Some(last) = page.last_id.filter(plain).filter(|_| page.has_more) else { break };
+            after = format!("&after_id={last}");
+        }
+        Ok(listed)
     }
 }
 
-fn bad_key() -> Fault {
-    let problem = Problem::new(ProblemKind::Auth, "The key holds characters that no key has.")
-        .hint("Set it again, without line breaks.");
-    Fault { problem, retry: Retry::Never }
+impl Anthropic {
+    fn outgoing(&self, path: &str, accept: &str, body: http::Body) -> Outgoing {
+        let mut headers = vec![("accept", accept.into()), ("anthropic-version", VERSION.into())];
+        if Generation::of(&self.model).binds_thinking() {
+            headers.push(("anthropic-beta", BINDING.into()));
+        }
+        Outgoing {
+            url: format!("{}{path}", self.base_url.trim_end_matches('/')),
+            headers,
+            key: self.key.clone().map(|key| Key::Header("x-api-key", key)),
+            body,
+        }
+    }
 }
 
-/// Ends with the message. What comes after it says nothing, and a connection that breaks or stalls
-/// there must not spoil a reply that is complete.
-fn pieces_of(events: impl stream::Stream<Item = Result<SentEvent, Fault>> + Send + 'static) -> PieceStream {
-    let mut reader = Reader::default();
-    let pieces = events
-        .flat_map(move |event| {
-            let pieces = match event.and_then(|event| reader.read(&event)) {
-                Ok(pieces) => pieces.into_iter().map(Ok).collect(),
-                Err(fault) => vec![Err(fault)],
-            };
-            stream::iter(pieces)
-        })
-        .boxed();
-    stream::unfold(Some(pieces), |pieces| async {
-        let mut pieces = pieces?;
-        let piece = pieces.next().await?;
-        let rest = (piece != Ok(Piece::End)).then_some(pieces);
-        Some((piece, rest))
-    })
-    .boxed()
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<ListedModel>,
+    #[serde(default)]
+    has_more: bool,
+    last_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListedModel {
+    id: Option<String>,
+    max_input_tokens: Option<u64>,
 }
 
 // ---- what is sent ----
@@ -97,17 +115,55 @@ fn pieces_of(events: impl stream::Stream<Item = Result<SentEvent, Fault>> + Send
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    max_tokens: u32,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    system: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Marked<Tool<'a>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Marked<Block<'a>>>,
     messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "OutputConfig::is_empty")]
+    output_config: OutputConfig<'a>,
+    #[serde(flatten)]
+    run: Option<Run>,
+}
+
+/// What matters only to those who want a reply.
+#[derive(Serialize)]
+struct Run {
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     stream: bool,
+}
+
+/// Something that may end a part of the prompt which is worth keeping until the next call.
+#[derive(Serialize)]
+struct Marked<T> {
+    #[serde(flatten)]
+    inner: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: &'a Value,
 }
 
 #[derive(Serialize)]
 struct WireMessage<'a> {
     role: Role,
-    content: Vec<Block<'a>>,
+    content: Vec<Marked<Block<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +171,9 @@ struct WireMessage<'a> {
 enum Block<'a> {
     Text {
         text: &'a str,
+    },
+    Image {
+        source: ImageSource<'a>,
     },
     Thinking {
         thinking: &'a str,
@@ -136,36 +195,229 @@ enum Block<'a> {
     },
 }
 
-impl<'a> Body<'a> {
-    fn of(model: &'a str, prompt: &'a Prompt) -> Self {
-        Body {
-            model,
-            max_tokens: prompt.max_output_tokens,
-            system: &prompt.system,
-            messages: wire_messages(&prompt.messages),
-            stream: true,
-        }
+#[derive(Serialize)]
+struct ImageSource<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thinking {
+    /// As many tokens as are set aside for it.
+    Enabled { budget_tokens: u32 },
+    /// As much as the model sees fit.
+    Adaptive {
+        display: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_binding: Option<BlockBinding>,
+    },
+}
+
+#[derive(Serialize)]
+struct BlockBinding {
+    prefix_mismatch_behavior: &'static str,
+}
+
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+}
+
+impl OutputConfig<'_> {
+    fn is_empty(&self) -> bool {
+        self.effort.is_none() && self.format.is_none()
     }
 }
 
-fn wire_messages(messages: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
-    messages
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OutputFormat<'a> {
+    JsonSchema { schema: &'a Value },
+}
+
+impl<'a> Body<'a> {
+    fn of(model: &'a str, prompt: &'a Prompt) -> Self {
+        let generation = Generation::of(model);
+        let thinks = prompt.thinking_tokens > 0;
+        let adaptive = generation.thinks_adaptively();
+        let thinking = if adaptive {
+            let binds = generation.binds_thinking();
+            // Instructions and tools may change within a conversation; better no earlier reasoning than
+            // no reply.
+            let block_binding = binds.then_some(BlockBinding { prefix_mismatch_behavior: "drop_block" });
+            // Unsaid, the newer ones show nothing of it.
+            (thinks || binds).then_some(Thinking::Adaptive { display: "summarized", block_binding })
+        } else {
+            thinking_budget(prompt).map(|budget_tokens| Thinking::Enabled { budget_tokens })
+        };
+        let format = match &prompt.format {
+            Some(Format::Schema { schema, .. }) if generation.holds_to_schemas() && can_hold(schema) => {
+                Some(OutputFormat::JsonSchema { schema })
+            }
+            _ => None,
+        };
+        let effort = (thinks && adaptive).then(|| http::effort(prompt.thinking_tokens));
+        let mut body = Body {
+            model,
+            tools: prompt.tools.iter().map(|spec| unmarked(tool(spec))).collect(),
+            system: Some(&prompt.system)
+                .filter(|system| !system.trim().is_empty())
+                .map(|text| unmarked(Block::Text { text }))
+                .into_iter()
+                .collect(),
+            messages: wire_messages(prompt),
+            thinking,
+            output_config: OutputConfig { effort, format },
+            run: None,
+        };
+        body.mark();
+        body
+    }
+
+    /// Marks what the next call will begin with as well: the tools, the instructions, and the
+    /// conversation up to now. The user message before the last was marked by the call before this one;
+    /// marked again, it is found however much has been said since, for the API looks back only some
+    /// blocks from each mark. Those are the four marks that it allows.
+    fn mark(&mut self) {
+        let tool = self.tools.last_mut().map(|tool| &mut tool.cache_control);
+        let system = self.system.last_mut().map(|system| &mut system.cache_control);
+        let users = self.messages.iter_mut().rev().filter(|message| message.role == Role::User).take(2);
+        let said = users.filter_map(|message| message.content.last_mut()).map(|block| &mut block.cache_control);
+        for mark in tool.into_iter().chain(system).chain(said) {
+            *mark = Some(CacheControl::Ephemeral);
+        }
+    }
+
+    fn run(self, prompt: &Prompt) -> Self {
+        // Whoever thinks takes no temperature, and the highest is 1.
+        let takes_temperature = self.thinking.is_none() && Generation::of(self.model).takes_temperature();
+        let run = Run {
+            max_tokens: prompt.max_output_tokens,
+            temperature: prompt.temperature.filter(|_| takes_temperature).map(|temperature| temperature.min(1.0)),
+            stream: true,
+        };
+        Body { run: Some(run), ..self }
+    }
+}
+
+/// The tokens to think with, if there is room for any. They count as part of the reply, whose limit may
+/// be all that is left of a budget: it is not for us to raise.
+fn thinking_budget(prompt: &Prompt) -> Option<u32> {
+    let most = prompt.max_output_tokens.saturating_sub(LEAST_WORDS);
+    (prompt.thinking_tokens > 0 && most >= LEAST_THINKING).then(|| prompt.thinking_tokens.clamp(LEAST_THINKING, most))
+}
+
+/// When a model was made, by its name: 4.8 for `claude-opus-4-8`. What older ones take, newer ones
+/// refuse, and the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Generation(u32, u32);
+
+impl Generation {
+    fn of(model: &str) -> Self {
+        let Some((_, name)) = model.rsplit_once("claude-") else {
+            // Somebody else's model, which speaks the API as it was known longest.
+            return Self(0, 0);
+        };
+        // A date is no part of the number.
+        let number = |part: &str| part.parse::<u32>().ok().filter(|_| part.len() < 3);
+        let mut parts = name.split(['-', '.', '@', ':']).skip_while(|part| number(part).is_none()).map(number);
+        match parts.next() {
+            Some(Some(major)) => Self(major, parts.next().flatten().unwrap_or(0)),
+            // Names without numbers came after those with them.
+            _ => Self(5, 0),
+        }
+    }
+
+    /// Decides by itself how much to think, and from 4.7 on refuses to be told in tokens.
+    fn thinks_adaptively(self) -> bool {
+        self >= Self(4, 6)
+    }
+
+    fn takes_temperature(self) -> bool {
+        self < Self(4, 7)
+    }
+
+    /// Refuses its own reasoning when anything before it has changed, unless it is told to drop it.
+    fn binds_thinking(self) -> bool {
+        self > Self(5, 0)
+    }
+
+    /// Can be held to a schema to the letter.
+    fn holds_to_schemas(self) -> bool {
+        self >= Self(4, 5)
+    }
+}
+
+/// Whether the API can hold a model to a schema. It refuses a schema with anything in it that it cannot
+/// enforce, or with too many choices; what is left out here is asked for in words only.
+fn can_hold(schema: &Value) -> bool {
+    const KNOWN: &str = "type title description properties required additionalProperties items enum const";
+    let Some(words) = schema.as_object() else { return false };
+    let properties = words.get("properties").and_then(Value::as_object);
+    let required = words.get("required").and_then(Value::as_array);
+    let demanded = |name: &String| required.is_some_and(|names| names.iter().any(|known| known == name));
+    let known = words.keys().all(|word| KNOWN.split(' ').any(|known| known == word));
+    let fits = match words.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            words.get("additionalProperties") == Some(&Value::Bool(false))
+                && properties.is_some_and(|properties| properties.keys().all(demanded))
+        }
+        Some("array") => words.contains_key("items"),
+        Some(_) => true,
+        None => words.contains_key("enum") || words.contains_key("const"),
+    };
+    let fields = properties.into_iter().flat_map(serde_json::Map::values);
+    known && fits && fields.chain(words.get("items")).all(can_hold)
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    Tool { name: &spec.name, description: &spec.description, input_schema: &spec.input_schema }
+}
+
+fn unmarked<T>(inner: T) -> Marked<T> {
+    Marked { inner, cache_control: None }
+}
+
+fn wire_messages(prompt: &Prompt) -> Vec<WireMessage<'_>> {
+    prompt
+        .messages
         .iter()
-        .map(|message| WireMessage { role: message.role, content: message.parts.iter().filter_map(block).collect() })
-        .filter(|message| !message.content.is_empty())
+        .map(|message| wire_message(message, &prompt.images))
+        .filter(|m| !m.content.is_empty())
         .collect()
+}
+
+fn wire_message<'a>(message: &'a Message, images: &'a BTreeMap<RefKey, Arc<str>>) -> WireMessage<'a> {
+    let blocks = message.parts.iter().filter_map(|part| block(message.role, part, images));
+    let mut content: Vec<_> = blocks.map(unmarked).collect();
+    // The API wants the results before anything else that is said.
+    content.sort_by_key(|block| !matches!(block.inner, Block::ToolResult { .. }));
+    WireMessage { role: message.role, content }
 }
 
 /// Blank text blocks and empty messages are refused by the API, and so is thinking without its
 /// signature; neither says anything.
-fn block(part: &Part) -> Option<Block<'_>> {
+fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>) -> Option<Block<'a>> {
     static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
     Some(match part {
         Part::Text { text } if text.trim().is_empty() => return None,
         Part::Text { text } => Block::Text { text },
-        Part::Thinking { text, signature: Some(signature) } => Block::Thinking { thinking: text, signature },
-        Part::Thinking { signature: None, .. } => return None,
-        Part::RedactedThinking { data } => Block::RedactedThinking { data },
+        Part::Thinking { text, signature: Some(signature), by } if is_ours(by) => {
+            Block::Thinking { thinking: text, signature }
+        }
+        Part::RedactedThinking { data, by } if is_ours(by) => Block::RedactedThinking { data },
+        Part::Thinking { .. } | Part::RedactedThinking { .. } => return None,
+        // A model cannot be shown as the one who showed a picture.
+        Part::Image { .. } if role == Role::Assistant => return None,
+        Part::Image { image, media_type } => match images.get(image) {
+            Some(data) => Block::Image { source: ImageSource { r#type: "base64", media_type, data } },
+            None => Block::Text { text: "[image missing]" },
+        },
         Part::ToolUse(call) => Block::ToolUse {
             id: &call.id,
             name: &call.name,
@@ -176,6 +428,10 @@ fn block(part: &Part) -> Option<Block<'_>> {
             Block::ToolResult { tool_use_id: &result.tool_use_id, content: &result.content, is_error: result.is_error }
         }
     })
+}
+
+fn is_ours(by: &Option<String>) -> bool {
+    by.as_deref().is_none_or(|by| by == "anthropic")
 }
 
 // ---- what comes back ----
@@ -301,7 +557,7 @@ enum Begun {
     Unknown,
 }
 
-impl Reader {
+impl http::Reader for Reader {
     fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
         let event: WireEvent = match serde_json::from_str(&sent.data) {
             Ok(event) => event,
@@ -318,10 +574,12 @@ impl Reader {
             }
             WireEvent::MessageStop { stop_reason: reason } => self.end(reason.as_str()),
             WireEvent::Error { error } => return Err(error_event(&error)),
-            WireEvent::ContentBlockStop {} | WireEvent::Unknown => self.alive(),
+            WireEvent::ContentBlockStop {} | WireEvent::Unknown => vec![Piece::Alive],
         })
     }
+}
 
+impl Reader {
     fn start(&mut self, block: u32, started: StartedBlock) -> Result<Vec<Piece>, Fault> {
         if self.blocks.len() >= MOST_BLOCKS {
             let message = format!("The provider's reply has more than {MOST_BLOCKS} parts; it was cut off.");
@@ -342,7 +600,7 @@ impl Reader {
                     vec![Piece::Tool { block, id: Some(id), name: Some(name), arguments: String::new() }],
                 )
             }
-            StartedBlock::Unknown => (Begun::Unknown, self.alive()),
+            StartedBlock::Unknown => (Begun::Unknown, vec![Piece::Alive]),
         };
         self.blocks.insert(block, begun);
         Ok(pieces)
@@ -350,7 +608,7 @@ impl Reader {
 
     fn delta(&mut self, block: u32, delta: Delta) -> Result<Vec<Piece>, Fault> {
         let whole = match self.blocks.get_mut(&block) {
-            Some(Begun::Unknown) => return Ok(self.alive()),
+            Some(Begun::Unknown) => return Ok(vec![Piece::Alive]),
             Some(Begun::Tool(whole)) => Some(whole),
             Some(Begun::Part) => None,
             None => {
@@ -368,7 +626,7 @@ impl Reader {
                 }
                 Piece::Tool { block, id: None, name: None, arguments: partial_json }
             }
-            Delta::Unknown => return Ok(self.alive()),
+            Delta::Unknown => return Ok(vec![Piece::Alive]),
         }])
     }
 
@@ -394,14 +652,8 @@ impl Reader {
                     Retry::Later { after_ms: None },
                 ))
             }
-            _ => Ok(self.alive()),
+            _ => Ok(vec![Piece::Alive]),
         }
-    }
-
-    /// Nothing new, only a sign of life: silence is measured between pieces, and a provider that
-    /// pings while its model thinks is not silent.
-    fn alive(&self) -> Vec<Piece> {
-        vec![Piece::Usage(self.figures())]
     }
 
     /// Figures come in parts, at the start and at the end; the newest of each counts.
@@ -428,7 +680,7 @@ impl Reader {
             cached_tokens: cached,
             cache_write_tokens: written,
             output_tokens: self.usage.output_tokens.unwrap_or(0),
-            cost_usd: None,
+            ..Usage::default()
         }
     }
 }

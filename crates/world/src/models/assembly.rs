@@ -13,14 +13,20 @@ const LARGEST_REPLY: usize = 32 * 1024 * 1024;
 /// Nor has it more parts, however little they hold.
 const MOST_PARTS: usize = 10_000;
 
+/// Warnings are for people, who read no more than these.
+const MOST_WARNINGS: usize = 20;
+const LONGEST_WARNING: usize = 500;
+
 /// A reply as far as it has come.
 #[derive(Debug, Default)]
 pub struct Assembly {
+    dialect: &'static str,
     drafts: BTreeMap<u32, Draft>,
     words: String,
     bytes: usize,
     usage: Usage,
     stop: Option<StopReason>,
+    warnings: Vec<String>,
     ended: bool,
 }
 
@@ -33,6 +39,11 @@ enum Draft {
 }
 
 impl Assembly {
+    /// Nothing yet, of a model that speaks this dialect.
+    pub fn of(dialect: &'static str) -> Self {
+        Self { dialect, ..Self::default() }
+    }
+
     /// Adds a piece; gives back the words in it, for those who watch.
     pub fn push(&mut self, piece: Piece) -> Result<Option<String>, Fault> {
         self.bytes += size(&piece);
@@ -82,6 +93,12 @@ impl Assembly {
             }
             Piece::Usage(usage) => self.usage = usage,
             Piece::Stop(reason) => self.stop = Some(reason),
+            Piece::Alive => {}
+            Piece::Warning(text) => {
+                if self.warnings.len() < MOST_WARNINGS {
+                    self.warnings.push(text.chars().take(LONGEST_WARNING).collect());
+                }
+            }
             Piece::End => self.ended = true,
         }
         Ok(None)
@@ -100,11 +117,16 @@ impl Assembly {
         &self.words
     }
 
+    /// What a person should know about the call.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The message so far. A tool use that is not complete is left out: half a wish is no wish. So is
     /// the proof of reasoning that nothing follows yet: half a proof proves nothing, and the provider
     /// would refuse the whole conversation for it.
     pub fn partial(&self) -> Message {
-        let mut parts: Vec<Part> = self.drafts.values().map(Draft::part).collect();
+        let mut parts: Vec<Part> = self.drafts.values().map(|draft| draft.part(self.dialect)).collect();
         if let Some(Part::Thinking { signature, .. }) = parts.last_mut() {
             *signature = None;
         }
@@ -118,7 +140,8 @@ impl Assembly {
             let problem = Problem::new(ProblemKind::Truncated, "The provider's reply broke off before its end.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
         }
-        let parts: Vec<Part> = self.drafts.values().map(Draft::part).filter(|part| !is_empty(part)).collect();
+        let parts: Vec<Part> =
+            self.drafts.values().map(|draft| draft.part(self.dialect)).filter(|part| !is_empty(part)).collect();
         if parts.iter().any(|part| matches!(part, Part::ToolUse(call) if call.id.is_empty() || call.name.is_empty())) {
             let problem = Problem::new(ProblemKind::Protocol, "The provider asks for a tool without its name or id.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
@@ -128,13 +151,16 @@ impl Assembly {
 }
 
 impl Draft {
-    fn part(&self) -> Part {
+    fn part(&self, dialect: &str) -> Part {
+        let by = || (!dialect.is_empty()).then(|| dialect.to_owned());
         match self {
             Self::Text(text) => Part::Text { text: text.clone() },
-            Self::Thinking { text, signature } => {
-                Part::Thinking { text: text.clone(), signature: (!signature.is_empty()).then(|| signature.clone()) }
-            }
-            Self::Redacted(data) => Part::RedactedThinking { data: data.clone() },
+            Self::Thinking { text, signature } => Part::Thinking {
+                text: text.clone(),
+                signature: (!signature.is_empty()).then(|| signature.clone()),
+                by: by(),
+            },
+            Self::Redacted(data) => Part::RedactedThinking { data: data.clone(), by: by() },
             Self::Tool { id, name, arguments } => {
                 let (input, broken) = read_arguments(arguments);
                 Part::ToolUse(ToolCall { id: id.clone(), name: name.clone(), input, broken })
@@ -158,7 +184,7 @@ fn read_arguments(text: &str) -> (Value, Option<String>) {
 fn is_empty(part: &Part) -> bool {
     match part {
         Part::Text { text } => text.is_empty(),
-        Part::Thinking { text, signature } => text.is_empty() && signature.is_none(),
+        Part::Thinking { text, signature, .. } => text.is_empty() && signature.is_none(),
         _ => false,
     }
 }
@@ -168,7 +194,7 @@ fn size(piece: &Piece) -> usize {
         Piece::Text { text, .. } | Piece::Thinking { text, .. } | Piece::Signature { text, .. } => text.len(),
         Piece::Redacted { data, .. } => data.len(),
         Piece::Tool { arguments, .. } => arguments.len() + 64,
-        Piece::Usage(_) | Piece::Stop(_) | Piece::End => 0,
+        Piece::Usage(_) | Piece::Stop(_) | Piece::Alive | Piece::Warning(_) | Piece::End => 0,
     }
 }
 
@@ -217,7 +243,7 @@ mod tests {
         ])
         .expect("complete");
         let part = |text: &str| Part::Text { text: text.into() };
-        let thinking = Part::Thinking { text: "hm".into(), signature: Some("sig".into()) };
+        let thinking = Part::Thinking { text: "hm".into(), signature: Some("sig".into()), by: None };
         assert_eq!(reply.message.parts, [thinking, part("a"), part("bc")]);
     }
 
@@ -276,7 +302,7 @@ mod tests {
         let mut assembly = Assembly::default();
         assembly.push(Piece::Thinking { block: 0, text: "hm".into() }).expect("fits");
         assembly.push(Piece::Signature { block: 0, text: "si".into() }).expect("fits");
-        let thinking = |signature| Part::Thinking { text: "hm".into(), signature };
+        let thinking = |signature| Part::Thinking { text: "hm".into(), signature, by: None };
         assert_eq!(assembly.partial().parts, [thinking(None)]);
         assembly.push(Piece::Signature { block: 0, text: "g".into() }).expect("fits");
         assembly.push(text(1, "")).expect("fits");

@@ -1,18 +1,26 @@
 //! What every HTTP dialect shares: the client, its faults, and events from a byte stream.
 
 use std::error::Error;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, header};
+use reqwest::header::{self, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use serde_json::Value;
 use sse_stream::SseByteStream;
+use tokio::time::Instant;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
+
+use super::{Piece, PieceStream, stalled, with_patience};
 
 /// One event of a stream holds at most this much.
 const LARGEST_EVENT: usize = 8 * 1024 * 1024;
@@ -20,44 +28,243 @@ const LARGEST_EVENT: usize = 8 * 1024 * 1024;
 const LARGEST_ERROR: usize = 64 * 1024;
 /// and as long: its status has come already, and says more.
 const LONGEST_ERROR: Duration = Duration::from_secs(2);
+/// What may follow a reply that has said everything is worth no longer wait.
+const LONGEST_AFTERTHOUGHT: Duration = Duration::from_secs(5);
 /// A shorter key is part of too many words to be told from them.
 const SHORTEST_KEY: usize = 8;
 
-/// The client, made when first needed: loading the machine's certificates takes time.
-pub(super) fn client() -> Result<&'static Client, Fault> {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    if let Some(client) = CLIENT.get() {
+/// The client for an address, made when first needed: loading the machine's certificates takes time.
+/// A server on this machine is reached directly, whatever proxy there is for others.
+fn client(url: &str) -> Result<&'static Client, Fault> {
+    static DIRECT: OnceLock<Client> = OnceLock::new();
+    static BY_ENVIRONMENT: OnceLock<Client> = OnceLock::new();
+    let is_here = is_loopback(url);
+    let place = if is_here { &DIRECT } else { &BY_ENVIRONMENT };
+    if let Some(client) = place.get() {
         return Ok(client);
     }
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
-        Client::builder()
+        let builder = Client::builder()
             .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
             // A redirect would carry the key to whoever is named in it.
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20));
+        if is_here { builder.no_proxy() } else { builder }
     };
     // A machine without certificates can still talk to a model of its own.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build()).map_err(|error| {
         fault(ProblemKind::Network, format!("The HTTP client cannot start: {}.", causes(&error)), Retry::Never)
     })?;
-    Ok(CLIENT.get_or_init(|| client))
+    Ok(place.get_or_init(|| client))
 }
 
-/// Sends a request and hands over the response once its headers say that it is an event stream.
-pub(super) async fn open_events(request: RequestBuilder) -> Result<Response, Fault> {
+fn is_loopback(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let Some(host) = url.host_str() else { return false };
+    let host = host.trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A request that is ready to go.
+pub(super) struct Outgoing {
+    pub(super) url: String,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) key: Option<Key>,
+    pub(super) body: Body,
+}
+
+/// A key, and the header that carries it.
+#[derive(Clone)]
+pub(super) enum Key {
+    /// As the whole value of this header.
+    Header(&'static str, SecretString),
+    /// As `Authorization: Bearer`.
+    Bearer(SecretString),
+}
+
+impl Key {
+    fn secret(&self) -> &SecretString {
+        match self {
+            Self::Header(_, secret) | Self::Bearer(secret) => secret,
+        }
+    }
+
+    fn header(&self) -> Result<(&'static str, HeaderValue), Fault> {
+        let (name, text) = match self {
+            Self::Header(name, secret) => (*name, secret.expose_secret().to_owned()),
+            Self::Bearer(secret) => ("authorization", format!("Bearer {}", secret.expose_secret())),
+        };
+        let mut value = HeaderValue::from_str(&text).map_err(|_| {
+            let problem = Problem::new(ProblemKind::Auth, "The key holds characters that no key has.")
+                .hint("Set it again, without line breaks.");
+            Fault { problem, retry: Retry::Never }
+        })?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    }
+}
+
+/// What is sent.
+pub(super) enum Body {
+    /// Nothing: the request only asks.
+    Nothing,
+    /// This JSON.
+    Json(Vec<u8>),
+}
+
+impl Body {
+    pub(super) fn json(value: &impl Serialize) -> Result<Self, Fault> {
+        serde_json::to_vec(value).map(Self::Json).map_err(|error| {
+            fault(ProblemKind::Internal, format!("The request cannot be written: {error}."), Retry::Never)
+        })
+    }
+}
+
+/// How a stream is cut into events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// One JSON value per line.
+    Lines,
+}
+
+/// Reads one event after the other; remembers what later ones build upon.
+pub(super) trait Reader: Send + 'static {
+    /// The pieces of the reply that an event holds.
+    fn read(&mut self, event: &SentEvent) -> Result<Vec<Piece>, Fault>;
+
+    /// The stream has ended in good order; what that means, if it means anything.
+    fn over(&mut self) -> Vec<Piece> {
+        Vec::new()
+    }
+
+    /// Whether the reply has said everything, so that at most its figures are still to come. From then
+    /// on a connection that breaks, stalls or never ends counts as the end of the stream.
+    fn said_all(&self) -> bool {
+        false
+    }
+}
+
+/// Sends a request and reads its answer as it comes. Ends with the reply: what comes after it says
+/// nothing, and a connection that breaks or stalls there must not spoil a reply that is complete.
+pub(super) fn converse(
+    outgoing: Result<Outgoing, Fault>,
+    framing: Framing,
+    reader: impl Reader,
+    idle: Duration,
+) -> PieceStream {
+    let key = outgoing.as_ref().ok().and_then(|outgoing| outgoing.key.clone());
+    let pieces = stream::once(async move {
+        let response = send(outgoing?).await?;
+        demand_kind(&response, framing)?;
+        Ok(match framing {
+            Framing::Events => events(response),
+            Framing::Lines => lines(response),
+        })
+    })
+    .flat_map(|opened: Result<_, Fault>| match opened {
+        Ok(events) => events,
+        Err(fault) => stream::iter([Err(fault)]).boxed(),
+    });
+    // Shorter than the limit for silence, which would spoil the reply.
+    let afterthought = LONGEST_AFTERTHOUGHT.min(idle / 2);
+    let pieces = stream::unfold(Some((pieces.boxed(), reader, None)), move |state| async move {
+        let (mut events, mut reader, mut deadline) = state?;
+        let event = if reader.said_all() {
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + afterthought);
+            let event = tokio::time::timeout_at(deadline, events.next()).await.unwrap_or(None);
+            event.filter(|event| !matches!(event, Err(fault) if fault.problem.kind == ProblemKind::Network))
+        } else {
+            events.next().await
+        };
+        let (pieces, goes_on) = match event {
+            None => (reader.over().into_iter().map(Ok).collect(), false),
+            Some(Ok(None)) => (vec![Ok(Piece::Alive)], true),
+            Some(Ok(Some(event))) => match reader.read(&event) {
+                Err(fault) => (vec![Err(fault)], false),
+                Ok(pieces) => {
+                    let goes_on = !pieces.contains(&Piece::End);
+                    (pieces.into_iter().map(Ok).collect::<Vec<_>>(), goes_on)
+                }
+            },
+            Some(Err(fault)) => (vec![Err(fault)], false),
+        };
+        Some((stream::iter(pieces), goes_on.then_some((events, reader, deadline))))
+    })
+    .flatten()
+    .map(move |piece| match &key {
+        Some(key) => piece.map_err(|fault| without_key(fault, key.secret().expose_secret())),
+        None => piece,
+    })
+    .boxed();
+    with_patience(pieces, idle)
+}
+
+/// Sends a request and reads its whole answer, a JSON value of at most `largest` bytes.
+pub(super) async fn fetch(outgoing: Outgoing, idle: Duration, largest: usize) -> Result<Value, Fault> {
+    let key = outgoing.key.clone();
+    let answer = async {
+        let response = send(outgoing).await?;
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            body.extend_from_slice(&chunk.map_err(|error| broken(&error))?);
+            if body.len() > largest {
+                let message = format!("The provider's answer is larger than {} MB.", largest >> 20);
+                return Err(fault(ProblemKind::Protocol, message, Retry::Never));
+            }
+        }
+        serde_json::from_slice(&body).map_err(|error| {
+            let start = printable(&String::from_utf8_lossy(&body[..body.len().min(200)]), 80);
+            let message = format!("The provider's answer cannot be read ({error}): {start}");
+            fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None })
+        })
+    };
+    let answer = tokio::time::timeout(idle, answer).await.unwrap_or_else(|_| Err(stalled(idle)));
+    answer.map_err(|fault| match &key {
+        Some(key) => without_key(fault, key.secret().expose_secret()),
+        None => fault,
+    })
+}
+
+/// The response, if its status is good.
+async fn send(outgoing: Outgoing) -> Result<Response, Fault> {
+    let Outgoing { url, headers, key, body } = outgoing;
+    let mut request = match body {
+        Body::Nothing => client(&url)?.get(url),
+        Body::Json(bytes) => client(&url)?.post(url).header("content-type", "application/json").body(bytes),
+    };
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    if let Some(key) = key {
+        let (name, value) = key.header()?;
+        request = request.header(name, value);
+    }
     let response = request.send().await.map_err(|error| unreachable(&error))?;
     if response.status() != StatusCode::OK {
         return Err(refused(response).await);
     }
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    if !kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
-        let message = format!("The provider answered with `{}` instead of an event stream.", printable(kind, 80));
-        let problem = Problem::new(ProblemKind::Protocol, message)
-            .hint("Is the provider's address right? `trimtab config` shows it.");
-        return Err(Fault { problem, retry: Retry::Never });
-    }
     Ok(response)
+}
+
+/// An answer of another kind is not an answer of this provider.
+fn demand_kind(response: &Response, framing: Framing) -> Result<(), Fault> {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let plain = kind.trim_start().to_ascii_lowercase();
+    let fits = match framing {
+        Framing::Events => plain.starts_with("text/event-stream"),
+        Framing::Lines => !plain.starts_with("text/html"),
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("The provider answered with `{}` instead of a stream of events.", printable(kind, 80));
+    let problem = Problem::new(ProblemKind::Protocol, message)
+        .hint("Is the provider's address right? `trimtab config` shows it.");
+    Err(Fault { problem, retry: Retry::Never })
 }
 
 /// One event of a stream.
@@ -67,8 +274,53 @@ pub(super) struct SentEvent {
     pub(super) data: String,
 }
 
-/// Each event, whole, decoded once: a character split between two chunks stays one.
-pub(super) fn events(response: Response) -> BoxStream<'static, Result<SentEvent, Fault>> {
+/// An event, or none: bytes came, which shows that the provider is there, but no event is whole.
+type Heard = Result<Option<SentEvent>, Fault>;
+
+/// Each line that is not empty, whole, decoded once.
+fn lines(response: Response) -> BoxStream<'static, Heard> {
+    let chunks = response.bytes_stream().boxed();
+    stream::unfold(Some((chunks, Vec::new())), |state| async {
+        let (mut chunks, mut pending): (_, Vec<u8>) = state?;
+        loop {
+            if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                let rest = pending.split_off(end + 1);
+                let line = std::mem::replace(&mut pending, rest);
+                if line.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
+                return Some((line_event(line).map(Some), Some((chunks, pending))));
+            }
+            if pending.len() > LARGEST_EVENT {
+                return Some((Err(too_large()), None));
+            }
+            match chunks.next().await {
+                Some(Ok(chunk)) if chunk.contains(&b'\n') => pending.extend_from_slice(&chunk),
+                Some(Ok(chunk)) => {
+                    pending.extend_from_slice(&chunk);
+                    return Some((Ok(None), Some((chunks, pending))));
+                }
+                Some(Err(error)) => return Some((Err(broken(&error)), None)),
+                None if pending.iter().all(u8::is_ascii_whitespace) => return None,
+                // The last line may come without its end; whether it is whole, its reader will see. One
+                // that ends within a character is not.
+                None => return Some((line_event(pending).map(Some).map_err(|_| cut()), Some((chunks, Vec::new())))),
+            }
+        }
+    })
+    .boxed()
+}
+
+fn line_event(line: Vec<u8>) -> Result<SentEvent, Fault> {
+    String::from_utf8(line).map(|data| SentEvent { name: String::new(), data }).map_err(|error| {
+        let message = format!("The provider's stream cannot be read: {}.", error.utf8_error());
+        fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None })
+    })
+}
+
+/// Each event, whole, decoded once: a character split between two chunks stays one. Comments are
+/// not events, but whoever sends them is there.
+fn events(response: Response) -> BoxStream<'static, Heard> {
     // Bytes since the last event; the decoder itself would buffer without end.
     let pending = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&pending);
@@ -79,27 +331,32 @@ pub(super) fn events(response: Response) -> BoxStream<'static, Result<SentEvent,
         }
         Ok(chunk)
     });
-    SseByteStream::new(bounded)
-        .filter_map(move |event| {
-            pending.store(0, Ordering::Relaxed);
-            let event = match event {
-                Ok(event) if event.event.is_none() && event.data.is_none() => None,
-                Ok(event) => {
-                    Some(Ok(SentEvent { name: event.event.unwrap_or_default(), data: event.data.unwrap_or_default() }))
-                }
-                Err(sse_stream::Error::Body(error)) => Some(Err(match error.downcast_ref() {
-                    Some(Cut::TooLarge) => too_large(),
-                    _ => broken(error.as_ref()),
-                })),
-                Err(error) => Some(Err(fault(
-                    ProblemKind::Protocol,
-                    format!("The provider's stream cannot be read: {error}."),
-                    Retry::Later { after_ms: None },
-                ))),
-            };
-            std::future::ready(event)
-        })
-        .boxed()
+    let mut decoded = SseByteStream::new(bounded);
+    stream::poll_fn(move |context| {
+        let before = pending.load(Ordering::Relaxed);
+        let Poll::Ready(event) = decoded.poll_next_unpin(context) else {
+            // The decoder has asked to be woken already, so nothing is lost by answering now.
+            let more = pending.load(Ordering::Relaxed) != before;
+            return if more { Poll::Ready(Some(Ok(None))) } else { Poll::Pending };
+        };
+        pending.store(0, Ordering::Relaxed);
+        Poll::Ready(event.map(|event| match event {
+            Ok(event) if event.event.is_none() && event.data.is_none() => Ok(None),
+            Ok(event) => {
+                Ok(Some(SentEvent { name: event.event.unwrap_or_default(), data: event.data.unwrap_or_default() }))
+            }
+            Err(sse_stream::Error::Body(error)) => Err(match error.downcast_ref() {
+                Some(Cut::TooLarge) => too_large(),
+                _ => broken(error.as_ref()),
+            }),
+            Err(error) => Err(fault(
+                ProblemKind::Protocol,
+                format!("The provider's stream cannot be read: {error}."),
+                Retry::Later { after_ms: None },
+            )),
+        }))
+    })
+    .boxed()
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +365,12 @@ enum Cut {
     Broken(String),
     #[error("an event is too large")]
     TooLarge,
+}
+
+/// The stream ended in good order, but not its last event.
+pub(super) fn cut() -> Fault {
+    let message = "The provider's reply broke off before its end.";
+    fault(ProblemKind::Truncated, message, Retry::Later { after_ms: None })
 }
 
 fn too_large() -> Fault {
@@ -161,9 +424,27 @@ fn causes(error: &(dyn Error + 'static)) -> String {
 async fn refused(response: Response) -> Fault {
     let status = response.status();
     let wait = retry_after(response.headers());
-    let said = read_error(response).await;
+    let (said, code) = read_error(response).await;
     let later = Retry::Later { after_ms: wait };
-    let (kind, retry, what, hint) = match status.as_u16() {
+    let (mut kind, mut retry, mut what, mut hint) = by_status(status.as_u16(), later);
+    if let Some(meaning) = code.as_deref().and_then(Meaning::of) {
+        kind = meaning.kind;
+        retry = if meaning.may_pass { later } else { Retry::Never };
+        hint = meaning.hint.or(hint);
+        if kind == ProblemKind::Refused {
+            what = "refused the request";
+        }
+    }
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let mut problem = Problem::new(kind, format!("The provider {what} (HTTP {}){said}", status.as_u16()));
+    problem.hint = hint.map(str::to_owned);
+    Fault { problem, retry }
+}
+
+/// What a status means: the kind, whether to try again, what the provider does as the end of a
+/// sentence, and what to do.
+pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'static str, Option<&'static str>) {
+    match status {
         401 | 403 => (
             ProblemKind::Auth,
             Retry::Never,
@@ -185,16 +466,73 @@ async fn refused(response: Response) -> Fault {
             Some("Set the provider's base_url to its real address."),
         ),
         _ => (ProblemKind::Refused, Retry::Never, "refused the request", None),
-    };
-    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    let mut problem = Problem::new(kind, format!("The provider {what} (HTTP {}){said}", status.as_u16()));
-    problem.hint = hint.map(str::to_owned);
-    Fault { problem, retry }
+    }
+}
+
+/// What the code of an error means, where it says more than the status or stands alone within a
+/// stream: an empty purse and a moment's haste are both HTTP 429. The codes are OpenAI's, which
+/// many others give as well.
+pub(super) struct Meaning {
+    pub(super) kind: ProblemKind,
+    /// The same call may do better later.
+    pub(super) may_pass: bool,
+    pub(super) hint: Option<&'static str>,
+}
+
+impl Meaning {
+    pub(super) fn of(code: &str) -> Option<Self> {
+        let (kind, may_pass, hint) = match code {
+            "insufficient_quota"
+            | "billing_hard_limit_reached"
+            | "billing_not_active"
+            | "credit_balance_exhausted"
+            | "organization_spend_limit_exceeded"
+            | "project_spend_limit_exceeded"
+            // Moonshot's, Anthropic's and xAI's.
+            | "exceeded_current_quota_error"
+            | "enforced_spend_limit_reached"
+            | "personal-team-blocked:spending-limit" => (
+                ProblemKind::Refused,
+                false,
+                Some("Add credit to the provider's account, or choose another model with --model."),
+            ),
+            "context_length_exceeded" => (
+                ProblemKind::Refused,
+                false,
+                Some(
+                    "The conversation is too long for this model: begin a new one, or choose a model with a larger window.",
+                ),
+            ),
+            "invalid_api_key" => (ProblemKind::Auth, false, None),
+            "model_not_found" => (ProblemKind::NotFound, false, None),
+            "rate_limit_exceeded" => (ProblemKind::RateLimited, true, None),
+            "server_error" | "server_is_overloaded" | "slow_down" | "vector_store_timeout" => {
+                (ProblemKind::Overloaded, true, None)
+            }
+            _ => return None,
+        };
+        Some(Self { kind, may_pass, hint })
+    }
+}
+
+/// How hard a model is to think, for providers that take a word for it instead of tokens. These three
+/// are the words that all of them know.
+pub(super) fn effort(thinking_tokens: u32) -> &'static str {
+    match thinking_tokens {
+        0..=4_096 => "low",
+        4_097..=16_384 => "medium",
+        _ => "high",
+    }
 }
 
 /// Seconds, or a date. A date is compared with the provider's own clock, which may differ from ours.
 fn retry_after(headers: &header::HeaderMap) -> Option<u64> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    // OpenAI's own, which is more exact.
+    let exact = headers.get("retry-after-ms").and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
+    if let Some(wait) = exact.filter(|wait| wait.is_finite() && *wait >= 0.0) {
+        return Some(wait as u64);
+    }
     let asked = text(header::RETRY_AFTER)?;
     if let Ok(seconds) = asked.parse::<f64>() {
         return (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1_000.0) as u64);
@@ -204,8 +542,9 @@ fn retry_after(headers: &header::HeaderMap) -> Option<u64> {
     Some(u64::try_from(wait).unwrap_or(0))
 }
 
-/// What the provider says went wrong: the message of a JSON error, or the first words of a page.
-async fn read_error(response: Response) -> String {
+/// What the provider says went wrong: the message and the code of a JSON error, or the first words of
+/// a page.
+async fn read_error(response: Response) -> (String, Option<String>) {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     // What came in time is used, whether or not it is all.
@@ -220,19 +559,29 @@ async fn read_error(response: Response) -> String {
     .await;
     let text = String::from_utf8_lossy(&body);
     match serde_json::from_str::<Value>(&text) {
-        Ok(json) => error_message(&json).unwrap_or_default(),
-        Err(_) => printable(text.trim(), 200),
+        Ok(json) => (error_message(&json).unwrap_or_default(), error_code(&json).map(str::to_owned)),
+        Err(_) => (printable(text.trim(), 200), None),
     }
+}
+
+/// The code of an error object, wherever this provider puts it; the first that has a meaning.
+pub(super) fn error_code(json: &Value) -> Option<&str> {
+    let places = ["/error/code", "/error/type", "/error/details/error_code", "/code", "/type"];
+    let mut codes = places.iter().filter_map(|place| json.pointer(place)?.as_str());
+    codes.find(|code| Meaning::of(code).is_some())
 }
 
 /// The message of an error object, wherever this provider puts it.
 pub(super) fn error_message(json: &Value) -> Option<String> {
     let places = ["/error/message", "/message", "/error", "/detail"];
-    places.iter().find_map(|place| json.pointer(place)?.as_str()).map(|text| printable(text, 500))
+    let message = places.iter().find_map(|place| json.pointer(place)?.as_str())?;
+    // A router repeats what the provider behind it said beside a message that says only that one failed.
+    let behind = json.pointer("/error/metadata/raw").and_then(Value::as_str).filter(|raw| !raw.trim().is_empty());
+    Some(printable(&behind.map_or(message.to_owned(), |raw| format!("{message} ({})", raw.trim())), 500))
 }
 
 /// Takes the key out of what a provider says: some repeat it when they refuse it.
-pub(super) fn without_key(mut fault: Fault, key: &str) -> Fault {
+fn without_key(mut fault: Fault, key: &str) -> Fault {
     if key.len() < SHORTEST_KEY {
         return fault;
     }
@@ -288,6 +637,12 @@ mod tests {
             assert_eq!(wait(nonsense, Some(now)), None, "{nonsense}");
         }
         assert_eq!(wait(later, None), None);
+        let mut headers = header::HeaderMap::new();
+        headers.insert(header::RETRY_AFTER, "2".parse().expect("a header"));
+        headers.insert("retry-after-ms", "1250".parse().expect("a header"));
+        assert_eq!(retry_after(&headers), Some(1_250));
+        headers.insert("retry-after-ms", "soon".parse().expect("a header"));
+        assert_eq!(retry_after(&headers), Some(2_000));
     }
 
     #[test]
@@ -310,5 +665,31 @@ mod tests {
         assert_eq!(found(r#"{"type":"error","error":{"type":"x","message":"no"}}"#).as_deref(), Some("no"));
         assert_eq!(found(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
         assert_eq!(found(r#"{"code":7}"#), None);
+        let routed = r#"{"error":{"message":"Provider returned error","metadata":{"raw":"too busy\n"}}}"#;
+        assert_eq!(found(routed).as_deref(), Some("Provider returned error (too busy)"));
+    }
+
+    #[test]
+    fn a_limit_of_money_is_told_from_a_limit_of_pace() {
+        let may_pass = |text: &str| {
+            let json = serde_json::from_str(text).expect("json");
+            error_code(&json).and_then(Meaning::of).is_none_or(|meaning| meaning.may_pass)
+        };
+        for body in [
+            r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            r#"{"error":{"message":"no","type":"insufficient_quota","code":"of_a_newer_version"}}"#,
+            r#"{"error":{"message":"no","type":"exceeded_current_quota_error"}}"#,
+            r#"{"error":{"type":"rate_limit_error","details":{"error_code":"enforced_spend_limit_reached"}}}"#,
+            r#"{"code":"personal-team-blocked:spending-limit","error":"no"}"#,
+        ] {
+            assert!(!may_pass(body), "{body}");
+        }
+        for body in [
+            r#"{"error":{"message":"insufficient_quota","type":"tokens","code":"rate_limit_exceeded"}}"#,
+            r#"{"error":{"code":429}}"#,
+            r#"{"error":"insufficient_quota"}"#,
+        ] {
+            assert!(may_pass(body), "{body}");
+        }
     }
 }

@@ -7,11 +7,16 @@
 mod anthropic;
 mod assembly;
 mod http;
+mod ollama;
+mod openai;
 mod registry;
 mod replay;
+mod responses;
+mod think_tags;
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usage};
@@ -66,6 +71,10 @@ pub enum Piece {
     Usage(Usage),
     /// Why the model stopped; the last word counts.
     Stop(StopReason),
+    /// Nothing new, only a sign of life: a provider that pings while its model thinks is not silent.
+    Alive,
+    /// Something that a person should know about this call.
+    Warning(String),
     /// The provider says that this is all. Without it, a reply is cut.
     End,
 }
@@ -74,9 +83,61 @@ pub enum Piece {
 pub type PieceStream = BoxStream<'static, Result<Piece, Fault>>;
 
 /// Something that answers prompts.
+#[async_trait]
 pub trait Model: Send + Sync {
-    /// Makes the call. Nothing is sent before the stream is polled.
+    /// What it speaks. Proofs of reasoning are sent back only to the dialect that they came from.
+    fn dialect(&self) -> &'static str;
+
+    /// Makes the call. Nothing is sent before the stream is polled; dropping it ends the call.
     fn stream(&self, prompt: &Prompt) -> PieceStream;
+
+    /// How many tokens a prompt has, where the provider can say.
+    async fn count_tokens(&self, _: &Prompt) -> Result<Option<u64>, Fault> {
+        Ok(None)
+    }
+
+    /// The models that the provider of this one offers.
+    async fn list(&self) -> Result<Vec<Listed>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Makes pictures.
+    async fn draw(&self, _: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+        let problem = Problem::new(ProblemKind::Refused, "This model does not make pictures.")
+            .hint("Name one that does with the setting models.image.");
+        Err(Fault { problem, retry: Retry::Never })
+    }
+}
+
+/// A model as its provider lists it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name, without the provider's.
+    pub name: String,
+    /// How many tokens it can take in and give, where the provider says so.
+    pub window: Option<u64>,
+}
+
+/// Pictures to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawOrder {
+    /// What is to be seen.
+    pub prompt: String,
+    /// How many.
+    pub count: u32,
+    /// `1024x1024` and the like; absent: as the provider sees fit.
+    pub size: Option<String>,
+}
+
+/// A picture that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawn {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// `image/png` and the like, by its first bytes.
+    pub media_type: &'static str,
+    /// How the provider understood the order, where it says so.
+    pub revised_prompt: Option<String>,
 }
 
 /// Ends a stream that says nothing for too long.

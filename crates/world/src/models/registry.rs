@@ -10,13 +10,22 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 use super::Model;
 use super::anthropic::Anthropic;
+use super::ollama::Ollama;
+use super::openai::OpenAi;
 use super::replay::{Recorder, Replay};
+use super::responses::Responses;
 
 /// How a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// The Messages API.
     Anthropic,
+    /// Chat Completions.
+    OpenAi,
+    /// The Responses API.
+    Responses,
+    /// Ollama's own.
+    Ollama,
     /// A recording.
     Replay,
 }
@@ -62,20 +71,19 @@ impl Models for Registry {
             return Err(Problem::new(ProblemKind::Usage, format!("There is no provider called `{provider}`."))
                 .hint(format!("Known are {}; add others under [providers] in the settings.", known.join(", "))));
         };
+        let needs_key = settings.key_env.as_ref().filter(|_| settings.key.is_none());
+        if let Some(variable) = needs_key {
+            return Err(Problem::new(ProblemKind::NoKey, format!("There is no key for {provider}."))
+                .hint(format!("Set {variable}, choose another model with --model, or try `trimtab demo`.")));
+        }
+        let (base_url, key, model, idle) =
+            (settings.base_url.clone(), settings.key.clone(), model.to_owned(), self.idle);
         let found: Arc<dyn Model> = match settings.dialect {
-            Dialect::Anthropic => {
-                if let (None, Some(variable)) = (&settings.key, &settings.key_env) {
-                    return Err(Problem::new(ProblemKind::NoKey, format!("There is no key for {provider}."))
-                        .hint(format!("Set {variable}, choose another model with --model, or try `trimtab demo`.")));
-                }
-                Arc::new(Anthropic {
-                    base_url: settings.base_url.clone(),
-                    key: settings.key.clone(),
-                    model: model.to_owned(),
-                    idle: self.idle,
-                })
-            }
-            Dialect::Replay => Arc::new(Replay::open(model)?),
+            Dialect::Anthropic => Arc::new(Anthropic { base_url, key, model, idle }),
+            Dialect::OpenAi => Arc::new(OpenAi { base_url, key, model, idle }),
+            Dialect::Responses => Arc::new(Responses { base_url, key, model, idle }),
+            Dialect::Ollama => Arc::new(Ollama { base_url, key, model, idle }),
+            Dialect::Replay => Arc::new(Replay::open(&model)?),
         };
         Ok(match &self.record {
             Some(file) => Arc::new(Recorder::new(found, file.clone())?),

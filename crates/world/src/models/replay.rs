@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
 
-use super::{Model, Piece, PieceStream};
+use super::{DrawOrder, Drawn, Listed, Model, Piece, PieceStream};
 
 /// What `trimtab demo` plays; known under the name `replay/demo`.
 const DEMO: &str = include_str!("demo.jsonl");
@@ -111,6 +112,10 @@ fn all_words(message: &Message) -> String {
 }
 
 impl Model for Replay {
+    fn dialect(&self) -> &'static str {
+        "replay"
+    }
+
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let Some(exchange) = self.choose(prompt) else {
             let problem = Problem::new(ProblemKind::NotFound, "The recording has no reply for this.")
@@ -199,7 +204,24 @@ impl Recorder {
     }
 }
 
+#[async_trait]
 impl Model for Recorder {
+    fn dialect(&self) -> &'static str {
+        self.inner.dialect()
+    }
+
+    async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
+        self.inner.count_tokens(prompt).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Fault> {
+        self.inner.list().await
+    }
+
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+        self.inner.draw(order).await
+    }
+
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let when = prompt.messages.last().map(|message| all_words(message)).filter(|words| words.len() <= 200);
         let tape = Tape { moments: Vec::new(), tools: Vec::new(), last: None };
@@ -256,7 +278,7 @@ impl Tape {
             Piece::Usage(usage) => self.moments.push(Moment::Usage(*usage)),
             Piece::Stop(reason) => self.moments.push(Moment::Stop(reason.clone())),
             Piece::Redacted { data, .. } => self.moments.push(Moment::Redacted(data.clone())),
-            Piece::End => {}
+            Piece::Alive | Piece::Warning(_) | Piece::End => {}
         }
     }
 
@@ -289,7 +311,7 @@ mod tests {
 
     fn prompt(messages: &[Message]) -> Prompt {
         let messages = messages.iter().cloned().map(Arc::new).collect();
-        Prompt { model: "m".into(), system: String::new(), messages, max_output_tokens: 9 }
+        Prompt { model: "m".into(), messages, max_output_tokens: 9, ..Prompt::default() }
     }
 
     async fn ask(model: &dyn Model, messages: &[Message]) -> Result<Reply, Fault> {

@@ -11,7 +11,7 @@ mod sqlite;
 
 use async_trait::async_trait;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
 
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
@@ -100,6 +100,12 @@ pub struct Commit {
     pub closed_calls: Vec<CallId>,
     /// Requests that ended.
     pub finished: Vec<(RequestId, Status)>,
+    /// Requests that had ended and go on.
+    pub reopened: Vec<RequestId>,
+    /// What waits for a person now, each as the event that opened it.
+    pub opened: Vec<(CheckpointId, Event)>,
+    /// What no longer does.
+    pub resolved: Vec<CheckpointId>,
     /// The session's new name.
     pub title: Option<String>,
 }
@@ -194,6 +200,8 @@ pub trait Store: Send + Sync {
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
     /// Requests, newest first; unfinished ones only, or all.
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
+    /// What waits for a person, oldest first, each as the event that opened it.
+    async fn checkpoints(&self) -> Result<Vec<Event>>;
     /// A stored text.
     async fn text(&self, key: &RefKey) -> Result<Option<String>>;
 

@@ -233,7 +233,7 @@ impl Store for SqliteStore {
             {
                 return Err(StoreError::InUse(Owner::describe(&name)));
             }
-            for table in ["events", "inbox", "partials", "jobs", "leases", "refs"] {
+            for table in ["events", "inbox", "partials", "checkpoints", "jobs", "leases", "refs"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
             }
             tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
@@ -312,6 +312,26 @@ impl Store for SqliteStore {
             let mut end = tx.prepare_cached("UPDATE jobs SET status = ?2, running = 0 WHERE request = ?1")?;
             for (request, status) in &commit.finished {
                 end.execute([request.as_str(), status_text(*status).as_str()])?;
+            }
+            let mut reopen = tx.prepare_cached("UPDATE jobs SET status = NULL, asked = NULL WHERE request = ?1")?;
+            for request in &commit.reopened {
+                reopen.execute([request.as_str()])?;
+            }
+            let mut open = tx.prepare_cached(
+                "INSERT OR REPLACE INTO checkpoints (id, session, request, event) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for (id, event) in &commit.opened {
+                let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
+                let request = event.request.as_ref().map(RequestId::as_str);
+                open.execute(params![id.as_str(), session.as_str(), request, line])?;
+            }
+            let mut resolve = tx.prepare_cached("DELETE FROM checkpoints WHERE id = ?1")?;
+            for id in &commit.resolved {
+                resolve.execute([id.as_str()])?;
+            }
+            let mut forget = tx.prepare_cached("DELETE FROM checkpoints WHERE request = ?1")?;
+            for (request, _) in commit.finished.iter().filter(|(_, status)| *status == Status::Cancelled) {
+                forget.execute([request.as_str()])?;
             }
             tx.prepare_cached("UPDATE sessions SET updated = ?2, title = COALESCE(?3, title) WHERE id = ?1")?
                 .execute(params![session.as_str(), now.millis(), commit.title])?;
@@ -408,6 +428,15 @@ impl Store for SqliteStore {
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn checkpoints(&self) -> Result<Vec<Event>> {
+        self.read(|tx| {
+            let mut statement = tx.prepare("SELECT event FROM checkpoints ORDER BY rowid")?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            lines.map(|line| read_event(&line?)).collect()
         })
         .await
     }

@@ -33,6 +33,10 @@ const MIGRATIONS: &[&str] = &["
     CREATE INDEX jobs_by_session ON jobs (session);
     CREATE TABLE partials (id INTEGER PRIMARY KEY, session TEXT NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL);
     CREATE INDEX partials_by_call ON partials (session, call, id);
+    CREATE TABLE checkpoints (
+        id TEXT PRIMARY KEY, session TEXT NOT NULL, request TEXT, event TEXT NOT NULL
+    );
+    CREATE INDEX checkpoints_by_session ON checkpoints (session);
     CREATE TABLE blobs (hash BLOB PRIMARY KEY, size INTEGER NOT NULL, data BLOB NOT NULL);
     CREATE TABLE refs (key TEXT PRIMARY KEY, session TEXT NOT NULL, hash BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX refs_by_session ON refs (session);

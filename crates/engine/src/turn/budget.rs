@@ -1,0 +1,150 @@
+//! Money: a call that could pass the budget is not made; a person is asked first.
+
+use serde_json::{Map, json};
+use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, Status};
+use trimtab_vocab::{CheckpointId, Part, Prompt};
+
+use super::{call_model, finish, prompt};
+use crate::Effect;
+use crate::record::Session;
+use crate::step::Step;
+
+/// The answer that lets the session cost more.
+pub const RAISE: &str = "raise";
+/// The answer that ends the request.
+pub const STOP: &str = "stop";
+
+/// A reply shorter than this is not worth asking for.
+const SHORTEST_REPLY: u32 = 256;
+
+/// What the budget says to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    Free,
+    /// Go, but the reply may not have more tokens than these.
+    UpTo(u32),
+    /// It could cost more than there is.
+    TooDear(Bill),
+}
+
+/// What there is, what is spent, and what the call would take at least.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Bill {
+    budget: f64,
+    spent: f64,
+    next: f64,
+}
+
+/// Judges a call by its worst case: every token of the prompt at the full price, and as long a reply
+/// as it may have. The reply is bounded so that the worst case fits; if that leaves no room for one,
+/// the call is too dear. A model without known prices cannot be judged.
+pub(super) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
+    let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return Verdict::Free };
+    let Some(prices) = prompt::model(&active.request).1.prices else { return Verdict::Free };
+    let spent = session.usage().cost_usd.unwrap_or(0.0);
+    let input = tokens_at_most(prompt) as f64 * prices.input.max(prices.cache_write) / 1_000_000.0;
+    let left = budget - spent - input;
+    if prices.output <= 0.0 && left >= 0.0 {
+        return Verdict::Free;
+    }
+    let room = (left * 1_000_000.0 / prices.output).floor();
+    if room < f64::from(SHORTEST_REPLY.min(prompt.max_output_tokens)) {
+        let next = input + f64::from(SHORTEST_REPLY) * prices.output / 1_000_000.0;
+        return Verdict::TooDear(Bill { budget, spent, next });
+    }
+    Verdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
+}
+
+/// Not fewer tokens than the prompt has: two bytes for one is more than any tokenizer needs for text,
+/// and a picture is counted as the dearest one.
+fn tokens_at_most(prompt: &Prompt) -> u64 {
+    const PICTURE: usize = 3_200;
+    let parts = prompt.messages.iter().flat_map(|message| &message.parts);
+    let bytes: usize = parts
+        .map(|part| match part {
+            Part::Text { text } | Part::Thinking { text, .. } => text.len(),
+            Part::RedactedThinking { data, .. } => data.len(),
+            Part::Image { .. } => PICTURE * 2,
+            Part::ToolUse(call) => call.input.to_string().len() + call.name.len(),
+            Part::ToolResult(result) => result.content.len(),
+        })
+        .sum();
+    let tools: usize =
+        prompt.tools.iter().map(|tool| tool.input_schema.to_string().len() + tool.description.len()).sum();
+    let envelope = 16 * prompt.messages.len() + 64;
+    (bytes.saturating_add(tools).saturating_add(prompt.system.len()) / 2).saturating_add(envelope) as u64
+}
+
+pub(super) fn ask(step: &mut Step<'_>, bill: &Bill) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let attended = active.request.settings.attended;
+    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
+    let mut body = Map::new();
+    body.insert("budgetUsd".into(), json!(bill.budget));
+    body.insert("spentUsd".into(), json!(bill.spent));
+    body.insert("nextCallUsd".into(), json!(bill.next));
+    let choice = |id: &str, label: &str| Choice { id: id.into(), label: label.into() };
+    step.say(
+        Some(&request),
+        CheckpointFact::Opened {
+            checkpoint,
+            kind: CheckpointKind::Confirm,
+            title: format!(
+                "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
+                bill.budget, bill.spent, bill.next
+            ),
+            choices: vec![choice(RAISE, "Raise the budget and go on"), choice(STOP, "Stop here")],
+            body,
+        },
+    );
+    if !attended {
+        finish(step, &request, Status::Limit, None);
+    }
+}
+
+/// A person has answered.
+pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: String) {
+    let Some(checkpoint) = step.session.checkpoint(id) else { return };
+    let request = checkpoint.request.clone();
+    if !checkpoint.choices.contains(&choice) {
+        return;
+    }
+    let text = if choice == RAISE {
+        match new_budget(step.session, text.as_deref()) {
+            Some(budget) => Some(budget.to_string()),
+            None => {
+                let text = "The budget must be a number of dollars, and more than is spent.".into();
+                step.say(Some(&request), BannerFact { level: Level::Warning, text });
+                return;
+            }
+        }
+    } else {
+        text
+    };
+    let raised = choice == RAISE;
+    let parked = step.session.is_parked(&request);
+    step.say(Some(&request), CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by });
+    let was_idle = step.session.active().is_none();
+    if parked {
+        step.say(Some(&request), RequestFact::Reopened {});
+    }
+    match (raised, parked) {
+        (true, true) if was_idle => step.ask(Effect::Admit { request }),
+        // It waits for the request that runs now.
+        (true, true) => {}
+        (true, false) => call_model(step),
+        (false, _) => finish(step, &request, Status::Limit, None),
+    }
+}
+
+/// What the budget becomes: what was said, or twice what it was.
+fn new_budget(session: &Session, text: Option<&str>) -> Option<f64> {
+    let spent = session.usage().cost_usd.unwrap_or(0.0);
+    let wanted = match text.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => text.trim_start_matches('$').parse().ok()?,
+        None => 2.0 * session.largest_budget().max(spent),
+    };
+    (wanted.is_finite() && wanted > spent).then_some(wanted)
+}

@@ -1,0 +1,107 @@
+//! `trimtab checkpoints` and `trimtab answer`: what waits for a person.
+
+use clap::Args;
+use trimtab_host::{Answered, Client, Sent};
+use trimtab_vocab::event::CheckpointFact;
+use trimtab_vocab::{CheckpointId, Event, Fact, Problem, ProblemKind};
+
+use super::follow::{Asking, Form, follow};
+use super::output::{age, calm, print, print_json};
+use super::run::Approve;
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Checkpoints {
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Checkpoints {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let open = client.checkpoints().await?;
+        let now = trimtab_host::now();
+        for event in &open {
+            if self.json {
+                print_json(event)?;
+            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
+                let choices: Vec<String> =
+                    choices.iter().map(|choice| format!("    {:<10} {}\n", choice.id, choice.label)).collect();
+                let text = format!("{checkpoint}  {}\n  {title}\n{}", age(event.time, now), choices.concat());
+                print(&calm(&text))?;
+            }
+        }
+        match open.is_empty() {
+            true if !self.json => print("Nothing waits for an answer.\n")?,
+            false if !self.json => print("\nAnswer with: trimtab answer CHECKPOINT CHOICE\n")?,
+            _ => {}
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Answer {
+    /// What is answered; `trimtab checkpoints` lists what is open
+    checkpoint: CheckpointId,
+    /// One of its choices
+    choice: String,
+    /// Words or a value that go with the choice
+    #[arg(long)]
+    text: Option<String>,
+    /// Print every event as a line of JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+    /// What happens where a person would be asked again
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+impl Answer {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let event = find(&client, &self.checkpoint).await?;
+        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { choices, body, .. })) =
+            (&event.request, &event.fact)
+        else {
+            return Err(Problem::new(ProblemKind::Internal, "This checkpoint belongs to no request."));
+        };
+        if !choices.iter().any(|choice| choice.id == self.choice) {
+            let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
+            return Err(Problem::new(ProblemKind::Usage, format!("`{}` is not one of the choices.", self.choice))
+                .hint(format!("Choose one of: {}.", known.join(", "))));
+        }
+        if let (Some(text), Some(spent)) = (&self.text, body.get("spentUsd").and_then(|spent| spent.as_f64())) {
+            let wanted = text.trim().trim_start_matches('$').parse::<f64>().ok();
+            if wanted.is_none_or(|wanted| !wanted.is_finite() || wanted <= spent) {
+                return Err(Problem::new(ProblemKind::Usage, format!("`{text}` is no budget."))
+                    .hint(format!("Give a number of dollars above the ${spent:.4} that are spent.")));
+            }
+        }
+        let sent = Sent { session: event.session.clone(), request: request.clone() };
+        let after = last_seq(&client, &sent).await?;
+        let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text: self.text, by: "user".into() };
+        client.answer(&sent.session, answer).await?;
+        follow(&client, &sent, after, Form::of(self.json), Asking::of(self.approve, self.json)).await
+    }
+}
+
+async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> {
+    let is_wanted = |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if checkpoint == wanted);
+    client.checkpoints().await?.into_iter().find(is_wanted).ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, format!("Nothing called {wanted} waits for an answer."))
+            .hint("It may have been answered elsewhere; `trimtab checkpoints` lists what is open.")
+    })
+}
+
+/// What has happened before the answer is not shown again.
+async fn last_seq(client: &Client, sent: &Sent) -> Result<u64, Problem> {
+    let mut last = 0;
+    loop {
+        match client.events(&sent.session, last).await?.last() {
+            Some(event) => last = event.seq.unwrap_or(last),
+            None => return Ok(last),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Ollama's own API, for models that run on the user's machine.
+//!
+//! Two things are asked before a call, once for each model, and remembered: how many tokens it can
+//! hold, because Ollama silently leaves out whatever is more; and whether it obeys a schema, because
+//! not every server and model does.
+
+mod body;
+mod known;
+mod reader;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt};
+use secrecy::SecretString;
+use serde::Serialize;
+use serde_json::Value;
+use trimtab_vocab::{Fault, Format, ProblemKind, Prompt, Retry};
+
+use self::body::{Fit, WireFormat};
+use self::known::Known;
+use self::reader::Reader;
+use super::http::{self, Body, Framing, Key, Outgoing};
+use super::{Listed, Model, Piece, PieceStream};
+
+/// An answer that is not a reply (a model's facts, a list of models) is smaller than this.
+const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+
+#[derive(Clone)]
+pub(super) struct Ollama {
+    pub(super) base_url: String,
+    pub(super) key: Option<SecretString>,
+    pub(super) model: String,
+    pub(super) idle: Duration,
+}
+
+#[async_trait]
+impl Model for Ollama {
+    fn dialect(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn stream(&self, prompt: &Prompt) -> PieceStream {
+        let (ollama, prompt) = (self.clone(), prompt.clone());
+        stream::once(async move { ollama.converse(prompt).await }).flatten().boxed()
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Fault> {
+        let answer = self.fetch("/api/tags", Body::Nothing, self.idle).await?;
+        let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
+        let names = models.filter_map(|model| model.get("name").or_else(|| model.get("model"))?.as_str());
+        Ok(names.filter(|name| is_name(name)).map(|name| Listed { name: name.to_owned(), window: None }).collect())
+    }
+}
+
+impl Ollama {
+    async fn converse(&self, prompt: Prompt) -> PieceStream {
+        let known = known::about(&self.base_url, &self.model);
+        let fit = Fit::of(&self.model, &prompt, known.window(self).await);
+        let (format, pieces) = match &prompt.format {
+            None => (None, None),
+            Some(Format::Json) => (Some(WireFormat::Json), None),
+            Some(Format::Schema { schema, .. }) => {
+                (Some(WireFormat::Json), self.constrained(&prompt, &fit, schema, &known).await)
+            }
+        };
+        let pieces = pieces.unwrap_or_else(|| self.send(&prompt, &fit, format));
+        stream::iter(fit.warning(&self.model).map(|text| Ok(Piece::Warning(text)))).chain(pieces).boxed()
+    }
+
+    /// The reply within a schema; none when a schema has no effect here.
+    async fn constrained(&self, prompt: &Prompt, fit: &Fit, schema: &Value, known: &Known) -> Option<PieceStream> {
+        if !known.supports_schema(self, fit.num_ctx).await {
+            return None;
+        }
+        let mut pieces = self.send(prompt, fit, Some(WireFormat::Schema(schema))).fuse();
+        let first = pieces.next().await;
+        // Ollama understands a part of the schemas that there are, and says so before the first word.
+        if let Some(Err(fault)) = &first
+            && known::refuses_format(fault)
+        {
+            known.give_up_schemas().await;
+            return None;
+        }
+        Some(stream::iter(first).chain(pieces).boxed())
+    }
+
+    fn send(&self, prompt: &Prompt, fit: &Fit, format: Option<WireFormat<'_>>) -> PieceStream {
+        let body = Body::json(&body::Body::of(&self.model, prompt, fit, format));
+        let outgoing = body.map(|body| self.outgoing("/api/chat", "application/x-ndjson", body));
+        let (ollama, reader) = (self.clone(), Reader::new(&self.model, prompt, fit));
+        http::converse(outgoing, Framing::Lines, reader, self.idle)
+            .map(move |piece| piece.map_err(|fault| ollama.explain(fault)))
+            .boxed()
+    }
+
+    async fn ask(&self, path: &str, body: &impl Serialize, idle: Duration) -> Result<Value, Fault> {
+        self.fetch(path, Body::json(body)?, idle).await
+    }
+
+    async fn fetch(&self, path: &str, body: Body, idle: Duration) -> Result<Value, Fault> {
+        let answer = http::fetch(self.outgoing(path, "application/json", body), idle, LARGEST_ANSWER).await;
+        answer.map_err(|fault| self.explain(fault))
+    }
+
+    fn outgoing(&self, path: &str, accept: &str, body: Body) -> Outgoing {
+        Outgoing {
+            url: format!("{}{path}", self.base_url.trim_end_matches('/')),
+            headers: vec![("accept", accept.to_owned())],
+            key: self.key.clone().map(Key::Bearer),
+            body,
+        }
+    }
+
+    /// Says what a fault means and what to do about it, where Ollama has its own ways. It tells its
+    /// errors apart by their words only, and an error within a stream has not even a status.
+    fn explain(&self, mut fault: Fault) -> Fault {
+        let said = fault.problem.message.as_str();
+        let (kind, hint) = match fault.problem.kind {
+            ProblemKind::Network if said.contains("cannot be reached") && fault.retry != Retry::Never => (
+                None,
+                "Is Ollama running? Start it with `ollama serve`; `trimtab doctor` shows the address that is tried.".into(),
+            ),
+            ProblemKind::Stalled => (
+                None,
+                "Ollama is silent while it loads a model, which may take minutes the first time. Try again, or raise \
+                 limits.api_timeout_s."
+                    .into(),
+            ),
+            ProblemKind::Auth if said.contains("(HTTP 4") => (
+                None,
+                "For a model in Ollama's cloud, sign in with `ollama signin`. Otherwise check the key; `trimtab doctor` \
+                 shows where it is taken from."
+                    .into(),
+            ),
+            // What the server says is its own words only in a refusal or a failure.
+            kind if !matches!(kind, ProblemKind::NotFound | ProblemKind::Refused | ProblemKind::Overloaded) => {
+                return fault;
+            }
+            _ if said.contains("not found") && said.contains(&self.model) => (
+                Some(ProblemKind::NotFound),
+                format!("Fetch it with `ollama pull {}`, or choose another with --model.", self.model),
+            ),
+            _ if said.contains("does not support tools") => {
+                (Some(ProblemKind::Refused), "This model cannot use tools; choose another with --model.".into())
+            }
+            _ if said.contains("does not support thinking") => (
+                Some(ProblemKind::Refused),
+                "This model does not think; set limits.thinking_tokens to 0, or choose another with --model.".into(),
+            ),
+            _ if said.contains("does not support chat") || said.contains("does not support generate") => (
+                Some(ProblemKind::Refused),
+                "This model is not made for conversations; choose another with --model.".into(),
+            ),
+            // Told as a failure of the server, but no wait will mend it.
+            _ if said.contains("more system memory") => (
+                Some(ProblemKind::Refused),
+                "Choose a smaller model with --model, or close what else fills the memory.".into(),
+            ),
+            _ => return fault,
+        };
+        if let Some(kind) = kind {
+            (fault.problem.kind, fault.retry) = (kind, Retry::Never);
+        }
+        fault.problem.hint = Some(hint);
+        fault
+    }
+}
+
+/// A name that can be typed and shown.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 300 && !name.contains(|c: char| c.is_control() || c.is_whitespace())
+}

@@ -1,0 +1,373 @@
+//! What a model is sent.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Serialize;
+use serde_json::Value;
+use trimtab_vocab::{Message, Part, Prompt, Role, ToolCall, ToolSpec};
+
+use super::super::http::effort;
+
+/// The smallest window that Ollama itself gives a model.
+const SMALLEST: u64 = 4_096;
+/// What is asked for at most when nobody says what the model can hold: memory is reserved for all of it.
+const CAREFUL: u64 = 8_192;
+/// Tokens of a picture; models differ, few take more.
+const PICTURE: u64 = 2_048;
+/// Tokens around each message: its role, its beginning and its end.
+const AROUND: u64 = 16;
+/// What Granite's own template tells the model when it is to think. The template leaves it out where
+/// there are other instructions, and always where there are tools, with which Granite does not think.
+const GRANITE_THINKS: &str = "Write your thoughts between <think></think> and write your response between <response></response> for each user query.";
+
+/// How a prompt fits into a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fit {
+    /// Tokens of the prompt: rather too many than too few.
+    pub(super) prompt: u64,
+    /// Those, and the tokens of the reply.
+    pub(super) needed: u64,
+    /// What the model can hold, if it is known.
+    pub(super) window: Option<u64>,
+    /// What Ollama is asked to reserve. Every change of it loads the model anew, so it is a power of
+    /// two, which a growing conversation reaches seldom.
+    pub(super) num_ctx: u64,
+}
+
+impl Fit {
+    pub(super) fn of(model: &str, prompt: &Prompt, window: Option<u64>) -> Self {
+        Self::within(tokens(model, prompt), prompt.max_output_tokens, window)
+    }
+
+    fn within(prompt: u64, reply: u32, window: Option<u64>) -> Self {
+        let needed = prompt.saturating_add(reply.into());
+        let step = needed.max(SMALLEST).checked_next_power_of_two().unwrap_or(u64::MAX);
+        Self { prompt, needed, window, num_ctx: step.min(window.unwrap_or(CAREFUL)) }
+    }
+
+    /// What a person should know before the call.
+    pub(super) fn warning(&self, model: &str) -> Option<String> {
+        let (prompt, num_ctx) = (self.prompt, self.num_ctx);
+        (prompt > num_ctx).then(|| match self.window {
+            Some(window) => format!(
+                "The conversation has about {prompt} tokens, but {model} holds only {window}: Ollama leaves out the \
+                 oldest part. Begin a new conversation, or choose a model with a larger window."
+            ),
+            None => format!(
+                "The conversation has about {prompt} tokens. How many {model} can hold could not be found out, so it \
+                 was given {num_ctx}: Ollama leaves out the oldest part. Begin a new conversation, or choose another \
+                 model."
+            ),
+        })
+    }
+
+    /// What a person should know once Ollama has said how many tokens it read.
+    pub(super) fn shortfall(&self, read: u64) -> Option<String> {
+        let cut = self.num_ctx < self.needed && read > 0 && read.saturating_mul(2) < self.prompt;
+        cut.then(|| {
+            format!(
+                "Ollama read only {read} of about {} tokens: the oldest part of the conversation was left out. Begin a \
+                 new conversation, or choose a model with a larger window.",
+                self.prompt
+            )
+        })
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Think>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<WireFormat<'a>>,
+    options: Options,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Think {
+    Switch(bool),
+    Level(&'static str),
+}
+
+/// The form that the words must have.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WireFormat<'a> {
+    Json,
+    #[serde(untagged)]
+    Schema(&'a Value),
+}
+
+#[derive(Serialize)]
+struct Options {
+    num_ctx: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    num_predict: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize, Default)]
+struct WireMessage<'a> {
+    role: &'static str,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    name: &'a str,
+    arguments: &'a Value,
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    r#type: &'static str,
+    function: Described<'a>,
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(model: &'a str, prompt: &'a Prompt, fit: &Fit, format: Option<WireFormat<'a>>) -> Self {
+        Body {
+            model,
+            messages: wire_messages(model, prompt),
+            tools: prompt.tools.iter().map(|tool| WireTool::of(tool)).collect(),
+            stream: true,
+            think: think(model, prompt.thinking_tokens),
+            format,
+            options: Options {
+                num_ctx: fit.num_ctx,
+                num_predict: prompt.max_output_tokens,
+                temperature: prompt.temperature,
+            },
+        }
+    }
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, input_schema } = tool;
+        WireTool { r#type: "function", function: Described { name, description, parameters: input_schema } }
+    }
+}
+
+/// Granite is told by a message of its own; the switch would be refused for it. Unsaid, a model
+/// thinks or not as it was made to.
+fn think(model: &str, tokens: u32) -> Option<Think> {
+    match tokens {
+        0 => None,
+        _ if is_granite(model) => None,
+        tokens if is_family(model, "gpt-oss") => Some(Think::Level(effort(tokens))),
+        _ => Some(Think::Switch(true)),
+    }
+}
+
+/// Granite has its own way to think, whatever the size and the version.
+pub(super) fn is_granite(model: &str) -> bool {
+    is_family(model, "granite")
+}
+
+fn is_family(model: &str, family: &str) -> bool {
+    model.to_ascii_lowercase().contains(family)
+}
+
+fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
+    let granite_thinks = is_granite(model) && prompt.thinking_tokens > 0;
+    let mut wire = Vec::new();
+    // The instructions stand first: before anything else, Ollama would put the model's own.
+    if !prompt.system.is_empty() {
+        let told = granite_thinks && prompt.tools.is_empty();
+        let content = match told {
+            true => Cow::Owned(format!("{}\n\n{GRANITE_THINKS}", prompt.system)),
+            false => Cow::Borrowed(prompt.system.as_str()),
+        };
+        wire.push(WireMessage { role: "system", content, ..WireMessage::default() });
+    }
+    if granite_thinks {
+        wire.push(WireMessage { role: "control", content: "thinking".into(), ..WireMessage::default() });
+    }
+    let mut tools = BTreeMap::new();
+    for message in &prompt.messages {
+        match message.role {
+            Role::Assistant => wire.extend(assistant(message, &mut tools)),
+            Role::User => user(message, prompt, &tools, &mut wire),
+        }
+    }
+    wire
+}
+
+fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -> Option<WireMessage<'a>> {
+    static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
+    let mut wire = WireMessage { role: "assistant", ..WireMessage::default() };
+    for part in &message.parts {
+        match part {
+            Part::Text { text } => append(&mut wire.content, text),
+            Part::Thinking { text, by, .. } if by.as_deref().is_none_or(|by| by == "ollama") => {
+                append(&mut wire.thinking, text);
+            }
+            Part::ToolUse(ToolCall { id, name, input, broken }) => {
+                tools.insert(id, name);
+                // Arguments that were not JSON cannot be sent back as they were: the API wants an object.
+                let arguments = if broken.is_some() { &NOTHING } else { input };
+                wire.tool_calls.push(WireCall { function: WireFunction { name, arguments } });
+            }
+            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Image { .. } | Part::ToolResult(_) => {}
+        }
+    }
+    // Reasoning is asked for where it led to a tool; after an answer nobody needs it any more.
+    if wire.tool_calls.is_empty() {
+        wire.thinking = Cow::default();
+    }
+    (!wire.content.trim().is_empty() || !wire.tool_calls.is_empty()).then_some(wire)
+}
+
+/// What the person says is one message; each result of a tool is a message of its own.
+fn user<'a>(
+    message: &'a Message,
+    prompt: &'a Prompt,
+    tools: &BTreeMap<&'a str, &'a str>,
+    wire: &mut Vec<WireMessage<'a>>,
+) {
+    let empty = || WireMessage { role: "user", ..WireMessage::default() };
+    let mut said = empty();
+    let flush = |said: &mut WireMessage<'a>, wire: &mut Vec<WireMessage<'a>>| {
+        let said = std::mem::replace(said, empty());
+        if !said.content.trim().is_empty() || !said.images.is_empty() {
+            wire.push(said);
+        }
+    };
+    for part in &message.parts {
+        match part {
+            Part::Text { text } => append(&mut said.content, text),
+            Part::Image { image, .. } => said.images.extend(prompt.images.get(image).map(AsRef::as_ref)),
+            Part::ToolResult(result) => {
+                flush(&mut said, wire);
+                wire.push(WireMessage {
+                    role: "tool",
+                    content: result.content.as_str().into(),
+                    tool_name: tools.get(result.tool_use_id.as_str()).copied(),
+                    ..WireMessage::default()
+                });
+            }
+            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ToolUse(_) => {}
+        }
+    }
+    flush(&mut said, wire);
+}
+
+/// Parts become paragraphs: a message has one text here.
+fn append<'a>(whole: &mut Cow<'a, str>, text: &'a str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if whole.is_empty() {
+        *whole = text.into();
+        return;
+    }
+    let whole = whole.to_mut();
+    whole.push_str("\n\n");
+    whole.push_str(text);
+}
+
+/// About how many tokens a prompt has: three bytes each, which is too many for most texts.
+fn tokens(model: &str, prompt: &Prompt) -> u64 {
+    let length = |text: &str| text.len() as u64;
+    let json = |value: &Value| length(&value.to_string());
+    let tools = prompt
+        .tools
+        .iter()
+        .map(|tool| (length(&tool.name) + length(&tool.description) + json(&tool.input_schema)).div_ceil(3) + AROUND);
+    let messages = wire_messages(model, prompt);
+    let messages = messages.iter().map(|message| {
+        let calls = message.tool_calls.iter().map(|call| length(call.function.name) + json(call.function.arguments));
+        let bytes = length(&message.content) + length(&message.thinking) + calls.sum::<u64>();
+        bytes.div_ceil(3) + AROUND + PICTURE * message.images.len() as u64
+    });
+    tools.chain(messages).fold(0, u64::saturating_add)
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_grows_in_powers_of_two_up_to_what_the_model_holds() {
+        for (prompt, reply, window, num_ctx) in [
+            (0, 0, Some(131_072), 4_096),
+            (3_000, 1_000, Some(131_072), 4_096),
+            (3_097, 1_000, Some(131_072), 8_192),
+            (30_000, 16_384, Some(131_072), 65_536),
+            (30_000, 16_384, Some(40_960), 40_960),
+            (90_000, 16_384, Some(40_960), 40_960),
+            (10, 100, Some(2_048), 2_048),
+            (10, 100, None, 4_096),
+            (5_000, 100, None, 8_192),
+            (90_000, 100, None, 8_192),
+            (u64::MAX, u32::MAX, Some(u64::MAX), u64::MAX),
+        ] {
+            assert_eq!(Fit::within(prompt, reply, window).num_ctx, num_ctx, "{prompt} + {reply} in {window:?}");
+        }
+    }
+
+    #[test]
+    fn a_warning_comes_when_the_prompt_alone_is_too_large_and_not_before() {
+        let warning = |prompt, window| Fit::within(prompt, 1_000, window).warning("m");
+        assert_eq!(warning(8_192, Some(8_192)), None);
+        assert!(warning(8_193, Some(8_192)).is_some_and(|text| text.contains("8193") && text.contains("only 8192")));
+        assert_eq!(warning(8_192, None), None);
+        assert!(warning(8_193, None).is_some_and(|text| text.contains("could not be found out")));
+    }
+
+    #[test]
+    fn a_shortfall_is_seen_only_where_the_window_was_too_small() {
+        let tight = Fit::within(8_000, 1_000, Some(8_192));
+        assert!(tight.shortfall(3_999).is_some_and(|text| text.contains("only 3999 of about 8000")));
+        assert_eq!(tight.shortfall(4_000), None);
+        // Servers of old did not count what they had in their cache, and told nothing for nothing.
+        assert_eq!(tight.shortfall(0), None);
+        let roomy = Fit::within(8_000, 1_000, Some(131_072));
+        assert_eq!(roomy.shortfall(10), None);
+    }
+
+    #[test]
+    fn a_prompt_is_counted_with_everything_in_it() {
+        let mut prompt = Prompt { system: "x".repeat(300), ..Prompt::default() };
+        assert_eq!(tokens("m", &prompt), 100 + AROUND);
+        prompt.messages.push(Message::user("y".repeat(31)).into());
+        assert_eq!(tokens("m", &prompt), 100 + 11 + 2 * AROUND);
+        let tool = ToolSpec { name: "abc".into(), description: "def".into(), input_schema: serde_json::json!({}) };
+        prompt.tools.push(tool.into());
+        assert_eq!(tokens("m", &prompt), 100 + 11 + 3 + 3 * AROUND);
+    }
+}

@@ -1,0 +1,208 @@
+//! What comes back: one JSON object per line, until one says that it is done.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use trimtab_vocab::{Fault, Part, ProblemKind, Prompt, Retry, StopReason, Usage};
+
+use super::super::Piece;
+use super::super::http::{self, SentEvent, error_message, fault, printable};
+use super::super::think_tags::{Said, ThinkTags};
+use super::body::{Fit, is_granite};
+
+/// An id that is longer is not one.
+const LONGEST_ID: usize = 200;
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    error: Value,
+    message: Option<WireMessage>,
+    done: Option<bool>,
+    #[serde(default)]
+    done_reason: Value,
+    #[serde(default)]
+    prompt_eval_count: Value,
+    #[serde(default)]
+    eval_count: Value,
+}
+
+#[derive(Deserialize)]
+struct WireMessage {
+    content: Option<String>,
+    thinking: Option<String>,
+    tool_calls: Option<Vec<WireCall>>,
+}
+
+#[derive(Deserialize)]
+struct WireCall {
+    #[serde(default)]
+    id: Value,
+    function: Option<WireFunction>,
+}
+
+#[derive(Deserialize)]
+struct WireFunction {
+    name: Option<String>,
+    #[serde(default)]
+    arguments: Value,
+}
+
+/// Reads one line after the other; remembers what later ones build upon.
+pub(super) struct Reader {
+    tags: ThinkTags,
+    fit: Fit,
+    block: u32,
+    /// The kind of the part that is under way: another kind begins another part.
+    kind: Option<Kind>,
+    /// Every id of the conversation: what is asked for must be told apart from what was.
+    ids: BTreeSet<String>,
+    calls: u64,
+    wants_tools: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+impl Reader {
+    pub(super) fn new(model: &str, prompt: &Prompt, fit: &Fit) -> Self {
+        let parts = prompt.messages.iter().flat_map(|message| &message.parts);
+        let ids = parts.filter_map(|part| match part {
+            Part::ToolUse(call) => Some(call.id.clone()),
+            _ => None,
+        });
+        Self {
+            tags: if is_granite(model) { ThinkTags::granite() } else { ThinkTags::plain() },
+            fit: *fit,
+            block: 0,
+            kind: None,
+            ids: ids.collect(),
+            calls: 0,
+            wants_tools: false,
+        }
+    }
+
+    fn message(&mut self, message: WireMessage) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if let Some(text) = message.thinking.filter(|text| !text.is_empty()) {
+            self.tags.skip_thinking();
+            pieces.push(self.said(Said::Thinking(text)));
+        }
+        if let Some(text) = message.content.filter(|text| !text.is_empty()) {
+            let said = self.tags.push(&text);
+            pieces.extend(said.into_iter().map(|said| self.said(said)));
+        }
+        pieces.extend(message.tool_calls.into_iter().flatten().map(|call| self.call(call)));
+        pieces
+    }
+
+    fn said(&mut self, said: Said) -> Piece {
+        match said {
+            Said::Thinking(text) => Piece::Thinking { block: self.part(Some(Kind::Thinking)), text },
+            Said::Text(text) => Piece::Text { block: self.part(Some(Kind::Text)), text },
+        }
+    }
+
+    /// A wish for a tool comes whole.
+    fn call(&mut self, call: WireCall) -> Piece {
+        self.wants_tools = true;
+        let block = self.part(None);
+        let id = Some(self.id(call.id.as_str()));
+        let function = call.function.unwrap_or(WireFunction { name: None, arguments: Value::Null });
+        let arguments = match function.arguments {
+            Value::Null => String::new(),
+            // An object within a string, as other APIs have it; anything else in it stays broken.
+            Value::String(text) => text,
+            value => value.to_string(),
+        };
+        Piece::Tool { block, id, name: function.name, arguments }
+    }
+
+    /// The id that the server gives, if it gives one that nothing else has.
+    fn id(&mut self, given: Option<&str>) -> String {
+        if let Some(id) = given.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID)
+            && self.ids.insert(id.to_owned())
+        {
+            return id.to_owned();
+        }
+        loop {
+            self.calls += 1;
+            let id = format!("call_{}", self.calls);
+            if self.ids.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    fn part(&mut self, kind: Option<Kind>) -> u32 {
+        if kind.is_none() || self.kind != kind {
+            self.block = self.block.saturating_add(1);
+        }
+        self.kind = kind;
+        self.block
+    }
+
+    fn end(&mut self, line: &Line) -> Vec<Piece> {
+        let said = self.tags.finish();
+        let mut pieces: Vec<Piece> = said.into_iter().map(|said| self.said(said)).collect();
+        let (read, written) = (line.prompt_eval_count.as_u64(), line.eval_count.as_u64());
+        if read.is_some() || written.is_some() {
+            let (input_tokens, output_tokens) = (read.unwrap_or(0), written.unwrap_or(0));
+            pieces.push(Piece::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }));
+        }
+        pieces.extend(self.stop(line.done_reason.as_str()).map(Piece::Stop));
+        pieces.extend(read.and_then(|read| self.fit.shortfall(read)).map(Piece::Warning));
+        pieces.push(Piece::End);
+        pieces
+    }
+
+    /// Ollama says `stop` after a wish for a tool as well; old servers say nothing at all.
+    fn stop(&self, reason: Option<&str>) -> Option<StopReason> {
+        match reason.filter(|reason| !reason.is_empty()) {
+            None | Some("stop") if self.wants_tools => Some(StopReason::ToolUse),
+            None => None,
+            Some("stop") => Some(StopReason::EndTurn),
+            Some("length") => Some(StopReason::MaxTokens),
+            Some("tool_calls") => Some(StopReason::ToolUse),
+            Some(other) => Some(StopReason::from(printable(other, 60))),
+        }
+    }
+}
+
+impl http::Reader for Reader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
+        let mut line: Line = serde_json::from_str(&sent.data).map_err(|error| unreadable(sent, &error))?;
+        if !line.error.is_null() {
+            return Err(error_line(line.error));
+        }
+        let mut pieces = line.message.take().map_or_else(Vec::new, |message| self.message(message));
+        if line.done == Some(true) {
+            pieces.extend(self.end(&line));
+        }
+        if pieces.is_empty() {
+            pieces.push(Piece::Alive);
+        }
+        Ok(pieces)
+    }
+}
+
+/// A last line that stops in its middle was cut. Any other that cannot be read must not be skipped,
+/// or a reply with a hole in it would pass for whole.
+fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Fault {
+    let later = Retry::Later { after_ms: None };
+    if error.is_eof() && !sent.data.ends_with('\n') {
+        return http::cut();
+    }
+    let line = printable(&sent.data, 120);
+    fault(ProblemKind::Protocol, format!("The provider sent a line that cannot be read ({error}): {line}"), later)
+}
+
+fn error_line(error: Value) -> Fault {
+    let said = error_message(&json!({"error": error})).filter(|said| !said.is_empty());
+    let said = said.unwrap_or_else(|| "it does not say why".into());
+    fault(ProblemKind::Overloaded, format!("Ollama stopped: {said}"), Retry::Later { after_ms: None })
+}

@@ -1,0 +1,325 @@
+//! What is sent.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use trimtab_vocab::{Format, Message, Part, Prompt, Role, ToolCall, ToolSpec};
+
+use super::server::{Name, SentBack, Server, effort};
+use super::strict;
+
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+/// OpenRouter's own way to say how much to think, which it translates for the model.
+#[derive(Serialize)]
+struct Reasoning {
+    max_tokens: u32,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum WireMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<WireCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    /// What every server takes, some nothing else.
+    Text(String),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ContentPart<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    r#type: &'static str,
+    function: ToolFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ToolFunction<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Parameters<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Parameters<'a> {
+    AsTheyAre(&'a Value),
+    Completed(Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: JsonSchema<'a> },
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: String,
+    schema: &'a Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(server: Server, model: &'a str, prompt: &'a Prompt) -> Self {
+        let name = Name::of(model);
+        let longest = Some(prompt.max_output_tokens).filter(|longest| *longest > 0);
+        let newer = server == Server::OpenAi || (server != Server::OpenRouter && name.counts_thinking());
+        let routed = server == Server::OpenRouter && prompt.thinking_tokens > 0;
+        Body {
+            model,
+            messages: wire_messages(server, prompt),
+            tools: prompt.tools.iter().map(|tool| wire_tool(tool)).collect(),
+            max_tokens: longest.filter(|_| !newer),
+            max_completion_tokens: longest.filter(|_| newer),
+            temperature: prompt.temperature.filter(|_| !name.reasons()),
+            reasoning_effort: effort(server, name, prompt),
+            reasoning: routed.then_some(Reasoning { max_tokens: prompt.thinking_tokens }),
+            response_format: prompt.format.as_ref().map(|format| response_format(server, format)),
+            stream: true,
+            stream_options: server.takes_stream_options().then_some(StreamOptions { include_usage: true }),
+        }
+    }
+}
+
+fn wire_messages(server: Server, prompt: &Prompt) -> Vec<WireMessage<'_>> {
+    let mut wire = Vec::new();
+    if !prompt.system.is_empty() {
+        wire.push(WireMessage::System { content: &prompt.system });
+    }
+    // A model that says nothing does not stand between two messages of the person.
+    let used_tools = tool_turns(&prompt.messages);
+    let messages = prompt.messages.iter().map(Arc::as_ref).zip(used_tools);
+    let told: Vec<(&Message, bool)> =
+        messages.filter(|(message, _)| message.role == Role::User || speaks(message)).collect();
+    for run in told.chunk_by(|(one, _), (next, _)| one.role == next.role) {
+        match run[0].0.role {
+            Role::User => wire.extend(from_user(run.iter().map(|(message, _)| *message).collect(), prompt)),
+            Role::Assistant => {
+                wire.extend(run.iter().map(|(message, used)| from_model(message, server.reasoning(), *used)));
+            }
+        }
+    }
+    wire
+}
+
+/// Whether a message of the model holds anything that the API can be told.
+fn speaks(message: &Message) -> bool {
+    message.parts.iter().any(|part| match part {
+        Part::Text { text } => !text.trim().is_empty(),
+        part => matches!(part, Part::ToolUse(_)),
+    })
+}
+
+/// For each message, whether the model used tools between the person's words before and after it.
+fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
+    let spoken = |message: &Message| {
+        message.role == Role::User && message.parts.iter().any(|part| !matches!(part, Part::ToolResult(_)))
+    };
+    let mut turns = Vec::with_capacity(messages.len());
+    let mut with_tools = vec![false];
+    for message in messages {
+        if spoken(message) {
+            with_tools.push(false);
+        }
+        let turn = with_tools.len() - 1;
+        with_tools[turn] |= message.parts.iter().any(|part| matches!(part, Part::ToolUse(_)));
+        turns.push(turn);
+    }
+    turns.into_iter().map(|turn| with_tools[turn]).collect()
+}
+
+/// Everything that stands between two messages of the model: the results of its tools, which the API
+/// wants directly after it, then what the person said, as one message, because the templates of many
+/// local models want the roles to alternate.
+fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
+    let parts = || run.iter().flat_map(|message| &message.parts);
+    let results = parts().filter_map(|part| match part {
+        Part::ToolResult(result) => {
+            Some(WireMessage::Tool { tool_call_id: &result.tool_use_id, content: &result.content })
+        }
+        _ => None,
+    });
+    let mut wire: Vec<_> = results.collect();
+    let said: Vec<ContentPart<'_>> = parts().filter_map(|part| content_part(part, prompt)).collect();
+    if said.iter().any(|part| matches!(part, ContentPart::ImageUrl { .. })) {
+        wire.push(WireMessage::User { content: Content::Parts(said) });
+    } else if let Some(text) = joined(parts()) {
+        wire.push(WireMessage::User { content: Content::Text(text) });
+    }
+    wire
+}
+
+fn content_part<'a>(part: &'a Part, prompt: &Prompt) -> Option<ContentPart<'a>> {
+    match part {
+        Part::Text { text } if !text.trim().is_empty() => Some(ContentPart::Text { text }),
+        Part::Image { image, media_type } => {
+            let data = prompt.images.get(image)?;
+            Some(ContentPart::ImageUrl { image_url: ImageUrl { url: format!("data:{media_type};base64,{data}") } })
+        }
+        _ => None,
+    }
+}
+
+fn from_model(message: &Message, sent_back: SentBack, used_tools: bool) -> WireMessage<'_> {
+    let content = joined(message.parts.iter());
+    let calls = message.parts.iter().filter_map(|part| match part {
+        Part::ToolUse(call) => Some(wire_call(call)),
+        _ => None,
+    });
+    let thoughts = || {
+        message.parts.iter().filter_map(|part| match part {
+            Part::Thinking { text, signature, by } if by.as_deref().is_none_or(|by| by == "openai") => {
+                Some((text, signature))
+            }
+            _ => None,
+        })
+    };
+    let reasoning_content = match sent_back {
+        SentBack::InToolTurns { always } if used_tools => {
+            Some(thoughts().map(|(text, _)| text.as_str()).collect::<String>())
+                .filter(|text| always || !text.is_empty())
+        }
+        _ => None,
+    };
+    let reasoning_details = match sent_back {
+        SentBack::Details => {
+            let proofs = thoughts().filter_map(|(_, signature)| signature.as_deref());
+            proofs.filter_map(|proof| serde_json::from_str::<Vec<Value>>(proof).ok()).flatten().collect()
+        }
+        _ => Vec::new(),
+    };
+    WireMessage::Assistant { content, reasoning_content, reasoning_details, tool_calls: calls.collect() }
+}
+
+/// The words in one string, part by part; blank parts say nothing, and some servers refuse them.
+fn joined<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<String> {
+    let texts = parts.filter_map(|part| match part {
+        Part::Text { text } if !text.trim().is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// Arguments go back as the text that they are. Where that was no JSON object it goes back whole
+/// within one, because vLLM, llama.cpp and others read the arguments of the whole conversation and
+/// refuse it for ever after for one that they cannot read.
+fn wire_call(call: &ToolCall) -> WireCall<'_> {
+    let arguments = match &call.broken {
+        Some(broken) => json!({"INVALID_JSON": broken}).to_string(),
+        None => call.input.to_string(),
+    };
+    WireCall { id: &call.id, r#type: "function", function: WireFunction { name: &call.name, arguments } }
+}
+
+/// OpenAI refuses an object without a list of its properties, even where it has none.
+fn wire_tool(tool: &ToolSpec) -> WireTool<'_> {
+    let schema = &tool.input_schema;
+    let parameters = match schema.as_object() {
+        Some(object)
+            if object.get("type").is_some_and(|kind| kind == "object") && !object.contains_key("properties") =>
+        {
+            let mut object = object.clone();
+            object.insert("properties".into(), json!({}));
+            Parameters::Completed(Value::Object(object))
+        }
+        _ => Parameters::AsTheyAre(schema),
+    };
+    WireTool {
+        r#type: "function",
+        function: ToolFunction { name: &tool.name, description: &tool.description, parameters },
+    }
+}
+
+fn response_format(server: Server, format: &Format) -> ResponseFormat<'_> {
+    match format {
+        Format::Schema { name, schema } if server.takes_schemas() => ResponseFormat::JsonSchema {
+            json_schema: JsonSchema { name: schema_name(name), schema, strict: strict::allows(schema) },
+        },
+        Format::Json | Format::Schema { .. } => ResponseFormat::JsonObject,
+    }
+}
+
+/// At most 64 letters, digits, `_` and `-`.
+fn schema_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().map(plain).take(64).collect();
+    if name.is_empty() { "reply".into() } else { name }
+}

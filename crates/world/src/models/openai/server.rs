@@ -1,0 +1,170 @@
+//! What the servers and the models differ in, by what they document.
+
+use std::net::IpAddr;
+
+use trimtab_vocab::Prompt;
+
+use crate::models::http;
+
+/// Who serves the model, as far as it changes what may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Server {
+    OpenAi,
+    OpenRouter,
+    DeepSeek,
+    Moonshot,
+    Mistral,
+    Xai,
+    /// On this machine or near it: llama.cpp, vLLM, LM Studio, Ollama. They ignore what they do not know.
+    Local,
+    /// Anybody else gets only what everybody takes.
+    Other,
+}
+
+impl Server {
+    pub(super) fn at(base_url: &str) -> Self {
+        let url = reqwest::Url::parse(base_url).ok();
+        let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return Self::Other };
+        let within =
+            |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        match host {
+            _ if within("api.openai.com") => Self::OpenAi,
+            _ if within("openrouter.ai") => Self::OpenRouter,
+            _ if within("deepseek.com") => Self::DeepSeek,
+            _ if within("moonshot.ai") || within("moonshot.cn") => Self::Moonshot,
+            _ if within("mistral.ai") => Self::Mistral,
+            _ if within("x.ai") => Self::Xai,
+            _ if is_local(host) => Self::Local,
+            _ => Self::Other,
+        }
+    }
+
+    /// Mistral refuses the request for this field; it tells the figures without being asked.
+    pub(super) fn takes_stream_options(self) -> bool {
+        self != Self::Mistral
+    }
+
+    /// The others know only "some JSON".
+    pub(super) fn takes_schemas(self) -> bool {
+        self != Self::DeepSeek
+    }
+
+    /// Whether and how reasoning goes back, by what the servers document. Strict servers refuse a field
+    /// that they do not know, and the reasoning of a conversation may come from another server than the
+    /// one that is asked next.
+    pub(super) fn reasoning(self) -> SentBack {
+        match self {
+            Self::OpenRouter => SentBack::Details,
+            // Both refuse a conversation in which the model used tools and its reasoning is missing.
+            Self::DeepSeek | Self::Moonshot => SentBack::InToolTurns { always: true },
+            Self::Local => SentBack::InToolTurns { always: false },
+            Self::OpenAi | Self::Mistral | Self::Xai | Self::Other => SentBack::Nothing,
+        }
+    }
+}
+
+/// How reasoning is sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SentBack {
+    Nothing,
+    /// As `reasoning_details`, exactly as they came.
+    Details,
+    /// As `reasoning_content`, in turns in which the model used tools: in others it is ignored, and was
+    /// an error once. `always`: even where there is none.
+    InToolTurns {
+        always: bool,
+    },
+}
+
+fn is_local(host: &str) -> bool {
+    match host.trim_start_matches('[').trim_end_matches(']').parse() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => {
+            !host.contains('.') || [".local", ".localhost", ".internal", ".lan"].iter().any(|end| host.ends_with(end))
+        }
+    }
+}
+
+/// What a model's own name says of it, whoever serves it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name<'a>(&'a str);
+
+impl<'a> Name<'a> {
+    pub(super) fn of(model: &'a str) -> Self {
+        Self(model.rsplit('/').next().unwrap_or(model))
+    }
+
+    /// `gpt-5.4-mini` is (5, 4). Azure calls version 3.5 `gpt-35`.
+    fn gpt(self) -> Option<(u32, u32)> {
+        let version = self.0.strip_prefix("gpt-")?.split('-').next()?;
+        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        Some((major.parse().ok().filter(|major| *major < 35)?, minor.parse().ok()?))
+    }
+
+    /// `o1`, `o4-mini` and the like.
+    fn is_o_series(self) -> bool {
+        let number = self.0.strip_prefix('o').and_then(|rest| rest.split('-').next()).unwrap_or("");
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// These refuse `max_tokens`, which does not count what they think.
+    pub(super) fn counts_thinking(self) -> bool {
+        self.is_o_series() || self.gpt().is_some_and(|version| version >= (5, 0))
+    }
+
+    /// These refuse a temperature.
+    pub(super) fn reasons(self) -> bool {
+        self.counts_thinking() && !self.0.contains("-chat")
+    }
+
+    /// These refuse tools in this API unless they are told not to think.
+    fn thinks_or_acts(self) -> bool {
+        self.reasons() && self.gpt().is_some_and(|version| version >= (5, 4))
+    }
+
+    /// These refuse to be asked for the picture itself instead of its address.
+    pub(super) fn sends_nothing_but_pictures(self) -> bool {
+        self.0.contains("gpt-image")
+    }
+
+    fn is_one_of(self, families: &[&str]) -> bool {
+        families.iter().any(|family| {
+            self.0.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':']))
+        })
+    }
+}
+
+/// The word for how hard to think, for models that are known to take one; others refuse the request.
+pub(super) fn effort(server: Server, name: Name<'_>, prompt: &Prompt) -> Option<&'static str> {
+    if server == Server::OpenRouter {
+        return None;
+    }
+    if name.thinks_or_acts() && !prompt.tools.is_empty() {
+        return Some("none");
+    }
+    if prompt.thinking_tokens == 0 {
+        return None;
+    }
+    let word = http::effort(prompt.thinking_tokens);
+    if name.is_one_of(&["grok-3-mini"]) {
+        return Some(if word == "low" { "low" } else { "high" });
+    }
+    let takes = match server {
+        Server::DeepSeek => true,
+        _ if name.is_one_of(&["o1-mini", "o1-preview"]) => false,
+        _ => {
+            name.reasons()
+                || name.is_one_of(&[
+                    "gpt-oss",
+                    "grok-4.3",
+                    "grok-4.5",
+                    "grok-4.7",
+                    "gemini-2.5",
+                    "gemini-3",
+                    "gemini-3.1",
+                ])
+        }
+    };
+    takes.then_some(word)
+}

@@ -1,0 +1,823 @@
+//! The Responses API, for OpenAI's own models.
+//!
+//! A reply is a list of items (reasoning, messages, function calls); a message has parts. Nothing is
+//! stored with the provider: reasoning comes encrypted and goes back as it came, before whatever it
+//! led to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trimtab_vocab::{Fault, Format, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolSpec, Usage};
+
+use super::http::{self, Framing, Key, Meaning, Outgoing, SentEvent, fault, printable};
+use super::openai::{OpenAi, strict};
+use super::{DrawOrder, Drawn, Listed, Model, Piece, PieceStream};
+
+const DIALECT: &str = "responses";
+/// The API refuses a smaller limit.
+const SMALLEST_LIMIT: u32 = 16;
+/// No honest reply has more items, nor an item more parts; what is remembered of each must not fill
+/// the memory.
+const MOST_ITEMS: u32 = 10_000;
+const MOST_PARTS: u32 = 1_000;
+/// A count of tokens is small.
+const LARGEST_ANSWER: usize = 64 * 1024;
+
+pub(super) struct Responses {
+    pub(super) base_url: String,
+    pub(super) key: Option<SecretString>,
+    pub(super) model: String,
+    pub(super) idle: Duration,
+}
+
+#[async_trait]
+impl Model for Responses {
+    fn dialect(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn stream(&self, prompt: &Prompt) -> PieceStream {
+        let outgoing = http::Body::json(&Body::of(&self.model, prompt).run(prompt))
+            .map(|body| self.outgoing("/responses", "text/event-stream", body));
+        http::converse(outgoing, Framing::Events, Reader::default(), self.idle)
+    }
+
+    async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
+        let body = http::Body::json(&Body::of(&self.model, prompt))?;
+        let outgoing = self.outgoing("/responses/input_tokens", "application/json", body);
+        match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
+            Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
+            // Whoever speaks this API after OpenAI's example may not count.
+            Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Fault> {
+        self.beside().list().await
+    }
+
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+        self.beside().draw(order).await
+    }
+}
+
+impl Responses {
+    /// The other API of the same provider: what is no conversation, both share.
+    fn beside(&self) -> OpenAi {
+        OpenAi { base_url: self.base_url.clone(), key: self.key.clone(), model: self.model.clone(), idle: self.idle }
+    }
+
+    fn outgoing(&self, path: &str, accept: &str, body: http::Body) -> Outgoing {
+        Outgoing {
+            url: format!("{}{path}", self.base_url.trim_end_matches('/')),
+            headers: vec![("accept", accept.into())],
+            key: self.key.clone().map(Key::Bearer),
+            body,
+        }
+    }
+}
+
+// ---- what is sent ----
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextOptions<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(flatten)]
+    run: Option<Run>,
+}
+
+/// What matters only to those who want a reply.
+#[derive(Serialize)]
+struct Run {
+    max_output_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    include: &'static [&'static str],
+    store: bool,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+    summary: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Vec<Content<'a>> },
+    FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
+    FunctionCallOutput { call_id: &'a str, output: &'a str },
+    Reasoning(ReasoningItem),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    InputText { text: &'a str },
+    InputImage { image_url: String, detail: &'static str },
+    OutputText { text: &'a str },
+}
+
+/// Reasoning as it is sent back. Only what the API takes: it refuses the `status` that it gives itself.
+#[derive(Serialize, Deserialize)]
+struct ReasoningItem {
+    id: String,
+    /// Must be there, if only empty.
+    #[serde(default)]
+    summary: Vec<Value>,
+    #[serde(default, skip_serializing_if = "nothing")]
+    content: Option<Vec<Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encrypted_content: Option<String>,
+}
+
+fn nothing(content: &Option<Vec<Value>>) -> bool {
+    content.as_ref().is_none_or(Vec::is_empty)
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+#[derive(Serialize)]
+struct TextOptions<'a> {
+    format: TextFormat<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum TextFormat<'a> {
+    JsonObject,
+    JsonSchema { name: String, schema: &'a Value, strict: bool },
+}
+
+impl<'a> Body<'a> {
+    fn of(model: &'a str, prompt: &'a Prompt) -> Self {
+        let thinks = prompt.thinking_tokens > 0 && kind(model) != Kind::Plain;
+        Body {
+            model,
+            instructions: &prompt.system,
+            input: input(prompt, kind(model) != Kind::Plain),
+            tools: prompt.tools.iter().map(|spec| tool(spec)).collect(),
+            text: prompt.format.as_ref().map(|format| TextOptions { format: text_format(format) }),
+            reasoning: thinks.then(|| Reasoning { effort: http::effort(prompt.thinking_tokens), summary: "auto" }),
+            run: None,
+        }
+    }
+
+    fn run(self, prompt: &Prompt) -> Self {
+        let kind = kind(self.model);
+        let run = Run {
+            max_output_tokens: prompt.max_output_tokens.max(SMALLEST_LIMIT),
+            temperature: prompt.temperature.filter(|_| kind != Kind::Reasoning),
+            // A model that does not reason refuses to be asked for it.
+            include: if kind == Kind::Plain { &[] } else { &["reasoning.encrypted_content"] },
+            store: false,
+            stream: true,
+        };
+        Body { run: Some(run), ..self }
+    }
+}
+
+/// What a model's name tells about it: the API refuses settings that a model has no use for instead of
+/// passing them over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Thinks before it speaks, and takes no temperature.
+    Reasoning,
+    /// Takes a temperature, and nothing about reasoning.
+    Plain,
+    /// Not one of OpenAI's names; it is sent what was asked for.
+    Unknown,
+}
+
+fn kind(model: &str) -> Kind {
+    // Routers put the maker before the name, fine-tuning puts `ft:`.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let name = name.strip_prefix("ft:").unwrap_or(name);
+    let number = |prefix: &str| {
+        let digits = name.strip_prefix(prefix)?;
+        digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())].parse::<u32>().ok()
+    };
+    match number("gpt-") {
+        Some(0..=4) => return Kind::Plain,
+        Some(_) if name.contains("-chat") => return Kind::Plain,
+        Some(_) => return Kind::Reasoning,
+        None => {}
+    }
+    if name.starts_with("chatgpt-") {
+        Kind::Plain
+    } else if number("o").is_some() || name.starts_with("codex-") || name.starts_with("gpt-oss") {
+        Kind::Reasoning
+    } else {
+        Kind::Unknown
+    }
+}
+
+/// The conversation; with the model's reasoning only for one that reasons, as others refuse it.
+fn input(prompt: &Prompt, reasons: bool) -> Vec<Item<'_>> {
+    let mut items = Vec::new();
+    if prompt.format == Some(Format::Json) && !mentions_json(prompt) {
+        // The API demands the word in the conversation; the instructions do not count.
+        items.push(Item::Message {
+            role: "developer",
+            content: vec![Content::InputText { text: "Answer with one JSON object." }],
+        });
+    }
+    for message in &prompt.messages {
+        let start = items.len();
+        for part in &message.parts {
+            match part {
+                Part::Text { text } if text.trim().is_empty() => {}
+                Part::Text { text } if message.role == Role::Assistant => {
+                    say(&mut items, start, "assistant", Content::OutputText { text });
+                }
+                Part::Text { text } => say(&mut items, start, "user", Content::InputText { text }),
+                // A model cannot be shown as the one who showed a picture.
+                Part::Image { .. } if message.role == Role::Assistant => {}
+                Part::Image { image, media_type } => {
+                    let content = match prompt.images.get(image) {
+                        Some(data) => Content::InputImage {
+                            image_url: format!("data:{media_type};base64,{data}"),
+                            detail: "auto",
+                        },
+                        None => Content::InputText { text: "[image missing]" },
+                    };
+                    say(&mut items, start, "user", content);
+                }
+                Part::Thinking { signature: Some(item), by, .. } | Part::RedactedThinking { data: item, by } => {
+                    let ours = reasons && by.as_deref() == Some(DIALECT);
+                    items.extend(ours.then(|| serde_json::from_str(item).ok()).flatten().map(Item::Reasoning));
+                }
+                Part::Thinking { .. } => {}
+                Part::ToolUse(call) => items.push(Item::FunctionCall {
+                    call_id: &call.id,
+                    name: &call.name,
+                    // Whoever reads arguments that are not JSON may refuse the whole conversation; what
+                    // was wrong with them, the result says.
+                    arguments: if call.broken.is_some() { "{}".into() } else { call.input.to_string() },
+                }),
+                Part::ToolResult(result) => {
+                    items.push(Item::FunctionCallOutput { call_id: &result.tool_use_id, output: &result.content });
+                }
+            }
+        }
+        // Reasoning that led to nothing is refused, together with the whole conversation.
+        while items.len() > start && matches!(items.last(), Some(Item::Reasoning(_))) {
+            items.pop();
+        }
+    }
+    items
+}
+
+/// Adds to the last message if the same one goes on, and begins another otherwise.
+fn say<'a>(items: &mut Vec<Item<'a>>, start: usize, role: &'static str, content: Content<'a>) {
+    if items.len() > start
+        && let Some(Item::Message { content: said, .. }) = items.last_mut()
+    {
+        said.push(content);
+        return;
+    }
+    items.push(Item::Message { role, content: vec![content] });
+}
+
+fn mentions_json(prompt: &Prompt) -> bool {
+    let mentions = |text: &str| text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"json"));
+    prompt.messages.iter().flat_map(|message| &message.parts).any(|part| match part {
+        Part::Text { text } => mentions(text),
+        _ => false,
+    })
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    Tool {
+        r#type: "function",
+        name: &spec.name,
+        description: &spec.description,
+        parameters: &spec.input_schema,
+        // Unsaid, it would be true, and every schema that is not strict would be refused.
+        strict: strict::allows(&spec.input_schema),
+    }
+}
+
+fn text_format(format: &Format) -> TextFormat<'_> {
+    match format {
+        Format::Json => TextFormat::JsonObject,
+        Format::Schema { name, schema } => {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+            let name: String = name.chars().map(plain).take(64).collect();
+            let name = if name.is_empty() { "reply".into() } else { name };
+            TextFormat::JsonSchema { name, schema, strict: strict::allows(schema) }
+        }
+    }
+}
+
+// ---- what comes back ----
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum WireEvent {
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded { output_index: u32, item: Value },
+    #[serde(rename = "response.output_item.done")]
+    ItemDone { output_index: u32, item: Value },
+    #[serde(rename = "response.output_text.delta")]
+    TextDelta {
+        output_index: u32,
+        #[serde(default)]
+        content_index: u32,
+        delta: String,
+    },
+    #[serde(rename = "response.output_text.done")]
+    TextDone {
+        output_index: u32,
+        #[serde(default)]
+        content_index: u32,
+        text: String,
+    },
+    #[serde(rename = "response.refusal.delta")]
+    RefusalDelta {
+        output_index: u32,
+        #[serde(default)]
+        content_index: u32,
+        delta: String,
+    },
+    #[serde(rename = "response.refusal.done")]
+    RefusalDone {
+        output_index: u32,
+        #[serde(default)]
+        content_index: u32,
+        refusal: String,
+    },
+    #[serde(rename = "response.reasoning_summary_text.delta")]
+    SummaryDelta {
+        output_index: u32,
+        #[serde(default)]
+        summary_index: u32,
+        delta: String,
+    },
+    #[serde(rename = "response.reasoning_text.delta")]
+    ReasoningDelta {
+        output_index: u32,
+        #[serde(default)]
+        content_index: u32,
+        delta: String,
+    },
+    #[serde(rename = "response.function_call_arguments.delta")]
+    ArgumentsDelta { output_index: u32, delta: String },
+    #[serde(rename = "response.function_call_arguments.done")]
+    ArgumentsDone { output_index: u32, arguments: String },
+    #[serde(rename = "response.completed", alias = "response.incomplete")]
+    Ended { response: Value },
+    #[serde(rename = "response.failed")]
+    Failed { response: Value },
+    #[serde(rename = "error")]
+    Error {
+        #[serde(flatten)]
+        error: Value,
+    },
+    /// `response.created`, parts that begin and end, whatever repeats what is known, whatever comes next.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The events that must not be skipped when they cannot be read, or a reply with a hole in it would
+/// pass for whole.
+const TELLING: [&str; 14] = [
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "response.refusal.delta",
+    "response.refusal.done",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "error",
+];
+
+/// Reads one event after the other; remembers what later ones build upon.
+#[derive(Default)]
+struct Reader {
+    items: BTreeMap<u32, Begun>,
+    called: bool,
+    refused: bool,
+}
+
+/// An item as far as it has come.
+enum Begun {
+    /// The words of each part.
+    Message(BTreeMap<u32, String>),
+    Reasoning(Thoughts),
+    Call(Call),
+    /// A kind that this version does not know; what comes of it is not ours to read either.
+    Unknown,
+}
+
+#[derive(Default)]
+struct Thoughts {
+    /// Where the last of them came from: a part of the summary, or of the reasoning itself.
+    last: Option<(Source, u32)>,
+    done: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Summary,
+    Reasoning,
+}
+
+#[derive(Default)]
+struct Call {
+    id: Option<String>,
+    name: Option<String>,
+    /// What came in pieces, or whole.
+    arguments: String,
+    /// What stood in the item when it began, in case nothing else comes.
+    first: String,
+    told: bool,
+}
+
+impl http::Reader for Reader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
+        // Many send this after the end, and some where an end is missing; it proves nothing.
+        if sent.data.trim() == "[DONE]" {
+            return Ok(vec![Piece::Alive]);
+        }
+        let event: WireEvent = match serde_json::from_str(&sent.data) {
+            Ok(event) => event,
+            Err(error) => return unreadable(sent, &error),
+        };
+        let pieces = match event {
+            WireEvent::ItemAdded { output_index, item } => self.begin(output_index, &item)?,
+            WireEvent::ItemDone { output_index, item } => self.finish(output_index, &item)?,
+            WireEvent::TextDelta { output_index, content_index, delta } => {
+                self.words(output_index, content_index, delta)?
+            }
+            WireEvent::TextDone { output_index, content_index, text } => {
+                self.all_words(output_index, content_index, &text)?
+            }
+            WireEvent::RefusalDelta { output_index, content_index, delta } => {
+                self.refused = true;
+                self.words(output_index, content_index, delta)?
+            }
+            WireEvent::RefusalDone { output_index, content_index, refusal } => {
+                self.refused = true;
+                self.all_words(output_index, content_index, &refusal)?
+            }
+            WireEvent::SummaryDelta { output_index, summary_index, delta } => {
+                self.think(output_index, (Source::Summary, summary_index), delta)?
+            }
+            WireEvent::ReasoningDelta { output_index, content_index, delta } => {
+                self.think(output_index, (Source::Reasoning, content_index), delta)?
+            }
+            WireEvent::ArgumentsDelta { output_index, delta } => {
+                let block = block(output_index, 0)?;
+                match self.call(output_index)? {
+                    Some(call) if !delta.is_empty() => vec![call.more(block, delta)],
+                    _ => Vec::new(),
+                }
+            }
+            WireEvent::ArgumentsDone { output_index, arguments } => {
+                let block = block(output_index, 0)?;
+                match self.call(output_index)? {
+                    Some(call) if !arguments.is_empty() => {
+                        let rest = call.rest(&arguments)?;
+                        vec![call.more(block, rest)]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            WireEvent::Ended { response } => self.end(&response),
+            WireEvent::Failed { response } => return Err(failure(response.get("error").unwrap_or(&Value::Null))),
+            WireEvent::Error { error } => return Err(failure(error.get("error").unwrap_or(&error))),
+            WireEvent::Unknown => Vec::new(),
+        };
+        self.called |= pieces.iter().any(|piece| matches!(piece, Piece::Tool { .. }));
+        Ok(if pieces.is_empty() { vec![Piece::Alive] } else { pieces })
+    }
+}
+
+impl Reader {
+    fn begin(&mut self, index: u32, item: &Value) -> Result<Vec<Piece>, Fault> {
+        block(index, 0)?;
+        match item.get("type").and_then(Value::as_str) {
+            Some("message") => {
+                self.message(index)?;
+            }
+            Some("reasoning") => {
+                self.thoughts(index)?;
+            }
+            Some("function_call") => {
+                let call = self.call(index)?.ok_or_else(|| mixed(index))?;
+                call.name_after(item);
+                call.first = text_at(item, "arguments").to_owned();
+            }
+            _ => {
+                self.items.entry(index).or_insert(Begun::Unknown);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The item is complete, and whatever of it has not come yet is in it.
+    fn finish(&mut self, index: u32, item: &Value) -> Result<Vec<Piece>, Fault> {
+        let block = block(index, 0)?;
+        match item.get("type").and_then(Value::as_str) {
+            Some("message") => {
+                let parts = item.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let mut pieces = Vec::new();
+                for (part, content) in (0..).zip(parts) {
+                    match content.get("type").and_then(Value::as_str) {
+                        Some("output_text") => pieces.extend(self.all_words(index, part, text_at(content, "text"))?),
+                        Some("refusal") => {
+                            self.refused = true;
+                            pieces.extend(self.all_words(index, part, text_at(content, "refusal"))?);
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(pieces)
+            }
+            Some("reasoning") => Ok(match self.thoughts(index)? {
+                Some(thoughts) => thoughts.finish(block, item),
+                None => Vec::new(),
+            }),
+            Some("function_call") => {
+                let Some(call) = self.call(index)? else { return Ok(Vec::new()) };
+                call.name_after(item);
+                let whole = text_at(item, "arguments");
+                // A call that was cut off before its first argument is not one without arguments.
+                if text_at(item, "status") == "incomplete" && whole.is_empty() && call.arguments.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let rest = call.rest(whole)?;
+                Ok(vec![call.more(block, rest)])
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The message at this place, begun if need be; none if the place is taken by what is not ours.
+    fn message(&mut self, index: u32) -> Result<Option<&mut BTreeMap<u32, String>>, Fault> {
+        match self.items.entry(index).or_insert_with(|| Begun::Message(BTreeMap::new())) {
+            Begun::Message(parts) => Ok(Some(parts)),
+            Begun::Unknown => Ok(None),
+            _ => Err(mixed(index)),
+        }
+    }
+
+    fn thoughts(&mut self, index: u32) -> Result<Option<&mut Thoughts>, Fault> {
+        match self.items.entry(index).or_insert_with(|| Begun::Reasoning(Thoughts::default())) {
+            Begun::Reasoning(thoughts) => Ok(Some(thoughts)),
+            Begun::Unknown => Ok(None),
+            _ => Err(mixed(index)),
+        }
+    }
+
+    fn call(&mut self, index: u32) -> Result<Option<&mut Call>, Fault> {
+        match self.items.entry(index).or_insert_with(|| Begun::Call(Call::default())) {
+            Begun::Call(call) => Ok(Some(call)),
+            Begun::Unknown => Ok(None),
+            _ => Err(mixed(index)),
+        }
+    }
+
+    fn words(&mut self, index: u32, part: u32, text: String) -> Result<Vec<Piece>, Fault> {
+        let block = block(index, part)?;
+        let Some(parts) = self.message(index)? else { return Ok(Vec::new()) };
+        parts.entry(part).or_default().push_str(&text);
+        Ok(vec![Piece::Text { block, text }])
+    }
+
+    /// All the words of a part. Those that have come already stand: they have been shown.
+    fn all_words(&mut self, index: u32, part: u32, whole: &str) -> Result<Vec<Piece>, Fault> {
+        block(index, part)?;
+        let Some(parts) = self.message(index)? else { return Ok(Vec::new()) };
+        let said = parts.get(&part).map_or("", String::as_str);
+        match whole.strip_prefix(said) {
+            Some(rest) if !rest.is_empty() => {
+                let rest = rest.to_owned();
+                self.words(index, part, rest)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn think(&mut self, index: u32, from: (Source, u32), text: String) -> Result<Vec<Piece>, Fault> {
+        let block = block(index, 0)?;
+        Ok(match self.thoughts(index)? {
+            Some(thoughts) if !text.is_empty() => vec![thoughts.more(block, from, text)],
+            _ => Vec::new(),
+        })
+    }
+
+    fn end(&mut self, response: &Value) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        let incomplete = reason.or((text_at(response, "status") == "incomplete").then_some("incomplete"));
+        if incomplete.is_none() {
+            // A call whose arguments never came has those that it began with, which may be none.
+            for (index, item) in &mut self.items {
+                if let (Begun::Call(call), Ok(block)) = (item, block(*index, 0))
+                    && !call.told
+                {
+                    let first = std::mem::take(&mut call.first);
+                    pieces.push(call.more(block, first));
+                    self.called = true;
+                }
+            }
+        }
+        pieces.extend(response.get("usage").and_then(usage).map(Piece::Usage));
+        pieces.push(Piece::Stop(match incomplete {
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::ContentFiltered,
+            Some(other) => StopReason::Other(printable(other, 60)),
+            None if self.called => StopReason::ToolUse,
+            // The model itself declined; its words say why.
+            None if self.refused => StopReason::ContentFiltered,
+            None => StopReason::EndTurn,
+        }));
+        pieces.push(Piece::End);
+        pieces
+    }
+}
+
+impl Thoughts {
+    /// Parts of a summary are paragraphs.
+    fn more(&mut self, block: u32, from: (Source, u32), text: String) -> Piece {
+        let another = self.last.is_some_and(|last| last != from);
+        self.last = Some(from);
+        Piece::Thinking { block, text: if another { format!("\n\n{text}") } else { text } }
+    }
+
+    /// The item goes back as it is, so it is the proof of its own summary. Without anything in it that
+    /// only the provider can read, it would be looked up where nothing is stored.
+    fn finish(&mut self, block: u32, item: &Value) -> Vec<Piece> {
+        if std::mem::replace(&mut self.done, true) {
+            return Vec::new();
+        }
+        let mut pieces = Vec::new();
+        let texts = |name: &str| item.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if self.last.is_none() {
+            let source = if texts("summary").is_empty() { Source::Reasoning } else { Source::Summary };
+            let name = if source == Source::Summary { "summary" } else { "content" };
+            for (part, content) in (0..).zip(texts(name)) {
+                let text = text_at(content, "text");
+                if !text.is_empty() {
+                    pieces.push(self.more(block, (source, part), text.to_owned()));
+                }
+            }
+        }
+        let returns = !text_at(item, "id").is_empty()
+            && (!text_at(item, "encrypted_content").is_empty() || !texts("content").is_empty());
+        if returns {
+            let text = item.to_string();
+            pieces.push(match self.last {
+                Some(_) => Piece::Signature { block, text },
+                None => Piece::Redacted { block, data: text },
+            });
+        }
+        pieces
+    }
+}
+
+impl Call {
+    fn name_after(&mut self, item: &Value) {
+        let known = |name: &str| Some(text_at(item, name)).filter(|text| !text.is_empty()).map(str::to_owned);
+        self.id = known("call_id").or_else(|| known("id")).or(self.id.take());
+        self.name = known("name").or(self.name.take());
+    }
+
+    fn more(&mut self, block: u32, arguments: String) -> Piece {
+        self.told = true;
+        self.arguments.push_str(&arguments);
+        Piece::Tool { block, id: self.id.clone(), name: self.name.clone(), arguments }
+    }
+
+    /// What is left to come of all the arguments. If they are not those that came, nobody can know which
+    /// are meant, and a tool must not be run on a guess.
+    fn rest(&self, whole: &str) -> Result<String, Fault> {
+        let whole = match (whole.is_empty(), self.arguments.is_empty()) {
+            (true, true) => &self.first,
+            (true, false) => return Ok(String::new()),
+            (false, _) => whole,
+        };
+        if let Some(rest) = whole.strip_prefix(self.arguments.as_str()) {
+            return Ok(rest.to_owned());
+        }
+        let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+        if value(whole).is_some_and(|whole| value(&self.arguments) == Some(whole)) {
+            return Ok(String::new());
+        }
+        let name = printable(self.name.as_deref().unwrap_or("a tool"), 60);
+        let message = format!("The provider told two different sets of arguments for one use of {name}.");
+        Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }))
+    }
+}
+
+/// Items and their parts in one order. A place beyond the bounds is that of no honest reply.
+fn block(index: u32, part: u32) -> Result<u32, Fault> {
+    if index >= MOST_ITEMS || part >= MOST_PARTS {
+        let message = format!(
+            "The provider's reply has more than {MOST_ITEMS} items, or one of more than {MOST_PARTS} parts; it was cut off."
+        );
+        return Err(fault(ProblemKind::Protocol, message, Retry::Never));
+    }
+    Ok(index * MOST_PARTS + part)
+}
+
+fn text_at<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn mixed(index: u32) -> Fault {
+    let message = format!("The provider mixed two kinds of content in item {index} of its reply.");
+    fault(ProblemKind::Protocol, message, Retry::Never)
+}
+
+fn usage(figures: &Value) -> Option<Usage> {
+    figures.as_object()?;
+    let figure = |place: &str| figures.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    Some(Usage {
+        input_tokens: figure("/input_tokens"),
+        cached_tokens: figure("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: figure("/input_tokens_details/cache_write_tokens"),
+        output_tokens: figure("/output_tokens"),
+        ..Usage::default()
+    })
+}
+
+fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<Piece>, Fault> {
+    let json = serde_json::from_str::<Value>(&sent.data).ok();
+    let kind = json.as_ref().and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or(&sent.name);
+    if !kind.is_empty() && !TELLING.contains(&kind) {
+        return Ok(vec![Piece::Alive]);
+    }
+    let message = format!("The provider sent an event that cannot be read ({error}): {}", printable(&sent.data, 120));
+    Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }))
+}
+
+/// An error within the stream. It has a code, or at least a type; one that has neither is taken for a
+/// passing one, as the API's own advice for those is to try again.
+fn failure(error: &Value) -> Fault {
+    let codes = ["code", "type"].map(|name| text_at(error, name));
+    let code = codes.into_iter().find(|code| !code.is_empty());
+    let meaning = codes.into_iter().find_map(Meaning::of).unwrap_or(match code {
+        Some(_) => Meaning { kind: ProblemKind::Refused, may_pass: false, hint: None },
+        None => Meaning { kind: ProblemKind::Overloaded, may_pass: true, hint: None },
+    });
+    let said = text_at(error, "message");
+    let code = printable(code.unwrap_or("an error"), 60);
+    let mut problem = Problem::new(meaning.kind, format!("The provider stopped with {code}: {}", printable(said, 500)));
+    problem.hint = meaning.hint.map(str::to_owned);
+    Fault { problem, retry: if meaning.may_pass { Retry::Later { after_ms: asked_wait(said) } } else { Retry::Never } }
+}
+
+/// How long to wait, from the only place where an error within a stream says it: `Please try again in
+/// 1m2.5s.`
+fn asked_wait(message: &str) -> Option<u64> {
+    let (_, mut rest) = message.split_once("try again in ")?;
+    let mut wait = None;
+    while let Some(end) = rest.find(|c: char| !c.is_ascii_digit() && c != '.') {
+        let Ok(number) = rest[..end].parse::<f64>() else { break };
+        let (unit, after) =
+            rest[end..].split_at(rest[end..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - end));
+        let scale = match unit {
+            "ms" => 1.0,
+            "s" => 1_000.0,
+            "m" => 60_000.0,
+            "h" => 3_600_000.0,
+            _ => break,
+        };
+        wait = Some(wait.unwrap_or(0.0) + number * scale);
+        rest = after;
+    }
+    wait.filter(|wait: &f64| wait.is_finite()).map(|wait| wait as u64)
+}
