@@ -300,6 +300,29 @@ fn a_refused_key_fails_at_once_and_an_overload_is_tried_again() {
     assert!(again.stderr.contains("Trying again in"), "{}", again.stderr);
 }
 
+/// Runs the program in a terminal of its own, and gives back what stood on the screen.
+fn in_a_terminal(program: &Program, command: &str) -> String {
+    let line = format!("{} {command}", program.binary().display());
+    let output = program.command(std::path::Path::new("script"), &["-qec", &line, "/dev/null"]).output().expect("runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn in_a_terminal_words_appear_as_they_come_and_a_retry_says_nothing_twice() {
+    let program = program();
+    let whole = hello();
+    let cut = whole.body_bytes().len() * 6 / 10;
+    program.provider.push(whole.clone().cut_after(cut));
+    program.provider.push(whole);
+    let screen = in_a_terminal(&program, "run hi");
+    assert_eq!(screen.matches("Hel").count(), 1, "{screen}");
+    assert!(screen.contains("Trying again in"), "{screen}");
+    assert!(screen.contains("wörld 🦀."), "{screen}");
+    program.provider.push(Answer::anthropic(Reply::new().text(["\u{1b}]0;title\u{7}", "\u{1b}[2J", "calm"])));
+    let screen = in_a_terminal(&program, "run hi");
+    assert!(!screen.contains("\u{1b}]0;") && !screen.contains("\u{1b}[2J") && screen.contains("calm"), "{screen:?}");
+}
+
 #[test]
 fn a_model_that_always_fails_is_given_up_after_the_retries() {
     let mut program = program();

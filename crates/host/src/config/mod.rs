@@ -6,6 +6,7 @@
 
 mod catalog;
 mod key_file;
+mod key_ring;
 mod keys;
 mod raw;
 mod resolve;

@@ -9,6 +9,7 @@ use trimtab_vocab::{Problem, ProblemKind, RunSettings};
 use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
+use super::key_ring;
 use super::raw::{Origin, Raw};
 
 /// The settings in force.
@@ -193,9 +194,10 @@ fn resolve_providers(
             _ => Dialect::OpenAi,
         };
         let key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
-        let from_environment = key_env.as_ref().and_then(|name| variables.get(name));
-        let key = from_environment.or_else(|| keys.get(name)).map(|key| key.trim()).filter(|key| !key.is_empty());
-        let provider = Provider { dialect, base_url, key: key.map(|key| key.to_owned().into()), key_env };
+        let named = key_env.as_ref().and_then(|name| variables.get(name)).or_else(|| keys.get(name)).cloned();
+        let key = named.or_else(|| key_env.as_ref().and_then(|_| key_ring::find(name)));
+        let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+        let provider = Provider { dialect, base_url, key: key.map(Into::into), key_env };
         providers.insert(name.to_owned(), provider);
     }
     providers

@@ -87,12 +87,15 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
             Ok(Err(problem)) if is_chosen => {
                 report.bad(&Problem { message: format!("{who}: {}", problem.message), ..problem })?
             }
-            Ok(Err(problem)) => report.note(&format!("{who}: {key}, but {}", problem.message))?,
+            Ok(Err(problem)) if problem.kind == ProblemKind::Network => {
+                report.note(&format!("{who}: {key}, not reachable"))?;
+            }
+            Ok(Err(problem)) => report.note(&format!("{who}: {key}; {}", problem.message))?,
             Err(_) if is_chosen => {
                 let silent = Problem::new(ProblemKind::Network, format!("{who}: {key}, but it does not answer."));
                 report.bad(&silent.hint("Check the network and the address."))?;
             }
-            Err(_) => report.note(&format!("{who}: {key}, but it does not answer"))?,
+            Err(_) => report.note(&format!("{who}: {key}, does not answer"))?,
         }
     }
     match chosen {

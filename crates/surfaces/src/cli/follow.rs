@@ -176,6 +176,10 @@ struct Screen {
     moving: bool,
     /// What was shown of the reply that is coming.
     shown: String,
+    /// What had been shown of the reply that broke off before it; it is not shown again.
+    shown_before: String,
+    /// When a failed call is made again.
+    again_at: Option<Instant>,
     /// The last line on standard output has no end yet.
     line_is_open: bool,
     label: String,
@@ -192,6 +196,8 @@ impl Screen {
             live: terminal(io::stdout().is_terminal()),
             moving: terminal(io::stderr().is_terminal()),
             shown: String::new(),
+            shown_before: String::new(),
+            again_at: None,
             line_is_open: false,
             label: String::new(),
             line_is_drawn: false,
@@ -217,20 +223,26 @@ impl Screen {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
             Fact::Reply(ReplyFact::Delta { text, .. }) if self.live => {
                 self.clear_line();
-                print(&calm(text))?;
                 self.shown.push_str(text);
-                self.line_is_open = !text.ends_with('\n');
+                let news = self.news(text);
+                if !news.is_empty() {
+                    print(&calm(&news))?;
+                    self.line_is_open = !news.ends_with('\n');
+                }
             }
+            Fact::Model(ModelFact::Called { .. }) => self.again_at = None,
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
                 let words = message.text();
                 if self.shown.is_empty() {
                     self.quote(&words);
                 } else {
-                    self.end_shown()?;
+                    self.end_line()?;
                 }
             }
             Fact::Model(ModelFact::Failed { error, retry_in_ms, .. }) => {
-                self.end_shown()?;
+                self.shown_before = std::mem::take(&mut self.shown);
+                self.end_line()?;
+                self.again_at = retry_in_ms.map(|millis| Instant::now() + Duration::from_millis(millis));
                 if let Some(millis) = retry_in_ms {
                     let when = match millis {
                         0 => "now".to_owned(),
@@ -246,7 +258,7 @@ impl Screen {
             Fact::Answer(AnswerFact { answer }) => {
                 self.clear_line();
                 self.answered = true;
-                if self.live && self.shown == answer.summary {
+                if self.live && self.shown == answer.summary && self.shown_before.is_empty() {
                     self.end_shown()?;
                 } else {
                     self.end_shown()?;
@@ -269,6 +281,22 @@ impl Screen {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What of a piece is not on the screen yet. A reply that is asked for again often begins as the one
+    /// that broke off; as long as it does, there is nothing new.
+    fn news(&mut self, text: &str) -> String {
+        if self.shown_before.is_empty() {
+            return text.to_owned();
+        }
+        if self.shown_before.len() > self.shown.len() && self.shown_before.starts_with(&self.shown) {
+            return String::new();
+        }
+        let before = std::mem::take(&mut self.shown_before);
+        match self.shown.strip_prefix(&before) {
+            Some(rest) => rest.to_owned(),
+            None => self.shown.clone(),
+        }
     }
 
     /// Ends a line of words that were shown as they came.
@@ -307,8 +335,12 @@ impl Screen {
             return;
         }
         let seconds = self.began.elapsed().as_secs_f64();
+        let label = match self.again_at.map(|at| at.saturating_duration_since(Instant::now())) {
+            Some(left) => format!("Trying again in {:.1} s...", left.as_secs_f64()),
+            None => self.label.clone(),
+        };
         let (dim, plain) = if no_colour() { ("", "") } else { ("\x1b[2m", "\x1b[0m") };
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{dim}{} {seconds:.1}s{plain}", self.label);
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{dim}{label} {seconds:.1}s{plain}");
         let _ = io::stderr().flush();
         self.line_is_drawn = true;
     }
