@@ -10,7 +10,7 @@ use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointFact, Choice, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status,
 };
-use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
 use super::Outcome;
 use super::output::{calm, no_colour, note, print, print_json, problem};
@@ -75,6 +75,7 @@ pub(super) async fn follow(
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
+    let mut question: Option<Question> = None;
     loop {
         // Kept while other things happen: beginning to read a long log anew at every tick would
         // never come to its end.
@@ -97,21 +98,24 @@ pub(super) async fn follow(
                 _ = terminate.recv() => return Ok(screen.leave(15)),
                 _ = hang_up.recv() => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
+                answer = answered(&mut question) => client.answer(&sent.session, answer).await?,
                 event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
-                _ = tick.tick() => screen.tick(),
+                _ = tick.tick(), if question.is_none() => screen.tick(),
             }
         };
         if event.request.as_ref() != Some(&sent.request) {
             continue;
         }
         let ended = screen.show(&event)?;
-        if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
-            screen.clear_line();
-            let still_open = client.checkpoints().await?.iter().any(|open| open.seq == event.seq);
-            if let Some((choice, text)) = still_open.then(|| ask(asking, title, choices)).flatten() {
-                let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
-                client.answer(&sent.session, answer).await?;
+        match &event.fact {
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) => {
+                screen.say(&calm(title));
+                if is_open(client, &event).await? {
+                    question = Question::ask(asking, checkpoint, choices);
+                }
             }
+            Fact::Checkpoint(CheckpointFact::Resolved { .. }) => question = None,
+            _ => {}
         }
         match ended {
             // What ended for want of a person may have gone on since.
@@ -128,23 +132,54 @@ async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool
     Ok(later.iter().any(|event| event.request.as_ref() == Some(&sent.request)))
 }
 
-/// Asks whoever is there. Words after the choice go with it.
-fn ask(asking: Asking, title: &str, choices: &[Choice]) -> Option<(String, Option<String>)> {
-    note(&calm(title));
-    match asking {
-        Asking::Nobody => return None,
-        Asking::Refuse => {
+/// Whether nobody has answered since.
+async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
+    let open = client.checkpoints().await?;
+    Ok(open.iter().any(|open| open.session == asked.session && open.seq == asked.seq))
+}
+
+/// A question that somebody is thinking about.
+struct Question {
+    checkpoint: CheckpointId,
+    /// Reading a line cannot be given up, so it is read elsewhere; Ctrl-C is heard meanwhile.
+    answer: JoinHandle<Option<(String, Option<String>)>>,
+}
+
+impl Question {
+    /// Asks whoever is there.
+    fn ask(asking: Asking, checkpoint: &CheckpointId, choices: &[Choice]) -> Option<Self> {
+        let choices = choices.to_vec();
+        let answer = match asking {
+            Asking::Nobody => return None,
             // The last choice is the one that changes nothing.
-            return choices.last().map(|choice| (choice.id.clone(), None));
-        }
-        Asking::AtTheTerminal => {}
+            Asking::Refuse => tokio::spawn(async move { choices.last().map(|choice| (choice.id.clone(), None)) }),
+            Asking::AtTheTerminal => tokio::task::spawn_blocking(move || read_choice(&choices)),
+        };
+        Some(Self { checkpoint: checkpoint.clone(), answer })
     }
+}
+
+/// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
+async fn answered(question: &mut Option<Question>) -> Answered {
+    if let Some(Question { checkpoint, answer }) = question {
+        let said = answer.await.ok().flatten();
+        let checkpoint = checkpoint.clone();
+        *question = None;
+        if let Some((choice, text)) = said {
+            return Answered { checkpoint, choice, text, by: "user".into() };
+        }
+    }
+    std::future::pending().await
+}
+
+/// Reads a choice from the terminal, by number or by name. Words after it go with it.
+fn read_choice(choices: &[Choice]) -> Option<(String, Option<String>)> {
     loop {
         for (number, choice) in choices.iter().enumerate() {
             note(&format!("  {}  {} ({})", number + 1, calm(&choice.label), choice.id));
         }
         let mut line = String::new();
-        // The end of input is no answer: it stays open.
+        // The end of input is no answer.
         io::stdin().read_line(&mut line).ok().filter(|read| *read > 0)?;
         let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let by_number = first.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
@@ -186,6 +221,8 @@ struct Screen {
     line_is_drawn: bool,
     began: Instant,
     answered: bool,
+    /// Something was asked and not answered.
+    asked: bool,
 }
 
 impl Screen {
@@ -203,6 +240,7 @@ impl Screen {
             line_is_drawn: false,
             began: Instant::now(),
             answered: false,
+            asked: false,
         }
     }
 
@@ -251,6 +289,7 @@ impl Screen {
                     self.say(&format!("{} Trying again {when}.", calm(&error.message)));
                 }
             }
+            Fact::Checkpoint(fact) => self.asked = matches!(fact, CheckpointFact::Opened { .. }),
             Fact::Banner(BannerFact { level, text }) => {
                 let mark = if *level == Level::Info { "note" } else { "warning" };
                 self.say(&format!("{mark}: {}", calm(text)));
@@ -272,7 +311,7 @@ impl Screen {
                 match (status, error) {
                     (_, Some(error)) => problem(error),
                     (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
-                    (Status::NeedsUser | Status::Limit, None) => {
+                    (Status::NeedsUser | Status::Limit, None) if self.asked => {
                         note("It stays open: see `trimtab checkpoints`, and go on with `trimtab answer`.");
                     }
                     _ => {}
