@@ -2,15 +2,14 @@
 //! not.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, ollama};
 use trimtab_testkit::wire::{IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
-    Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec,
-    Usage,
+    Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
 };
 use trimtab_world::models::{Assembly, Dialect, Listed, Model, Models, Piece, Provider, Registry};
 
@@ -282,27 +281,6 @@ async fn a_plain_request_says_no_more_than_it_must() {
         "options": {"num_ctx": 4_096, "num_predict": 256},
     });
     assert_eq!(request.body, expected);
-}
-
-#[tokio::test]
-async fn nothing_is_sent_before_the_stream_is_polled() {
-    let provider = server(ROOMY);
-    provider.always(Answer::ollama("Hi"));
-    let model = named(provider.url(), "unpolled");
-    drop(model.stream(&hello()));
-    assert_eq!(provider.requests(), []);
-    ask(&*model, &hello()).await.reply();
-    assert_eq!(chats(&provider).len(), 1);
-}
-
-#[tokio::test]
-async fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
-    let mut registry = registry("http://127.0.0.1:1", PATIENT);
-    registry.providers.get_mut("ollama").expect("the provider").key = Some(format!("{KEY}\nx").as_str().into());
-    let fault = ask(&*registry.find("ollama/m").expect("a model"), &hello()).await.fault();
-    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Auth, Retry::Never));
-    assert!(fault.problem.hint.as_ref().is_some_and(|hint| hint.contains("line breaks")), "{fault:?}");
-    assert!(!format!("{fault:?}").contains(KEY));
 }
 
 #[tokio::test]
@@ -949,15 +927,6 @@ async fn a_stream_without_its_last_line_is_cut() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_before_the_answer_is_a_fault() {
-    for answer in [Answer::hang_up(), Answer::raw("HTTP/1.1 200 OK\r\ncontent-ty"), Answer::raw("SSH-2.0-OpenSSH\r\n")]
-    {
-        let fault = answered(answer).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, LATER), "{fault:?}");
-    }
-}
-
-#[tokio::test]
 async fn silence_ends_by_the_limit_and_the_hint_says_that_a_model_may_be_loading() {
     let answer = Answer::ollama("Hello there");
     let middle = answer.body_bytes().len() / 2;
@@ -1006,21 +975,6 @@ async fn tool_uses_without_end_are_refused() {
     let calls: Vec<Value> = (0..20_000).map(|_| json!({"function": {"name": "t", "arguments": {}}})).collect();
     let fault = streamed([ollama::tool_calls(json!(calls)), done()]).await.fault();
     assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never));
-}
-
-#[tokio::test]
-async fn dropping_the_stream_closes_the_connection() {
-    let provider = server(ROOMY);
-    let after_hel = ollama::content("Hel").len();
-    provider.push(Answer::ollama(Reply::new().text(["Hel", "lo"])).stall_after(after_hel));
-    let mut pieces = model(provider.url(), PATIENT).stream(&hello());
-    let hel = |piece: &Result<Piece, Fault>| matches!(piece, Ok(Piece::Text { text, .. }) if text == "Hel");
-    while !hel(&pieces.next().await.expect("more")) {}
-    let dropped = Instant::now();
-    drop(pieces);
-    let closed = provider.closed(chat_index(&provider).await).await;
-    assert!(closed >= dropped);
-    assert!(closed - dropped < Duration::from_secs(5), "it took {:?}", closed - dropped);
 }
 
 #[tokio::test]
@@ -1148,18 +1102,6 @@ async fn a_web_page_is_no_reply() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_key_stays_here() {
-    let elsewhere = server(ROOMY);
-    elsewhere.always(Answer::ollama("Come in"));
-    for status in [301, 302, 303, 307, 308] {
-        let location = format!("{}/api/chat", elsewhere.url());
-        let fault = answered(Answer::new(status).header("location", location)).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Refused, Retry::Never), "{status}");
-    }
-    assert_eq!(elsewhere.requests(), []);
-}
-
-#[tokio::test]
 async fn a_server_that_is_not_there_is_to_be_started() {
     let provider = FakeProvider::start();
     let url = provider.url().to_owned();
@@ -1170,14 +1112,6 @@ async fn a_server_that_is_not_there_is_to_be_started() {
     assert_eq!(fault.problem.hint.as_deref(), Some(hint));
     let listed = model(&url, PATIENT).list().await.expect_err("nobody answers");
     assert_eq!(listed.problem.hint.as_deref(), Some(hint));
-}
-
-#[tokio::test]
-async fn an_address_that_is_none_is_a_fault_that_will_not_pass() {
-    for url in ["not an address", "ftp://127.0.0.1/", ""] {
-        let fault = ask(&*model(url, PATIENT), &hello()).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, Retry::Never), "{url}: {fault:?}");
-    }
 }
 
 #[tokio::test]
