@@ -87,11 +87,17 @@ impl Catalog {
     /// Whether an entry is about a model. A broker's `openrouter/anthropic/claude-x.y` is what its maker
     /// calls `anthropic/claude-x-y`.
     fn stands_for(&self, entry: &str, model: &str) -> bool {
-        if model.starts_with(entry) {
-            return true;
-        }
-        let Some((_, inner)) = model.split_once('/').filter(|(_, inner)| inner.contains('/')) else { return false };
-        inner.starts_with(entry) || inner.replace('.', "-").starts_with(&entry.replace('.', "-"))
+        let goes_on = |model: &str| {
+            model.strip_prefix(entry).is_some_and(|rest| {
+                // `gpt-5` says nothing about `gpt-5.6`, whose price is another.
+                entry.ends_with('/') || rest.is_empty() || rest.starts_with(['-', ':', '@'])
+            })
+        };
+        let inner = model.split_once('/').map(|(_, inner)| inner).filter(|inner| inner.contains('/'));
+        goes_on(model)
+            || inner.is_some_and(|inner| {
+                goes_on(inner) || (inner.starts_with("anthropic/") && goes_on(&inner.replace('.', "-")))
+            })
     }
 }
 
@@ -119,6 +125,10 @@ mod tests {
             catalog.facts("openrouter/anthropic/claude-sonnet-4.5").prices.map(|prices| prices.input),
             Some(3.0)
         );
+        assert_eq!(catalog.facts("anthropic/claude-opus-4-8").prices.map(|prices| prices.output), Some(25.0));
+        assert_eq!(catalog.facts("anthropic/claude-opus-4-1").prices.map(|prices| prices.output), Some(75.0));
+        assert_eq!(catalog.facts("openai/gpt-5.9").prices, None, "another version has another price");
+        assert_eq!(catalog.facts("openrouter/openai/gpt-5.9").prices, None);
         assert_eq!(catalog.facts("ollama/qwen3:8b").prices.map(|prices| prices.input), Some(0.0));
     }
 
