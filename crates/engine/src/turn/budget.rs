@@ -56,24 +56,25 @@ pub(super) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
     Verdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
 }
 
-/// Not fewer tokens than the prompt has: two bytes for one is more than any tokenizer needs for text,
-/// and a picture is counted as the dearest one.
+/// Not fewer tokens than the prompt has: a token is at least one byte, however odd the text, and a
+/// picture is counted as the dearest one.
 fn tokens_at_most(prompt: &Prompt) -> u64 {
     const PICTURE: usize = 3_200;
     let parts = prompt.messages.iter().flat_map(|message| &message.parts);
     let bytes: usize = parts
         .map(|part| match part {
-            Part::Text { text } | Part::Thinking { text, .. } => text.len(),
+            Part::Text { text } => text.len(),
+            Part::Thinking { text, signature, .. } => text.len() + signature.as_ref().map_or(0, String::len),
             Part::RedactedThinking { data, .. } => data.len(),
-            Part::Image { .. } => PICTURE * 2,
-            Part::ToolUse(call) => call.input.to_string().len() + call.name.len(),
-            Part::ToolResult(result) => result.content.len(),
+            Part::Image { .. } => PICTURE,
+            Part::ToolUse(call) => call.input.to_string().len() + call.name.len() + call.id.len(),
+            Part::ToolResult(result) => result.content.len() + result.tool_use_id.len(),
         })
         .sum();
     let tools: usize =
         prompt.tools.iter().map(|tool| tool.input_schema.to_string().len() + tool.description.len()).sum();
     let envelope = 16 * prompt.messages.len() + 64;
-    (bytes.saturating_add(tools).saturating_add(prompt.system.len()) / 2).saturating_add(envelope) as u64
+    bytes.saturating_add(tools).saturating_add(prompt.system.len()).saturating_add(envelope) as u64
 }
 
 pub(super) fn ask(step: &mut Step<'_>, bill: &Bill) {
@@ -147,4 +148,24 @@ fn new_budget(session: &Session, text: Option<&str>) -> Option<f64> {
         None => 2.0 * session.largest_budget().max(spent),
     };
     (wanted.is_finite() && wanted > spent).then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trimtab_vocab::{Message, Role};
+
+    use super::*;
+
+    #[test]
+    fn the_bound_holds_for_text_of_a_token_a_byte_and_for_proofs_of_thinking() {
+        let signature = Some("s".repeat(5_000));
+        let thinking = Part::Thinking { text: "hm".into(), signature, by: None };
+        let messages = vec![
+            Arc::new(Message::user("𓀀".repeat(1_000))),
+            Arc::new(Message { role: Role::Assistant, parts: vec![thinking] }),
+        ];
+        assert!(tokens_at_most(&Prompt { messages, ..Prompt::default() }) >= 4_000 + 5_000);
+    }
 }
