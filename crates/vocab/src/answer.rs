@@ -18,12 +18,25 @@ pub struct Answer {
     pub commands: Vec<CommandProposal>,
     /// What the person could say next.
     pub next_steps: Vec<NextStep>,
+    /// What the tools came to, when tools were used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synthesis: Option<Synthesis>,
     /// The reply ended before the model was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     /// What had to be repaired to read the reply; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Vec<String>>,
+}
+
+/// What the tools of a turn came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Synthesis {
+    /// `synthesis_<message id>`, or `agent_<n>_<message id>` for agent number n.
+    pub id: String,
+    /// The text.
+    pub text: String,
 }
 
 /// A part of an answer under a heading.

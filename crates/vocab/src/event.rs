@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Answer, CallId, ChangeSetId, CheckpointId, ImageRef, Message, Mode, Problem, ProposalId, RefKey, RequestId,
-    RunSettings, SessionId, StopReason, Time, Todo, Usage,
+    Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, ImageRef, Message, Mode, Problem, ProposalId, RefKey,
+    RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Usage,
 };
 
 /// A fact in its envelope.
@@ -45,6 +45,8 @@ pub enum Fact {
     Route(RouteFact),
     /// Something waits for a person.
     Checkpoint(CheckpointFact),
+    /// A person decided something once and for all.
+    Rule(RuleFact),
     /// A model was called.
     Model(ModelFact),
     /// What it said.
@@ -95,6 +97,7 @@ impl<'de> Deserialize<'de> for Fact {
             "stage" => read(fields).map(Self::Stage),
             "route" => read(fields).map(Self::Route),
             "checkpoint" => read(fields).map(Self::Checkpoint),
+            "rule" => read(fields).map(Self::Rule),
             "model" => read(fields).map(Self::Model),
             "reply" => read(fields).map(Self::Reply),
             "tool" => read(fields).map(Self::Tool),
@@ -120,16 +123,25 @@ pub const KNOWN_TYPES: &[&str] = &[
     "session.titled",
     "request.received",
     "request.stopping",
+    "request.steered",
+    "request.pausing",
+    "request.resumed",
+    "request.adjusted",
+    "request.assessing",
     "request.reopened",
     "stage",
     "route",
     "checkpoint.opened",
     "checkpoint.resolved",
+    "rule.known",
+    "rule.added",
+    "rule.removed",
     "model.called",
     "model.failed",
     "reply.delta",
     "reply.saved",
     "tool.started",
+    "tool.stopping",
     "tool.finished",
     "command.started",
     "command.output",
@@ -139,10 +151,16 @@ pub const KNOWN_TYPES: &[&str] = &[
     "change.applied",
     "change.reverted",
     "change.reapplied",
+    "change.moving",
+    "change.refused",
     "steps",
     "subtask",
     "reflection",
+    "context.loaded",
+    "context.compressing",
     "context.compressed",
+    "context.edited",
+    "context.restored",
     "usage",
     "answer",
     "bug",
@@ -151,6 +169,17 @@ pub const KNOWN_TYPES: &[&str] = &[
 ];
 
 impl Fact {
+    /// The wire's `type`.
+    pub fn kind(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(mut fields)) => match fields.remove("type") {
+                Some(Value::String(kind)) => kind,
+                _ => String::new(),
+            },
+            _ => String::new(),
+        }
+    }
+
     /// Whether the fact is only for those who watch now; such facts are never recorded.
     pub fn is_live_only(&self) -> bool {
         matches!(self, Self::Reply(ReplyFact::Delta { .. }) | Self::Command(CommandFact::Output { .. }))
@@ -205,11 +234,48 @@ pub enum RequestFact {
         mode: Mode,
         /// What was in force.
         #[serde(default)]
-        settings: RunSettings,
+        settings: Box<RunSettings>,
     },
     /// A person wants it stopped; what runs is being ended.
     #[serde(rename = "request.stopping")]
     Stopping {},
+    /// Words for the model that belong to the request: a person's, or the program's own.
+    #[serde(rename = "request.steered")]
+    Steered {
+        /// The words.
+        text: String,
+        /// Whose they are: `user` or `engine`.
+        by: String,
+    },
+    /// A person wants it to rest after this step.
+    #[serde(rename = "request.pausing")]
+    Pausing {},
+    /// It goes on under other terms; what is absent stays as it was.
+    #[serde(rename = "request.adjusted")]
+    Adjusted {
+        /// What happens where a person would be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approve: Option<Approve>,
+        /// Whether somebody is there to be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attended: Option<bool>,
+        /// Model calls at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_steps: Option<u32>,
+        /// The folder is trusted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<bool>,
+    },
+    /// It goes on after it had to wait for an answer or for room.
+    #[serde(rename = "request.resumed")]
+    Resumed {
+        /// It did not rest yet: a person does not want it to any more, and it goes on wherever it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wish: bool,
+    },
+    /// The limit of steps is reached; the model is asked how far it came.
+    #[serde(rename = "request.assessing")]
+    Assessing {},
     /// It had ended for want of a person, who has now answered; it goes on.
     #[serde(rename = "request.reopened")]
     Reopened {},
@@ -372,6 +438,30 @@ pub struct Choice {
     pub label: String,
 }
 
+/// A person decided something once and for all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum RuleFact {
+    /// The rules as they are, when they are not as the session knew them.
+    #[serde(rename = "rule.known")]
+    Known {
+        /// All of them.
+        rules: Vec<Rule>,
+    },
+    /// A new one.
+    #[serde(rename = "rule.added")]
+    Added {
+        /// The rule.
+        rule: Rule,
+    },
+    /// One that is no more.
+    #[serde(rename = "rule.removed")]
+    Removed {
+        /// The rule.
+        rule: Rule,
+    },
+}
+
 /// A model was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -385,6 +475,9 @@ pub enum ModelFact {
         model: String,
         /// Which try it is, from 1.
         attempt: u32,
+        /// What it is for, if not for the turn itself: `summary`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        purpose: Option<String>,
     },
     /// It came to nothing.
     #[serde(rename = "model.failed")]
@@ -447,6 +540,12 @@ pub enum ToolFact {
         /// Its arguments.
         input: Value,
     },
+    /// A person wants it ended; the rest goes on.
+    #[serde(rename = "tool.stopping")]
+    Stopping {
+        /// The call.
+        call: CallId,
+    },
     /// It ended.
     #[serde(rename = "tool.finished")]
     Finished {
@@ -459,6 +558,12 @@ pub enum ToolFact {
         /// The result whole.
         #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
         full: Option<RefKey>,
+        /// Pictures that the model sees.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageRef>,
+        /// Files whose content it has seen, as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileMark>,
     },
 }
 
@@ -481,6 +586,9 @@ pub enum CommandFact {
     /// The intent, recorded before it runs.
     #[serde(rename = "command.started")]
     Started {
+        /// The tool call that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// The command line as approved.
         command: String,
         /// What is executed.
@@ -491,12 +599,18 @@ pub enum CommandFact {
     /// Output as it comes. Live only.
     #[serde(rename = "command.output")]
     Output {
+        /// The tool call that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// The output.
         text: String,
     },
     /// It ended.
     #[serde(rename = "command.finished")]
     Finished {
+        /// The tool call that it was for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// The command line.
         command: String,
         /// Absent when a signal ended it.
@@ -521,6 +635,9 @@ pub enum ProposalFact {
     Opened {
         /// Names it.
         proposal: ProposalId,
+        /// The tool call that proposes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// What it would change.
         kind: ProposalKind,
         /// The single changes, each with its `errors[]`.
@@ -562,6 +679,18 @@ pub enum ChangeFact {
     /// It was applied again.
     #[serde(rename = "change.reapplied")]
     Reapplied(Change),
+    /// The history is about to move; recorded before any file is touched.
+    #[serde(rename = "change.moving")]
+    Moving {
+        /// The place of the set that shall be current, from 0; below 0: none.
+        position: i32,
+    },
+    /// It did not move, and no file was touched.
+    #[serde(rename = "change.refused")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// A change set and where the history stands after it.
@@ -572,8 +701,8 @@ pub struct Change {
     pub change_set: ChangeSetId,
     /// What it touched.
     pub files: Vec<ChangedFile>,
-    /// How many sets are in force now.
-    pub position: u32,
+    /// The place of the set that is current now, from 0; below 0: none is.
+    pub position: i32,
 }
 
 /// One file of a change set.
@@ -642,6 +771,46 @@ pub struct ReflectionEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ContextFact {
+    /// Files that the request names, and the folder's own instructions, as they are.
+    #[serde(rename = "context.loaded")]
+    Loaded {
+        /// The files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<LoadedFile>,
+        /// What was named and is not there, or could not be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
+        /// What the folder's own instructions say, when that is news.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<String>,
+    },
+    /// Older turns are about to be summed up; their source is stored already.
+    #[serde(rename = "context.compressing")]
+    Compressing {
+        /// How many messages, from the first that is no summary.
+        messages: u32,
+        /// Tokens before.
+        before: u64,
+        /// Where the source is kept whole.
+        #[serde(rename = "ref")]
+        source: RefKey,
+    },
+    /// A person put other words in a summary's place.
+    #[serde(rename = "context.edited")]
+    Edited {
+        /// Which summary.
+        #[serde(rename = "ref")]
+        source: RefKey,
+        /// What stands in its place now.
+        summary: String,
+    },
+    /// A person put the conversation back in a summary's place.
+    #[serde(rename = "context.restored")]
+    Restored {
+        /// Which summary.
+        #[serde(rename = "ref")]
+        source: RefKey,
+    },
     /// Older turns were replaced by a summary.
     #[serde(rename = "context.compressed")]
     Compressed {
@@ -657,6 +826,18 @@ pub enum ContextFact {
     },
 }
 
+/// A file that a request names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedFile {
+    /// Relative to the session's folder, or an address.
+    pub path: String,
+    /// As much of its text as the model sees.
+    pub text: String,
+    /// The hash of its bytes, if it is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
 single! {
     /// What a call cost.
     UsageFact = "usage" {
@@ -665,6 +846,12 @@ single! {
         /// The figures.
         #[serde(flatten)]
         pub usage: Usage,
+        /// Tokens that the conversation takes of the model's window.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub context_tokens: Option<u64>,
+        /// The model's window.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub context_window: Option<u64>,
     }
 }
 
@@ -724,7 +911,7 @@ macro_rules! lift {
 
 lift! {
     SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
-    CheckpointFact => Checkpoint, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
+    CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
     CommandFact => Command, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
     AnswerFact => Answer, BugFact => Bug, BannerFact => Banner,

@@ -98,6 +98,32 @@ impl CallId {
     }
 }
 
+impl CallId {
+    /// The move of a session's change history; there is one at a time.
+    pub fn history() -> Self {
+        Self("history".into())
+    }
+
+    /// The `n`th tool that the reply to a model call asks for, from 1.
+    pub fn tool(of: &CallId, n: usize) -> Self {
+        Self(format!("{of}t{n}"))
+    }
+}
+
+impl ProposalId {
+    /// What a tool call would change.
+    pub fn of(request: &RequestId, call: &CallId) -> Self {
+        Self(format!("{request}-p-{call}"))
+    }
+}
+
+impl ChangeSetId {
+    /// What a tool call changed.
+    pub fn of(request: &RequestId, call: &CallId) -> Self {
+        Self(format!("{request}-x-{call}"))
+    }
+}
+
 impl CheckpointId {
     /// The `n`th checkpoint of a request. Known across sessions, so that a person can answer with it.
     pub fn nth(request: &RequestId, n: u32) -> Self {
@@ -121,6 +147,32 @@ impl RefKey {
     /// The key of the `n`th picture of a request.
     pub fn image_of(request: &RequestId, n: usize) -> Self {
         Self(format!("image-{request}-{n}"))
+    }
+
+    /// The key of a tool's result that is too large to send.
+    pub fn result_of(request: &RequestId, call: &CallId) -> Self {
+        Self(format!("result-{request}-{call}"))
+    }
+
+    /// The key of the `n`th picture that a tool saw.
+    pub fn seen_by(request: &RequestId, call: &CallId, n: usize) -> Self {
+        Self(format!("seen-{request}-{call}-{n}"))
+    }
+
+    /// The key of what a request's steps have come to so far.
+    pub fn ledger_of(request: &RequestId) -> Self {
+        Self(format!("run_step_ledger-{request}"))
+    }
+
+    /// The key of the `n`th part of a conversation that was made a summary.
+    pub fn context_of(request: &RequestId, n: u32) -> Self {
+        Self(format!("context-{request}-{n}"))
+    }
+
+    /// The key of a file's bytes, which a session has read or written.
+    pub fn file_of(session: &SessionId, hash: &str) -> Self {
+        let short = &hash[..hash.floor_char_boundary(32)];
+        Self(format!("file-{session}-{short}"))
     }
 
     /// The key of the raw text of a model's reply.

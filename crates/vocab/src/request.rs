@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, ModelFacts, Part, RefKey, RequestId, Role};
+use crate::{CallId, Message, ModelFacts, Part, RefKey, RequestId, Role, Rule, Sandbox};
 
 /// One thing a person asked for, as the engine takes it in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,8 +89,45 @@ pub struct RunSettings {
     /// Dollars that the session may cost; absent: as much as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
+    /// Who does small work behind the scenes; empty: nobody but the model itself.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fast_model: String,
+    /// What is known about that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_facts: Option<ModelFacts>,
+    /// Whether changes of files are asked about.
+    pub apply_files: Applying,
+    /// Whether commands that are known to be safe are asked about.
+    pub apply_commands: Applying,
+    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands_allowed: Option<Vec<String>>,
+    /// Seconds a command may take.
+    pub command_timeout_s: u64,
+    /// How commands are fenced in.
+    pub sandbox: Sandbox,
+    /// The person trusts the folder, by a flag or a setting.
+    pub trusted: bool,
+    /// What happens where a person would be asked.
+    pub approve: Approve,
+    /// Where commands run and what they must leave alone.
+    pub machine: Machine,
+    /// What the assistant is called.
+    pub assistant: String,
+    /// How the work of tools is summed up: by the model's own words, or by a list of results.
+    pub synthesis_list: bool,
+    /// The person's standing decisions; recorded apart, and only when they change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_s: u64,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Default for RunSettings {
@@ -106,15 +143,121 @@ impl Default for RunSettings {
             temperature: None,
             thinking_tokens: 0,
             budget_usd: None,
+            fast_model: String::new(),
+            fast_facts: None,
+            apply_files: Applying::Auto,
+            apply_commands: Applying::Ask,
+            commands_allowed: None,
+            command_timeout_s: 30,
+            sandbox: Sandbox::Workspace,
+            trusted: false,
+            approve: Approve::Ask,
+            machine: Machine::default(),
+            assistant: "Trimtab".into(),
+            synthesis_list: false,
+            rules: Vec::new(),
+            cache_s: 0,
             attended: true,
         }
     }
 }
 
+/// What the engine cannot know of the machine by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Machine {
+    /// The shell that runs command lines.
+    pub shell: String,
+    /// The user's home folder.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub home: String,
+    /// Folders and files of the program itself: settings, data, secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { shell: "sh".into(), home: String::new(), own: Vec::new() }
+    }
+}
+
+/// Whether something is done at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Applying {
+    /// It is done.
+    #[default]
+    Auto,
+    /// A person is asked first.
+    Ask,
+}
+
+/// What happens where a person would be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approve {
+    /// They are asked.
+    #[default]
+    Ask,
+    /// What may be approved is approved.
+    Auto,
+    /// It is refused.
+    Deny,
+}
+
 /// What a person may say to a running request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Control {
     /// Stop now; keep what is there.
     Cancel,
+    /// Go no further than the end of this step.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Leave what is being done now, and go on with the next.
+    Skip,
+    /// Take these words up at the next step.
+    Steer {
+        /// The words.
+        text: String,
+    },
+    /// End one tool; the rest goes on.
+    StopTool {
+        /// Which one.
+        call: CallId,
+    },
+    /// Take back so many change sets.
+    Rewind {
+        /// How many.
+        steps: u32,
+    },
+    /// Bring so many forward again.
+    Forward {
+        /// How many.
+        steps: u32,
+    },
+    /// Go on under other terms; what is absent stays as it is.
+    Adjust {
+        /// What happens where a person would be asked.
+        #[serde(default)]
+        approve: Option<Approve>,
+        /// Whether somebody is there to be asked.
+        #[serde(default)]
+        attended: Option<bool>,
+        /// Model calls at most.
+        #[serde(default)]
+        max_steps: Option<u32>,
+        /// The folder is trusted.
+        #[serde(default)]
+        trusted: Option<bool>,
+    },
+    /// Put these words in place of the last summary of the conversation.
+    EditSummary {
+        /// The words.
+        text: String,
+    },
+    /// Put the conversation back in place of its last summary.
+    UndoSummary,
 }

@@ -1,0 +1,170 @@
+//! Acting: proposals, the witness that one was approved, and the plans that the world carries out.
+//!
+//! The world changes files and runs commands only from a plan, a plan is made only from an
+//! [`Approved`] proposal, and `Approved::witness` is called only where the engine has a person's
+//! answer, a rule or a setting that allows it (`clippy.toml` bans it everywhere else). A forgotten
+//! approval does not compile. Plans are never read back from anywhere: they have no `Deserialize`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, ChangeSetId};
+
+/// Something that was approved, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approved<T> {
+    thing: T,
+    by: Approval,
+}
+
+/// What approved it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Approval {
+    /// A person's answer.
+    Answer,
+    /// A rule that a person made.
+    Rule {
+        /// The rule, as it is listed.
+        rule: String,
+    },
+    /// A setting that a person made, or its default.
+    Setting,
+}
+
+impl<T> Approved<T> {
+    /// Vouches that `thing` was approved. Only the engine's permit may.
+    pub fn witness(thing: T, by: Approval) -> Self {
+        Self { thing, by }
+    }
+
+    /// What was approved.
+    pub fn thing(&self) -> &T {
+        &self.thing
+    }
+
+    /// By what.
+    pub fn by(&self) -> &Approval {
+        &self.by
+    }
+}
+
+/// A file as it is, or as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// The hash of its bytes, by which they are stored: BLAKE3, in hex.
+    pub hash: String,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// One file of a change set: what it must be before, and what it shall be after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileWrite {
+    /// Relative to the session's folder, `/` between its parts.
+    pub path: String,
+    /// What it is now; absent: there is no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FileState>,
+    /// What it shall be; absent: it shall not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<FileState>,
+    /// Lines added.
+    #[serde(default)]
+    pub added: u64,
+    /// Lines removed.
+    #[serde(default)]
+    pub removed: u64,
+}
+
+/// Files to change together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileSet {
+    /// Names the change set.
+    pub change_set: ChangeSetId,
+    /// The folder that all paths are in.
+    pub folder: String,
+    /// The files.
+    pub writes: Vec<FileWrite>,
+}
+
+impl FileSet {
+    /// The set that takes this one back, under a name of its own.
+    #[must_use]
+    pub fn reversed(&self, change_set: ChangeSetId) -> Self {
+        let back = |write: &FileWrite| FileWrite {
+            path: write.path.clone(),
+            before: write.after.clone(),
+            after: write.before.clone(),
+            added: write.removed,
+            removed: write.added,
+        };
+        Self { change_set, folder: self.folder.clone(), writes: self.writes.iter().rev().map(back).collect() }
+    }
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandRun {
+    /// The tool call that it is for.
+    pub call: CallId,
+    /// The command line as a person approves it.
+    pub command: String,
+    /// What is executed.
+    pub argv: Vec<String>,
+    /// Where: an absolute folder.
+    pub cwd: String,
+    /// Seconds it may take.
+    pub timeout_s: u64,
+    /// How it is fenced in.
+    pub sandbox: Sandbox,
+    /// The folder that it may write to.
+    pub folder: String,
+}
+
+/// How a command is fenced in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// It may write in the folder and a private temp; no network.
+    #[default]
+    Workspace,
+    /// It may write in a private temp only; no network.
+    ReadOnly,
+    /// It is not fenced in.
+    Off,
+}
+
+/// An approved set of files, to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePlan(Approved<FileSet>);
+
+impl FilePlan {
+    /// The plan for what was approved.
+    pub fn of(approved: Approved<FileSet>) -> Self {
+        Self(approved)
+    }
+
+    /// What to write.
+    pub fn set(&self) -> &FileSet {
+        self.0.thing()
+    }
+}
+
+/// An approved command, to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPlan(Approved<CommandRun>);
+
+impl CommandPlan {
+    /// The plan for what was approved.
+    pub fn of(approved: Approved<CommandRun>) -> Self {
+        Self(approved)
+    }
+
+    /// What to run.
+    pub fn run(&self) -> &CommandRun {
+        self.0.thing()
+    }
+}
