@@ -8,4 +8,7 @@
 
 pub mod clock;
 pub mod models;
+pub mod sandbox;
 pub mod store;
+pub mod tools;
+pub mod workspace;

@@ -399,7 +399,7 @@ fn unreachable(error: &reqwest::Error) -> Fault {
 
 /// Every cause in one line; the outermost alone ("error sending request") helps nobody. The URL is
 /// left out, because it may hold what is secret.
-fn causes(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut line = String::new();
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -601,7 +601,7 @@ pub(super) fn fault(kind: ProblemKind, message: impl Into<String>, retry: Retry)
 }
 
 /// Foreign text for a terminal: one line, no control characters, not too long.
-pub(super) fn printable(text: &str, longest: usize) -> String {
+pub(crate) fn printable(text: &str, longest: usize) -> String {
     let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(longest + 1).collect();
     if line.chars().count() > longest {
         line.pop();

@@ -22,6 +22,7 @@ use futures_util::stream::BoxStream;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usage};
 
 pub use assembly::Assembly;
+pub(crate) use http::{causes, printable};
 pub use registry::{Dialect, Models, Provider, Registry};
 
 /// A piece of a reply, as it comes. `block` says which part of the message it belongs to: parts

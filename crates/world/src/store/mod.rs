@@ -16,6 +16,11 @@ use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, T
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
 
+/// The name of bytes by their content: BLAKE3, in hex.
+pub fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
 /// What a store gives back.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -106,8 +111,23 @@ pub struct Commit {
     pub opened: Vec<(CheckpointId, Event)>,
     /// What no longer does.
     pub resolved: Vec<CheckpointId>,
+    /// Requests that ended for good: nothing of them waits for a person any more.
+    pub settled: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
+    /// Rules that a person made or removed.
+    pub rules: RuleChange,
+}
+
+/// Rules that a person made or removed, and who must hear of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RuleChange {
+    /// New ones, as their reader understands them.
+    pub added: Vec<String>,
+    /// Those that are no more.
+    pub removed: Vec<String>,
+    /// Inputs for every other session that has something to do or to ask.
+    pub tell: Vec<String>,
 }
 
 /// A request as the list of jobs shows it.
@@ -202,8 +222,21 @@ pub trait Store: Send + Sync {
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
     /// What waits for a person, oldest first, each as the event that opened it.
     async fn checkpoints(&self) -> Result<Vec<Event>>;
+    /// Stores bytes under a name, outside of any step: what they are is settled by a later one.
+    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()>;
+    /// Stored bytes; only those of a session, if one is given.
+    async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
     /// A stored text.
-    async fn text(&self, key: &RefKey) -> Result<Option<String>>;
+    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
+        let bytes = self.bytes(None, key).await?;
+        let broken = |_| StoreError::Corrupt("a stored text is no text".into());
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(broken)).transpose()
+    }
+
+    /// A person's standing decisions, oldest first.
+    async fn rules(&self) -> Result<Vec<String>>;
+    /// Makes or removes some, and tells the sessions that have something to do or to ask.
+    async fn change_rules(&self, change: RuleChange) -> Result<()>;
 
     /// Changes whenever another process has written something.
     async fn version(&self) -> Result<u64>;

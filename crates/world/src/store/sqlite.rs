@@ -19,7 +19,8 @@ use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, SessionRow, Store, StoreError,
+    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow, Store,
+    StoreError,
 };
 use crate::clock::Clock;
 
@@ -121,36 +122,65 @@ fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now
 
 /// Stores each text once, by its hash, and points its name there.
 fn insert_texts(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, String)]) -> Result<()> {
-    for (key, text) in keeps {
-        let hash = blake3::hash(text.as_bytes());
-        let known: Option<i64> = tx
-            .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?
-            .query_row([hash.as_bytes()], |row| row.get(0))
-            .optional()?;
-        if known.is_none() {
-            let packed = zstd::bulk::compress(text.as_bytes(), 3).map_err(|error| StoreError::Io(error.to_string()))?;
-            tx.prepare_cached("INSERT INTO blobs (hash, size, data) VALUES (?1, ?2, ?3)")?.execute(params![
-                hash.as_bytes(),
-                text.len(),
-                packed
-            ])?;
-        }
-        tx.prepare_cached(
-            "INSERT INTO refs (key, session, hash) VALUES (?1, ?2, ?3)
-             ON CONFLICT (key) DO UPDATE SET hash = excluded.hash",
-        )?
-        .execute(params![key.as_str(), session.as_str(), hash.as_bytes()])?;
+    keeps.iter().try_for_each(|(key, text)| insert_bytes(tx, session, key, text.as_bytes()))
+}
+
+fn insert_bytes(tx: &Transaction<'_>, session: &SessionId, key: &RefKey, bytes: &[u8]) -> Result<()> {
+    let hash = blake3::hash(bytes);
+    let known: Option<i64> = tx
+        .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?
+        .query_row([hash.as_bytes()], |row| row.get(0))
+        .optional()?;
+    if known.is_none() {
+        let packed = zstd::bulk::compress(bytes, 3).map_err(|error| StoreError::Io(error.to_string()))?;
+        tx.prepare_cached("INSERT INTO blobs (hash, size, data) VALUES (?1, ?2, ?3)")?.execute(params![
+            hash.as_bytes(),
+            bytes.len(),
+            packed
+        ])?;
+    }
+    let before: Option<Vec<u8>> = tx
+        .prepare_cached("SELECT hash FROM refs WHERE key = ?1")?
+        .query_row([key.as_str()], |row| row.get(0))
+        .optional()?;
+    tx.prepare_cached(
+        "INSERT INTO refs (key, session, hash) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET hash = excluded.hash",
+    )?
+    .execute(params![key.as_str(), session.as_str(), hash.as_bytes()])?;
+    // What a name stood for before goes, unless another name stands for it too.
+    if let Some(before) = before.filter(|before| before != hash.as_bytes()) {
+        tx.prepare_cached("DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)")?
+            .execute([before])?;
     }
     Ok(())
 }
 
-fn unpack(hash: &[u8], size: usize, packed: &[u8]) -> Result<String> {
+fn change_rules(tx: &Transaction<'_>, change: &RuleChange, by: Option<&SessionId>, now: Time) -> Result<()> {
+    for rule in &change.added {
+        tx.execute("INSERT OR IGNORE INTO rules (rule, created) VALUES (?1, ?2)", params![rule, now.millis()])?;
+    }
+    for rule in &change.removed {
+        tx.execute("DELETE FROM rules WHERE rule = ?1", [rule])?;
+    }
+    for payload in &change.tell {
+        tx.execute(
+            "INSERT INTO inbox (session, payload) SELECT session, ?1 FROM
+             (SELECT session FROM jobs WHERE status IS NULL UNION SELECT session FROM checkpoints)
+             WHERE ?2 IS NULL OR session <> ?2",
+            params![payload, by.map(SessionId::as_str)],
+        )?;
+    }
+    Ok(())
+}
+
+fn unpack(hash: &[u8], size: usize, packed: &[u8]) -> Result<Vec<u8>> {
     let damaged = || StoreError::Corrupt("a stored text does not match its hash".into());
     let bytes = zstd::bulk::decompress(packed, size).map_err(|_| damaged())?;
     if blake3::hash(&bytes).as_bytes() != hash {
         return Err(damaged());
     }
-    String::from_utf8(bytes).map_err(|_| damaged())
+    Ok(bytes)
 }
 
 fn read_id<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
@@ -330,9 +360,10 @@ impl Store for SqliteStore {
                 resolve.execute([id.as_str()])?;
             }
             let mut forget = tx.prepare_cached("DELETE FROM checkpoints WHERE request = ?1")?;
-            for (request, _) in commit.finished.iter().filter(|(_, status)| *status == Status::Cancelled) {
+            for request in &commit.settled {
                 forget.execute([request.as_str()])?;
             }
+            change_rules(tx, &commit.rules, Some(session), now)?;
             tx.prepare_cached("UPDATE sessions SET updated = ?2, title = COALESCE(?3, title) WHERE id = ?1")?
                 .execute(params![session.as_str(), now.millis(), commit.title])?;
             Ok(())
@@ -441,12 +472,36 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
-        let key = key.clone();
+    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
+        let (session, key) = (session.clone(), key.clone());
+        self.write(move |tx| insert_bytes(tx, &session, &key, &bytes)).await
+    }
+
+    async fn rules(&self) -> Result<Vec<String>> {
+        self.read(|tx| {
+            let mut statement = tx.prepare("SELECT rule FROM rules ORDER BY created, rowid")?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn change_rules(&self, change: RuleChange) -> Result<()> {
+        let now = self.clock.now();
+        self.write(move |tx| change_rules(tx, &change, None, now)).await
+    }
+
+    async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {
+        let (session, key) = (session.cloned(), key.clone());
         self.read(move |tx| {
             let found: Option<(Vec<u8>, usize, Vec<u8>)> = tx
-                .prepare_cached("SELECT b.hash, b.size, b.data FROM refs r JOIN blobs b USING (hash) WHERE r.key = ?1")?
-                .query_row([key.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                .prepare_cached(
+                    "SELECT b.hash, b.size, b.data FROM refs r JOIN blobs b USING (hash)
+                     WHERE r.key = ?1 AND (?2 IS NULL OR r.session = ?2)",
+                )?
+                .query_row(params![key.as_str(), session.as_ref().map(SessionId::as_str)], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })
                 .optional()?;
             found.map(|(hash, size, packed)| unpack(&hash, size, &packed)).transpose()
         })

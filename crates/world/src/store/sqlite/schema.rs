@@ -11,7 +11,8 @@ const APPLICATION: u32 = 0x7472_696d;
 
 /// Each entry brings the format from its index to the next. Entries are never changed once
 /// released; a new format is a new entry.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY, folder TEXT NOT NULL, title TEXT NOT NULL,
         created INTEGER NOT NULL, updated INTEGER NOT NULL
@@ -41,7 +42,11 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE refs (key TEXT PRIMARY KEY, session TEXT NOT NULL, hash BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX refs_by_session ON refs (session);
     CREATE INDEX refs_by_hash ON refs (hash);
-"];
+",
+    "
+    CREATE TABLE rules (rule TEXT PRIMARY KEY, created INTEGER NOT NULL);
+",
+];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {
     tune(connection)?;
@@ -90,7 +95,7 @@ pub(super) fn tune(connection: &Connection) -> Result<()> {
 
 pub(super) fn check(
     tx: &Transaction<'_>,
-    unpack: impl Fn(&[u8], usize, &[u8]) -> Result<String>,
+    unpack: impl Fn(&[u8], usize, &[u8]) -> Result<Vec<u8>>,
 ) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut statement = tx.prepare("PRAGMA integrity_check(20)")?;

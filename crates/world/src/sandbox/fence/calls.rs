@@ -1,0 +1,150 @@
+//! Which system calls are refused.
+//!
+//! A list of what is refused, not of what is allowed: a command may be any program, and a list of all
+//! that compilers, servers and test suites call would be wrong somewhere every day.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use super::super::wire::Order;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that no build or test needs, and by which a fence could be taken down, another program be
+/// controlled, or the kernel itself be attacked.
+const NEVER: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    // It would open sockets behind the filter's back.
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+/// The second face of the 64-bit calls on x86: same calls, this bit set.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+
+/// Those of the refused calls that have a number of their own there.
+#[cfg(target_arch = "x86_64")]
+const X32_OWN: &[(i64, i64)] = &[
+    (libc::SYS_ioctl, 514),
+    (libc::SYS_ptrace, 521),
+    (libc::SYS_rt_sigqueueinfo, 524),
+    (libc::SYS_kexec_load, 528),
+    (libc::SYS_rt_tgsigqueueinfo, 536),
+    (libc::SYS_process_vm_readv, 539),
+    (libc::SYS_process_vm_writev, 540),
+];
+
+/// Puts the filter on this process. `loopback`: the network ends at the command, so it may be used.
+/// `namespaced`: it is in a network of its own.
+pub(super) fn filter(order: &Order, loopback: bool, namespaced: bool) -> Result<(), String> {
+    let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
+    let (refusals, absences) = rules(order.supervisor, loopback && namespaced).map_err(|error| refused(&error))?;
+    for (rules, errno) in [(refusals, libc::EPERM), (absences, libc::ENOSYS)] {
+        let errno = u32::try_from(errno).unwrap_or(1);
+        let arch = std::env::consts::ARCH.try_into().map_err(|error| refused(&error))?;
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno), arch);
+        let program: BpfProgram =
+            filter.and_then(TryInto::try_into).map_err(|error: seccompiler::BackendError| refused(&error))?;
+        seccompiler::apply_filter(&program).map_err(|error| refused(&error))?;
+    }
+    Ok(())
+}
+
+fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::BackendError> {
+    let mut rules: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
+    // Sockets in the file system lead to programs outside: agents, containers, the session's bus. What
+    // is inside can talk through pairs and pipes, and through the network if that ends at the command.
+    let families: &[i32] = if network { &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[] };
+    let others =
+        families.iter().map(|family| is(0, SeccompCmpOp::Ne, as_word(*family))).collect::<Result<Vec<_>, _>>()?;
+    rules.insert(libc::SYS_socket, if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] });
+    // Typing into a terminal as if a person did.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(1, SeccompCmpOp::Eq, request & 0xffff_ffff));
+    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
+    let new_user = libc::CLONE_NEWUSER as u64;
+    rules.insert(libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(new_user), new_user)?]);
+    // Landlock keeps signals inside only since Linux 6.12. The supervisor must be out of reach before that
+    // as well, for it is the one who kills. -1 is everyone, and a negative number is a group.
+    let supervisor = i32::try_from(supervisor).unwrap_or(i32::MAX);
+    let reach = |targets: &[i32]| -> Result<Vec<SeccompRule>, _> {
+        targets.iter().map(|pid| rule(0, SeccompCmpOp::Eq, as_word(*pid))).collect()
+    };
+    rules.insert(libc::SYS_kill, reach(&[supervisor, -supervisor, -1])?);
+    for call in [libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo] {
+        rules.insert(call, reach(&[supervisor])?);
+    }
+    rules.insert(libc::SYS_pidfd_open, reach(&[supervisor])?);
+    rules.insert(libc::SYS_prlimit64, reach(&[supervisor])?);
+    // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
+    // call uses the older one.
+    let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    for rules in [&mut rules, &mut absent] {
+        add_second_faces(rules);
+    }
+    Ok((rules, absent))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn add_second_faces(rules: &mut Rules) {
+    let own = |call: i64| X32_OWN.iter().find(|(known, _)| *known == call).map_or(call, |(_, own)| *own);
+    let second: Rules = rules.iter().map(|(call, rules)| (own(*call) | X32, rules.clone())).collect();
+    rules.extend(second);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn add_second_faces(_rules: &mut Rules) {}
+
+fn rule(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![is(argument, op, value)?])
+}
+
+fn is(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
+}
+
+/// The kernel looks at the lower half of the word only.
+fn as_word(value: i32) -> u64 {
+    u64::from(value.cast_unsigned())
+}

@@ -1,0 +1,123 @@
+//! The order in which the fences go up on Linux.
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use trimtab_vocab::Sandbox;
+
+use super::super::wire::{Fence, Fences, Order, Ready};
+use super::namespaces::{self, Space, Trouble};
+use super::{calls, paths};
+
+/// Puts up all fences that the order asks for.
+pub(super) fn shut_in(order: &Order) -> Ready {
+    // A session of its own: no terminal, and one group by which it can be told to end.
+    let _ = rustix::process::setsid();
+    limit(Resource::Core, Some(0));
+    if order.sandbox == Sandbox::Off {
+        return match die_with_supervisor(order) {
+            Ok(()) => Ready::Fenced(Fences::none("the sandbox is off")),
+            Err(why) => Ready::Failed(why),
+        };
+    }
+    limit(Resource::Fsize, order.file_size);
+    limit(Resource::As, order.memory);
+    let space = match &order.no_namespaces {
+        Some(why) => Err(why.clone()),
+        None => match namespaces::enter(order) {
+            Ok(space) => Ok(space),
+            Err(Trouble::Unavailable(why)) => Err(why),
+            Err(Trouble::Halfway(why)) => return Ready::Halfway(why),
+        },
+    };
+    if space.is_ok() {
+        limit(Resource::Nproc, order.processes);
+    }
+    // Only now: entering a namespace may undo it.
+    if let Err(why) = die_with_supervisor(order) {
+        return Ready::Failed(why);
+    }
+    match raise(order, &space) {
+        Ok(fences) => Ready::Fenced(fences),
+        Err(why) => Ready::Failed(why),
+    }
+}
+
+fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String> {
+    drop_capabilities();
+    let landlock = paths::restrict(order, space.as_ref().ok());
+    let filter = calls::filter(order, space.as_ref().is_ok_and(|space| space.loopback), space.is_ok());
+    let without = |space: &Result<Space, String>| space.as_ref().err().cloned().unwrap_or_default();
+    let version = landlock.as_ref().ok().map(|landlock| landlock.version);
+    let writes = match (&landlock, space) {
+        (Ok(_), _) => Fence::Holds,
+        (Err(why), Ok(space)) if !space.all_read_only => Fence::missing(why.clone()),
+        (Err(_), Ok(_)) => Fence::Holds,
+        (Err(why), Err(_)) => Fence::missing(why.clone()),
+    };
+    let protected = match space {
+        _ if order.sandbox == Sandbox::ReadOnly && writes.holds() && !order.probe => Fence::Holds,
+        Ok(space) => space.protected.clone(),
+        Err(why) => Fence::missing(why.clone()),
+    };
+    let in_folder =
+        order.sandbox == Sandbox::Workspace && order.hidden.iter().any(|path| path.starts_with(&order.folder));
+    let secrets = match (&landlock, space) {
+        (_, Ok(space)) if space.hidden => Fence::Holds,
+        (Ok(_), _) if !in_folder => Fence::Holds,
+        (Ok(_), _) => Fence::missing("some are in the folder itself"),
+        (Err(why), _) => Fence::missing(why.clone()),
+    };
+    let network = match (&filter, space) {
+        (Ok(()), _) | (_, Ok(_)) => Fence::Holds,
+        (Err(why), Err(_)) => Fence::missing(why.clone()),
+    };
+    let programs = match (&filter, &landlock) {
+        (Ok(()), Ok(landlock)) if landlock.version >= 6 => Fence::Holds,
+        (Ok(()), _) => Fence::missing("signals reach other programs, which takes Linux 6.12 to prevent"),
+        (Err(why), _) => Fence::missing(why.clone()),
+    };
+    for (fence, what) in [(&writes, "keeps it from writing elsewhere"), (&network, "keeps it off the network")] {
+        if let Fence::Missing { why } = fence {
+            let more = without(space);
+            return Err(format!("The command was not started, since nothing here {what}: {why}; {more}."));
+        }
+    }
+    let (namespaces, filter) = (space.is_ok(), filter.is_ok());
+    Ok(Fences { writes, protected, secrets, network, programs, landlock: version, namespaces, filter })
+}
+
+/// The command is killed when its supervisor is, whatever that one could do no more.
+fn die_with_supervisor(order: &Order) -> Result<(), String> {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
+    match parent.and_then(|pid| u32::try_from(pid.get()).ok()) == Some(order.supervisor) {
+        true => Ok(()),
+        false => Err("The supervisor of the command is gone.".into()),
+    }
+}
+
+/// Lowers a limit, for good. One that is lower already stays.
+fn limit(resource: Resource, wanted: Option<u64>) {
+    let Some(wanted) = wanted else { return };
+    let Rlimit { current, maximum } = rustix::process::getrlimit(resource);
+    let lower = |old: Option<u64>| Some(old.map_or(wanted, |old| old.min(wanted)));
+    let _ = rustix::process::setrlimit(resource, Rlimit { current: lower(current), maximum: lower(maximum) });
+}
+
+/// Root without these is an ordinary person who owns root's files. In a namespace, they would be enough
+/// to take the mounts away again.
+fn drop_capabilities() {
+    let _ = rustix::thread::clear_ambient_capability_set();
+    for bit in 0..64 {
+        let _ = rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit));
+    }
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let _ = rustix::thread::set_capabilities(None, sets);
+    let _ = rustix::thread::set_no_new_privs(true);
+}
+
+/// What is executed.
+pub(super) fn argv(order: &Order) -> Vec<String> {
+    order.argv.clone()
+}

@@ -1,0 +1,117 @@
+//! Landlock: which paths may be read, and which written.
+//!
+//! It knows only what is allowed, beneath a path. So "everything but secrets" is said by listing the
+//! neighbours of each secret, and of each folder above it. Names may be listed everywhere: of a secret
+//! they give away no more than that there is one.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope, make_bitflags,
+};
+use trimtab_vocab::Sandbox;
+
+use super::super::wire::Order;
+use super::namespaces::Space;
+
+/// The newest version that was tried out. An older kernel gives what it has.
+const TRIED: ABI = ABI::V7;
+
+/// Devices without a state that anyone else could see.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+pub(super) struct Landlock {
+    pub(super) version: u32,
+}
+
+pub(super) fn restrict(order: &Order, space: Option<&Space>) -> Result<Landlock, String> {
+    let status = try_restrict(order, space).map_err(|error| format!("Landlock refused: {error}"))?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, LandlockStatus::NotImplemented) => Err("the kernel has no Landlock".into()),
+        (RulesetStatus::NotEnforced, _) => Err("Landlock is switched off in the kernel".into()),
+        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(Landlock { version: effective_abi as u32 }),
+        _ => Err("Landlock gave no answer".into()),
+    }
+}
+
+fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::RestrictionStatus, landlock::RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(TRIED))?
+        .scope(Scope::Signal)?
+        .scope(Scope::AbstractUnixSocket)?;
+    if space.is_none() {
+        rules = rules.handle_access(AccessNet::from_all(TRIED))?;
+    }
+    let everything = AccessFs::from_all(TRIED);
+    let reading = AccessFs::from_read(TRIED);
+    let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
+    let mut rules = allow(rules.create()?, Path::new("/"), AccessFs::ReadDir.into())?;
+    let hidden: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    for path in readable(Path::new("/"), &hidden) {
+        rules = allow(rules, &path, reading)?;
+    }
+    for path in DEVICES {
+        rules = allow(rules, Path::new(path), device)?;
+    }
+    if order.sandbox == Sandbox::Workspace {
+        rules = allow(rules, &order.folder, everything)?;
+    }
+    if let Some(temp) = &order.temp {
+        rules = allow(rules, temp, everything)?;
+    }
+    if space.is_some_and(|space| space.shared_memory) {
+        rules = allow(rules, Path::new("/dev/shm"), everything)?;
+    }
+    rules.restrict_self()
+}
+
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    // What is not there, or may not be entered, needs no permission.
+    let Ok(fd) = PathFd::new(path) else { return Ok(rules) };
+    // Rights of directories cannot be given on files.
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(TRIED) };
+    rules.add_rule(PathBeneath::new(fd, access))
+}
+
+/// The fewest paths that together hold everything beneath `path` but what is hidden. Links are left out:
+/// where they lead to counts, not where they are.
+fn readable(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    if hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
+        return vec![path.to_owned()];
+    }
+    let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let real = inside.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    real.flat_map(|entry| readable(&entry.path(), hidden)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn everything_but_the_hidden_is_readable() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        for name in ["home/.ssh", "home/.config/gh", "home/.config/nvim", "home/src", "etc"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        fs::write(base.join("home/.netrc"), "").unwrap();
+        std::os::unix::fs::symlink(".ssh", base.join("home/link")).unwrap();
+        let hidden = ["home/.ssh", "home/.config/gh", "home/.netrc"].map(|name| base.join(name));
+        let mut found = readable(&base, &hidden);
+        found.sort();
+        assert_eq!(found, ["etc", "home/.config/nvim", "home/src"].map(|name| base.join(name)));
+        assert_eq!(readable(&base.join("etc"), &hidden), [base.join("etc")]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Commands; `run.rs` is the only code that starts them.
+//!
+//! Three processes stand in a row, all of them this program:
+//!
+//! ```text
+//! host ──control──▶ supervisor ──order──▶ fence ──exec──▶ the command
+//!      ◀──report───            ◀──report──                     │
+//!      ◀───────────────────── output, one pipe ────────────────┘
+//! ```
+//!
+//! * The **supervisor** (`supervise.rs`) outlives the command and sees to it that nothing else does. It
+//!   is the reaper of every orphan beneath it, so daemons do not get away. It holds the reading end
+//!   of a pipe from the host: when the host asks, or dies in whatever way, the pipe closes and the
+//!   whole tree is killed.
+//! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command. So the
+//!   supervisor stands outside of them, and the command cannot touch it.
+//!
+//! Both exist because code that runs between `fork` and `exec` would need `unsafe`, which this
+//! workspace forbids. The program's `main` hands over to [`supervise::main`] when its first argument
+//! is [`SUPERVISE`], before it does anything else.
+
+mod collect;
+mod environment;
+mod fence;
+mod protect;
+pub mod run;
+mod strays;
+pub mod supervise;
+mod tree;
+mod wire;
+
+use trimtab_vocab::Sandbox;
+
+pub use collect::Collected;
+pub use run::{Limits, Outcome, Setup, probe, run};
+pub use wire::{Fence, Fences};
+
+/// The first argument that makes the program a supervisor instead of itself.
+pub const SUPERVISE: &str = "__supervise";
+
+/// What a sandbox promises, in words.
+pub fn how(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::Workspace => {
+            "It may write in the folder, apart from .trimtab and git's hooks and settings, and in a private \
+             temporary folder. It reaches no network, no secrets and no other program's sockets."
+        }
+        Sandbox::ReadOnly => {
+            "It may write in a private temporary folder only. It reaches no network, no secrets and no other \
+             program's sockets."
+        }
+        Sandbox::Off => "It may do everything that you may do.",
+    }
+}

@@ -1,0 +1,282 @@
+//! Running a command: the only code that starts one.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use trimtab_vocab::{CommandPlan, CommandRun, Sandbox};
+
+use super::collect::Collected;
+use super::environment::scrubbed;
+use super::supervise::remove;
+use super::wire::{Ending, Fences, Order, Report};
+use super::{SUPERVISE, fence};
+
+/// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
+/// end can keep us longer than this.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How commands are run here.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The program that becomes the supervisor: this one.
+    pub launcher: PathBuf,
+    /// The variables to choose from for a command.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Files and folders that a fenced command must not read: this program's own, and secrets.
+    pub hidden: Vec<PathBuf>,
+    /// What one command may use.
+    pub limits: Limits,
+}
+
+/// What one command may use. `None`: as much as there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Address space of one process, in bytes. Programs with a garbage collector reserve far more than
+    /// they use, so this is for people who know what they run.
+    pub memory: Option<u64>,
+    /// The size of one file that it writes, in bytes.
+    pub file_size: Option<u64>,
+    /// How many processes there may be at a time. It counts only where the command has namespaces of its
+    /// own: elsewhere, all that the person runs would be counted.
+    pub processes: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: None, file_size: Some(16 << 30), processes: Some(8192) }
+    }
+}
+
+impl Setup {
+    /// With this very program as the launcher, these variables, and what is usually secret hidden.
+    pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
+        let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
+        let hidden = home.map(|home| fence::secrets(&home)).unwrap_or_default();
+        Self { launcher: this_executable(), environment, hidden, limits: Limits::default() }
+    }
+
+    fn order(&self, run: &CommandRun) -> Order {
+        Order {
+            argv: run.argv.clone(),
+            cwd: run.cwd.clone().into(),
+            folder: run.folder.clone().into(),
+            // No time at all is a mistake rather than a wish.
+            timeout_ms: run.timeout_s.max(1).saturating_mul(1000),
+            sandbox: run.sandbox,
+            hidden: self.hidden.clone(),
+            memory: self.limits.memory,
+            file_size: self.limits.file_size,
+            processes: self.limits.processes,
+            temp: None,
+            supervisor: 0,
+            no_namespaces: None,
+            probe: false,
+        }
+    }
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// With what it exited, if it did.
+    pub exit_code: Option<i32>,
+    /// By which signal it ended, if by one.
+    pub signal: Option<i32>,
+    /// Its time was up.
+    pub timed_out: bool,
+    /// It was stopped.
+    pub stopped: bool,
+    /// What it wrote to standard output and standard error, in order.
+    pub output: Collected,
+    /// Processes that it had left running, and that were killed.
+    pub left: u32,
+    /// Processes that hang in the kernel and could not be killed.
+    pub stuck: u32,
+    /// Protected paths of the folder that are not as they were before.
+    pub touched: Vec<String>,
+    /// Which fences were up; none if it was not started.
+    pub fences: Option<Fences>,
+    /// Why it was not started, if it was not.
+    pub not_started: Option<String>,
+    /// Its supervisor is gone: how it ended, whether it has, and if it was quick, whether it was started at
+    /// all, is not known.
+    pub lost: bool,
+}
+
+impl Outcome {
+    fn not_started(why: impl Into<String>) -> Self {
+        Self { not_started: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Runs what `plan` says. `output` gets everything that the command writes as it comes, and the command
+/// waits while it is busy. When `stop` comes, or the returned future is dropped, or this program ends
+/// in whatever way, the command and all that it has started are killed at once.
+pub async fn run(
+    plan: &CommandPlan,
+    setup: &Setup,
+    output: impl FnMut(&[u8]),
+    stop: impl Future<Output = ()>,
+) -> Outcome {
+    let run = plan.run();
+    if run.argv.is_empty() {
+        return Outcome::not_started("There is no program to run.");
+    }
+    carry_out(&setup.order(run), setup, output, stop).await
+}
+
+/// Which fences can be put up on this machine. It takes a few milliseconds.
+pub async fn probe(setup: &Setup) -> Fences {
+    let folder = std::env::temp_dir();
+    let order = Order {
+        argv: Vec::new(),
+        cwd: folder.clone(),
+        // Nothing is written there; protected paths are tried in the private temporary folder.
+        folder,
+        timeout_ms: 10_000,
+        sandbox: Sandbox::ReadOnly,
+        hidden: setup.hidden.clone(),
+        memory: None,
+        file_size: None,
+        processes: None,
+        temp: None,
+        supervisor: 0,
+        no_namespaces: None,
+        probe: true,
+    };
+    let outcome = carry_out(&order, setup, |_| {}, std::future::pending()).await;
+    let why = outcome.not_started.unwrap_or_else(|| "It could not be tried out.".into());
+    outcome.fences.unwrap_or_else(|| Fences::none(&why))
+}
+
+async fn carry_out(
+    order: &Order,
+    setup: &Setup,
+    mut output: impl FnMut(&[u8]),
+    stop: impl Future<Output = ()>,
+) -> Outcome {
+    let mut line = match serde_json::to_vec(order) {
+        Ok(line) => line,
+        Err(error) => return Outcome::not_started(format!("The command cannot be passed on: {error}.")),
+    };
+    line.push(b'\n');
+    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
+    let supervisor = tokio::process::Command::from(std::process::Command::new(&setup.launcher))
+        .arg0(NAME)
+        .arg(SUPERVISE)
+        .env_clear()
+        .envs(scrubbed(setup.environment.iter().cloned(), order.sandbox))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut supervisor = match supervisor {
+        Ok(supervisor) => supervisor,
+        Err(error) => {
+            let launcher = setup.launcher.display();
+            return Outcome::not_started(format!("The supervisor {launcher} cannot be started: {error}."));
+        }
+    };
+    let pipes = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
+    let (Some(mut control), Some(report), Some(mut written)) = pipes else {
+        return Outcome::not_started("The supervisor has no pipes.");
+    };
+    let mut reports = BufReader::new(report).lines();
+    let mut outcome = Outcome::default();
+    let mut started = None;
+    let mut taken = None;
+    let mut open = true;
+    let mut stop = pin!(stop);
+    // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+    let stopped = tokio::select! {
+        () = &mut stop => true,
+        _ = control.write_all(&line) => false,
+    };
+    let mut control = Some(control).filter(|_| !stopped);
+    let mut chunk = vec![0; 64 * 1024];
+    let ending = loop {
+        tokio::select! {
+            biased;
+            () = &mut stop, if control.is_some() => control = None,
+            report = reports.next_line() => {
+                let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
+                match report {
+                    Some(Report::Taken { temp }) => taken = Some(temp),
+                    Some(Report::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
+                    Some(Report::NotStarted { why }) => break Err(why),
+                    Some(Report::Ended(ending)) => break Ok(ending),
+                    None => {
+                        outcome.lost = taken.is_some();
+                        break Err("The supervisor ended before the command was started.".into());
+                    }
+                }
+            }
+            count = written.read(&mut chunk), if open => match count {
+                Ok(count @ 1..) => {
+                    output(&chunk[..count]);
+                    outcome.output.push(&chunk[..count]);
+                    // A command that never stops writing would otherwise keep timers, and so a stop, waiting.
+                    tokio::task::yield_now().await;
+                }
+                Ok(0) | Err(_) => open = false,
+            },
+        }
+    };
+    let end = tokio::time::Instant::now() + LAST_WORDS;
+    while open && let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(end, written.read(&mut chunk)).await {
+        output(&chunk[..count]);
+        outcome.output.push(&chunk[..count]);
+    }
+    // It removes the temporary folder now, and is waited for where nobody else has to wait.
+    tokio::spawn(async move { supervisor.wait().await });
+    match ending {
+        Ok(Ending { exit_code, signal, timed_out, stopped, left, stuck, touched }) => {
+            Outcome { exit_code, signal, timed_out, stopped, left, stuck, touched, ..outcome }
+        }
+        Err(_) if outcome.lost => {
+            let _ = tokio::task::spawn_blocking(move || clean_up(started, taken.flatten())).await;
+            outcome
+        }
+        Err(_) if control.is_none() => {
+            let why = Some("It was stopped before it was started.".into());
+            Outcome { not_started: why, stopped: true, fences: None, ..outcome }
+        }
+        Err(why) => Outcome { not_started: Some(why), fences: None, ..outcome },
+    }
+}
+
+/// The supervisor was killed, so its work is done here as far as it can be.
+fn clean_up(pid: Option<i32>, temp: Option<PathBuf>) {
+    if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+    if let Some(temp) = temp {
+        remove(&temp);
+    }
+}
+
+/// How the program's helpers are listed among processes.
+const NAME: &str = "trimtab";
+
+fn this_executable() -> PathBuf {
+    // This name stays true when the program is replaced by a newer one while it runs.
+    #[cfg(target_os = "linux")]
+    return PathBuf::from("/proc/self/exe");
+    #[cfg(not(target_os = "linux"))]
+    return std::env::current_exe().unwrap_or_default();
+}
+
+/// This program once more, with a new task.
+pub(super) fn this_program() -> std::process::Command {
+    use std::os::unix::process::CommandExt as _;
+    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
+    let mut command = std::process::Command::new(this_executable());
+    command.arg0(NAME);
+    command
+}

@@ -1,0 +1,53 @@
+//! Open files that the host was born with, and that nobody meant for a command.
+//!
+//! What this program opens is closed when another one is started; what its own parent left open is
+//! not. Closing a file by its number takes `unsafe`, since the number might belong to someone. A shell
+//! may do it, so a supervisor that finds such files begins its life once more, by way of a shell.
+
+use std::os::unix::process::CommandExt as _;
+
+/// The second argument of a supervisor that has been through the shell already.
+const CLEAN: &str = "clean";
+
+/// Comes back when there is nothing to close, or no way to.
+pub(super) fn close() {
+    if std::env::args_os().nth(2).is_some_and(|argument| argument == CLEAN) {
+        return;
+    }
+    let strays = strays();
+    // Only bash understands numbers of two digits.
+    let shells: &[&str] =
+        if strays.iter().all(|number| *number < 10) { &["/bin/sh"] } else { &["/bin/bash", "/usr/bin/bash"] };
+    let Some(shell) = shells.iter().find(|shell| std::path::Path::new(shell).exists()) else { return };
+    let (false, Ok(program)) = (strays.is_empty(), std::env::current_exe()) else { return };
+    if !program.exists() {
+        return;
+    }
+    let closing: Vec<String> = strays.iter().map(|number| format!("{number}<&-")).collect();
+    let script = format!("exec {}; exec \"$0\" \"$@\"", closing.join(" "));
+    #[expect(clippy::disallowed_methods, reason = "it is this program that is started")]
+    let mut command = std::process::Command::new(shell);
+    // If this fails, the command has some files more than it should; that is no reason not to run it.
+    let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).exec();
+}
+
+/// The numbers of open files that a started program would inherit, apart from the three it is to have.
+#[cfg(target_os = "linux")]
+fn strays() -> Vec<u32> {
+    let mut strays = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten() {
+        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
+        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
+        if number > 2 && flags & rustix::fs::OFlags::CLOEXEC.bits() == 0 {
+            strays.push(number);
+        }
+    }
+    strays
+}
+
+#[cfg(not(target_os = "linux"))]
+fn strays() -> Vec<u32> {
+    Vec::new()
+}

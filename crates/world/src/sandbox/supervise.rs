@@ -1,0 +1,273 @@
+//! The supervisor: a process that outlives the command, and sees to it that nothing else does.
+
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until, timeout};
+use trimtab_vocab::Sandbox;
+
+use super::protect::Protected;
+use super::run::this_program;
+use super::tree::Tree;
+use super::wire::{Ending, Order, Ready, Report};
+use super::{fence, strays};
+
+/// The second argument that makes the process a fence.
+const FENCE: &str = "fence";
+
+/// How long a command may take to end by itself once its time is up.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long what a command leaves running may take to end by itself. A `tee` at the end of a
+/// redirection is still writing then; a server is not going to end.
+const AFTERGLOW: Duration = Duration::from_millis(250);
+
+/// An order is a command line and some paths. What is longer is not one.
+const LONGEST_ORDER: usize = 32 * 1024 * 1024;
+
+/// The whole life of a supervisor, and of a fence. The program's `main` calls it when its first
+/// argument is [`SUPERVISE`](super::SUPERVISE), before it does anything else.
+pub fn main() -> ExitCode {
+    if std::env::args_os().nth(2).is_some_and(|stage| stage == FENCE) {
+        return fence::main();
+    }
+    strays::close();
+    // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.
+    let _ = rustix::process::setsid();
+    Tree::watch_over_orphans();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime.ok().and_then(|runtime| runtime.block_on(supervise())) {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
+
+async fn supervise() -> Option<()> {
+    let mut control = Control::open()?;
+    let mut order = control.order().await?;
+    order.supervisor = std::process::id();
+    let temp = true_folder(&mut order).and_then(|()| private_temp(order.sandbox));
+    let report = match temp {
+        Err(why) => Report::NotStarted { why },
+        Ok(temp) => {
+            order.temp = temp;
+            tell(&Report::Taken { temp: order.temp.clone() });
+            let protected = Protected::prepare(&order);
+            let outcome = run(&mut control, &mut order).await;
+            let touched = protected.finish();
+            match outcome {
+                Ok(ending) => Report::Ended(Ending { touched, ..ending }),
+                Err(why) => Report::NotStarted { why },
+            }
+        }
+    };
+    // First the report: to remove a large temporary folder takes its time.
+    tell(&report);
+    if let Some(temp) = &order.temp {
+        remove(temp);
+    }
+    Some(())
+}
+
+async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String> {
+    let mut child = signal(SignalKind::child()).map_err(|error| format!("Signals cannot be received: {error}."))?;
+    let (mut tree, main, ready) = loop {
+        let (mut tree, main, words) = start(order)?;
+        let ready = tokio::select! {
+            ready = hear(words) => ready,
+            () = control.stop() => None,
+        };
+        match ready {
+            // Once only: without namespaces there is nothing to be halfway in.
+            Some(Ready::Halfway(why)) if order.no_namespaces.is_none() => {
+                tree.kill();
+                order.no_namespaces = Some(why);
+            }
+            ready => break (tree, main, ready),
+        }
+    };
+    // The command has the pipe now. It shall end with the last one who can write to it.
+    release_output();
+    let fences = match ready {
+        Some(Ready::Fenced(fences)) => fences,
+        Some(Ready::Failed(why) | Ready::Halfway(why)) => {
+            tree.kill();
+            return Err(why);
+        }
+        None => {
+            let stuck = tree.kill();
+            return match control.stopped {
+                true => Ok(Ending { stopped: true, stuck, ..Ending::default() }),
+                false => Err("The fence around the command broke down before the command was started.".into()),
+            };
+        }
+    };
+    tell(&Report::Started { pid: main.as_raw_nonzero().get(), fences });
+    let mut ending = Ending::default();
+    let limit = Duration::from_millis(order.timeout_ms);
+    tokio::select! {
+        () = control.stop() => {}
+        gone = timeout(limit, main_ends(&mut tree, &mut child)) => ending.timed_out = gone.is_err(),
+    }
+    if ending.timed_out {
+        tree.ask_to_end();
+        tokio::select! {
+            () = control.stop() => {}
+            _ = timeout(GRACE, main_ends(&mut tree, &mut child)) => {}
+        }
+    }
+    let end = Instant::now() + AFTERGLOW;
+    while tree.ended.is_some() && !control.stopped && tree.reap() && Instant::now() < end {
+        tokio::select! {
+            () = control.stop() => {}
+            _ = child.recv() => {}
+            () = sleep_until(end) => {}
+        }
+    }
+    ending.stuck = tree.kill();
+    ending.left = tree.left;
+    ending.stopped = control.stopped;
+    ending.exit_code = tree.ended.and_then(|status| status.exit_status());
+    ending.signal = tree.ended.and_then(|status| status.terminating_signal());
+    Ok(ending)
+}
+
+async fn main_ends(tree: &mut Tree, child: &mut Signal) {
+    while tree.reap() && tree.ended.is_none() {
+        // A signal that comes before this is kept for it.
+        child.recv().await;
+    }
+}
+
+/// Starts a fence, which will become the command.
+fn start(order: &Order) -> Result<(Tree, Pid, ChildStdout), String> {
+    let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
+    let mut fence = this_program()
+        .args([super::SUPERVISE, FENCE])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(failed)?;
+    let pid = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
+    let tree = Tree::of(pid);
+    let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
+    // If it dies while it listens, what it says, or does not say, tells.
+    let _ = fence.stdin.take().map(|mut stdin| stdin.write_all(&text));
+    let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
+    Ok((tree, pid, words))
+}
+
+/// What the fence says last: it falls silent by becoming the command, or by failing to.
+async fn hear(words: ChildStdout) -> Option<Ready> {
+    let mut pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).ok()?;
+    let mut text = String::new();
+    pipe.read_to_string(&mut text).await.ok()?;
+    text.lines().last().and_then(|line| serde_json::from_str(line).ok())
+}
+
+fn tell(report: &Report) {
+    if let Ok(mut line) = serde_json::to_vec(report) {
+        line.push(b'\n');
+        // The host may be gone. That is no reason to leave anything undone.
+        let _ = std::io::stdout().write_all(&line).and_then(|()| std::io::stdout().flush());
+    }
+}
+
+fn release_output() {
+    if let Ok(null) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stderr(null.as_fd());
+    }
+}
+
+/// Fences are put around what a path leads to, not around a link on the way.
+fn true_folder(order: &mut Order) -> Result<(), String> {
+    let shown = order.folder.display();
+    let folder = order.folder.canonicalize().map_err(|error| format!("The folder {shown} cannot be used: {error}."))?;
+    order.folder = folder;
+    Ok(())
+}
+
+/// A temporary folder that nobody else can enter, or even guess.
+fn private_temp(sandbox: Sandbox) -> Result<Option<PathBuf>, String> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if sandbox == Sandbox::Off {
+        return Ok(None);
+    }
+    let base = std::env::temp_dir();
+    let failed = |error: &dyn std::fmt::Display| {
+        format!("No private temporary folder can be made in {}: {error}.", base.display())
+    };
+    let number = getrandom::u64().map_err(|error| failed(&error))?;
+    let base = base.canonicalize().map_err(|error| failed(&error))?;
+    let path = base.join(format!("trimtab-{number:016x}"));
+    std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| failed(&error))?;
+    Ok(Some(path))
+}
+
+/// Removes a temporary folder, and asks for no permission: some programs shut the folders that they make.
+pub(super) fn remove(temp: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fn unlock(folder: &Path) {
+        let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
+        let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for entry in inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            unlock(&entry.path());
+        }
+    }
+    if std::fs::remove_dir_all(temp).is_err() && temp.is_dir() {
+        unlock(temp);
+        let _ = std::fs::remove_dir_all(temp);
+    }
+}
+
+/// The host's hand: as long as it holds the pipe, the command may go on.
+struct Control {
+    pipe: pipe::Receiver,
+    signals: [Signal; 3],
+    stopped: bool,
+}
+
+impl Control {
+    fn open() -> Option<Self> {
+        let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+        let pipe = pipe::Receiver::from_owned_fd(stdin).ok()?;
+        let [term, int, hup] = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        Some(Self { pipe, signals: [term.ok()?, int.ok()?, hup.ok()?], stopped: false })
+    }
+
+    /// The first line.
+    async fn order(&mut self) -> Option<Order> {
+        let mut text = Vec::new();
+        while text.last() != Some(&b'\n') {
+            if self.pipe.read_buf(&mut text).await.ok()? == 0 || text.len() > LONGEST_ORDER {
+                return None;
+            }
+        }
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Comes when the command is to be killed: the pipe is closed, by whatever kind of end, or someone
+    /// wants the supervisor itself gone.
+    async fn stop(&mut self) {
+        if self.stopped {
+            return;
+        }
+        let [term, int, hup] = &mut self.signals;
+        let mut byte = [0];
+        tokio::select! {
+            _ = self.pipe.read(&mut byte) => {}
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+            _ = hup.recv() => {}
+        }
+        self.stopped = true;
+    }
+}

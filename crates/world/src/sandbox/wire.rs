@@ -1,0 +1,149 @@
+//! What host, supervisor and fence say to each other: one line of JSON each.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use trimtab_vocab::Sandbox;
+
+/// What is to be run, from the host to the supervisor and on to the fence.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) argv: Vec<String>,
+    pub(super) cwd: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) timeout_ms: u64,
+    pub(super) sandbox: Sandbox,
+    /// What must not be read.
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) memory: Option<u64>,
+    pub(super) file_size: Option<u64>,
+    pub(super) processes: Option<u64>,
+    /// The private temporary folder; the supervisor makes it.
+    pub(super) temp: Option<PathBuf>,
+    /// Whom the fence belongs to: if that one is gone, it must not start anything.
+    pub(super) supervisor: u32,
+    /// Why namespaces are not to be tried: they turned out to work only by half.
+    pub(super) no_namespaces: Option<String>,
+    /// Only set the fences up, and say which hold.
+    pub(super) probe: bool,
+}
+
+/// What the fence has to say before it becomes the command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ready {
+    /// The fences are up; the command comes next.
+    Fenced(Fences),
+    /// There are namespaces, but they are of no use here. Try without.
+    Halfway(String),
+    /// The command was not started.
+    Failed(String),
+}
+
+/// What the supervisor has to say.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Report {
+    /// The order is understood. From here on, silence does not mean that nothing was started.
+    Taken { temp: Option<PathBuf> },
+    /// The command runs as this process.
+    Started { pid: i32, fences: Fences },
+    /// It did not come to that.
+    NotStarted { why: String },
+    /// It is over, and nothing of it is left.
+    Ended(Ending),
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) timed_out: bool,
+    pub(super) stopped: bool,
+    pub(super) left: u32,
+    pub(super) stuck: u32,
+    pub(super) touched: Vec<String>,
+}
+
+/// Which fences are up. What a sandbox promises holds only as far as these do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fences {
+    /// Files outside of the folder cannot be written.
+    pub writes: Fence,
+    /// Git's hooks and settings and `.trimtab` cannot be written, inside of the folder.
+    pub protected: Fence,
+    /// Secrets cannot be read.
+    pub secrets: Fence,
+    /// There is no network.
+    pub network: Fence,
+    /// Other programs cannot be reached by signals, traces or sockets.
+    pub programs: Fence,
+    /// The version of Landlock, if the kernel has it.
+    pub landlock: Option<u32>,
+    /// Whether the command has namespaces of its own.
+    pub namespaces: bool,
+    /// Whether its system calls are filtered.
+    pub filter: bool,
+}
+
+/// Whether a fence is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fence {
+    /// It holds.
+    Holds,
+    /// It does not, or not everywhere.
+    Missing {
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl Fence {
+    pub(super) fn missing(why: impl Into<String>) -> Self {
+        Fence::Missing { why: why.into() }
+    }
+
+    /// Whether it is up.
+    pub fn holds(&self) -> bool {
+        matches!(self, Fence::Holds)
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fence::Holds => f.write_str("holds"),
+            Fence::Missing { why } => write!(f, "does not hold: {why}"),
+        }
+    }
+}
+
+impl Fences {
+    /// Nothing holds, for one reason.
+    pub(super) fn none(why: &str) -> Self {
+        let missing = || Fence::missing(why);
+        Self {
+            writes: missing(),
+            protected: missing(),
+            secrets: missing(),
+            network: missing(),
+            programs: missing(),
+            landlock: None,
+            namespaces: false,
+            filter: false,
+        }
+    }
+
+    /// Each fence with what it is for.
+    pub fn each(&self) -> [(&'static str, &Fence); 5] {
+        [
+            ("writing outside of the folder", &self.writes),
+            ("writing git's hooks and settings", &self.protected),
+            ("reading secrets", &self.secrets),
+            ("the network", &self.network),
+            ("other programs", &self.programs),
+        ]
+    }
+}

@@ -1,0 +1,279 @@
+//! A page of the web.
+//!
+//! Who calls has asked about the host, so only that host is spoken to: a redirect to another one is
+//! reported, not followed. Nothing that identifies the person goes along: no cookies, no credentials.
+
+mod body;
+mod guard;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Response, Url};
+use tokio::time::Instant;
+use trimtab_vocab::Seen;
+use trimtab_vocab::event::ToolStatus;
+
+use self::body::Form;
+use self::guard::{Guard, Names};
+use super::{Refusal, seen, size};
+use crate::models::{causes, printable};
+
+/// Redirects that are followed.
+const MOST_REDIRECTS: usize = 5;
+/// As much of an error page as is worth showing.
+const LONGEST_ERROR: usize = 1_000;
+
+/// What a page may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Bytes of its body, unpacked.
+    body: usize,
+    /// Bytes of text that are shown.
+    text: usize,
+    /// Time in all,
+    total: Duration,
+    /// and between two signs of life.
+    idle: Duration,
+}
+
+const LIMITS: Limits =
+    Limits { body: 2_000_000, text: 100_000, total: Duration::from_secs(20), idle: Duration::from_secs(10) };
+
+/// Fetches a page.
+pub(super) async fn fetch(url: &str) -> Seen {
+    static WEB: OnceLock<Web> = OnceLock::new();
+    let web = match WEB.get() {
+        Some(web) => web,
+        None => match Web::new(LIMITS, Names::System) {
+            Ok(web) => WEB.get_or_init(|| web),
+            Err(refusal) => return refusal.into(),
+        },
+    };
+    web.fetch(url).await
+}
+
+/// The way out: one client for this machine, one that takes the proxy of the environment for others.
+struct Web {
+    here: Client,
+    elsewhere: Client,
+    guard: Guard,
+    limits: Limits,
+}
+
+impl Web {
+    fn new(limits: Limits, names: Names) -> Result<Self, Refusal> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let guard = Guard::new(names);
+        let builder = || {
+            Client::builder()
+                .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+                // A connection that is kept would be used again without asking where its name leads now.
+                .pool_max_idle_per_host(0)
+                .connect_timeout(limits.idle)
+                .read_timeout(limits.idle)
+                .dns_resolver(guard.clone())
+        };
+        // A machine without certificates can still look at its own pages.
+        let build = |builder: &dyn Fn() -> reqwest::ClientBuilder| {
+            builder().build().or_else(|_| builder().tls_certs_only([]).build()).map_err(|error| {
+                Refusal(format!("Pages cannot be fetched: the HTTP client does not start ({}).", causes(&error)))
+            })
+        };
+        let here = build(&|| builder().no_proxy())?;
+        Ok(Self { here, elsewhere: build(&builder)?, guard, limits })
+    }
+
+    async fn fetch(&self, url: &str) -> Seen {
+        let deadline = Instant::now() + self.limits.total;
+        match tokio::time::timeout_at(deadline, self.follow(url, deadline)).await {
+            Ok(result) => result.unwrap_or_else(Seen::from),
+            Err(_) => {
+                Refusal(format!("{} did not answer within {} s.", short(url), self.limits.total.as_secs())).into()
+            }
+        }
+    }
+
+    /// Goes from redirect to redirect as long as they stay on the host.
+    async fn follow(&self, asked: &str, deadline: Instant) -> Result<Seen, Refusal> {
+        let mut url = address(asked)?;
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.get(&url).await?;
+            let status = response.status();
+            let location = response.headers().get(LOCATION).and_then(|to| std::str::from_utf8(to.as_bytes()).ok());
+            let Some(location) = location.filter(|_| status.is_redirection() && status.as_u16() != 304) else {
+                return self.show(&url, response, deadline).await;
+            };
+            let next = url.join(location).map_err(|_| {
+                Refusal(format!("{} redirects to `{}`, which is no address.", short(url.as_str()), short(location)))
+            })?;
+            let next = address(next.as_str()).map_err(|Refusal(why)| {
+                Refusal(format!("{} redirects to an address that is not fetched. {why}", short(url.as_str())))
+            })?;
+            if !is_same_host(&url, &next) {
+                guard::check_literal(&next)?;
+                let text =
+                    format!("{asked} redirects to {next} : fetch that address to go on.", asked = short(url.as_str()));
+                return Ok(seen(ToolStatus::Partial, text));
+            }
+            url = next;
+        }
+        Err(Refusal(format!("{} redirects more than {MOST_REDIRECTS} times; it may never end.", short(asked))))
+    }
+
+    async fn get(&self, url: &Url) -> Result<Response, Refusal> {
+        let is_here = self.guard.check(url).await?;
+        let client = if is_here { &self.here } else { &self.elsewhere };
+        let request = client
+            .get(url.clone())
+            .header(ACCEPT, "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.8, */*;q=0.1");
+        let response = request.send().await.map_err(|error| {
+            let host = url.host_str().unwrap_or("the server");
+            match guard::refused(&error) {
+                Some(why) => Refusal(why),
+                None if error.is_timeout() => {
+                    Refusal(format!("{host} did not answer within {} s.", self.limits.idle.as_secs()))
+                }
+                None => Refusal(format!(
+                    "{} cannot be fetched: {}. Check the address; the machine may also be offline.",
+                    short(url.as_str()),
+                    causes(&error)
+                )),
+            }
+        })?;
+        // The resolver has seen to it already, but this is where the connection really went. That it may
+        // be this machine is no fault: many a proxy runs here.
+        if let Some(remote) = response.remote_addr() {
+            guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(Refusal)?;
+        }
+        Ok(response)
+    }
+
+    async fn show(&self, url: &Url, response: Response, deadline: Instant) -> Result<Seen, Refusal> {
+        let status = response.status();
+        let given =
+            response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+        let length = response.content_length();
+        let form = Form::of(given.as_deref());
+        if status.is_success() && form == Form::Other {
+            let size = length.map_or("unknown size".to_owned(), size);
+            let given = printable(given.as_deref().unwrap_or("no type"), 80);
+            let sentence = format!("{} is {given} ({size}), not a text, and is not shown.", short(url.as_str()));
+            return Err(Refusal(sentence));
+        }
+        let (bytes, broken) = self.body(response, deadline).await;
+        if !status.is_success() {
+            let words = if form == Form::Other { String::new() } else { text(form, given, bytes).await?.1 };
+            let words = printable(&words, LONGEST_ERROR);
+            let said = if words.is_empty() { String::new() } else { format!(" It says: {words}") };
+            return Err(Refusal(format!("{} answered HTTP {status}.{said}", short(url.as_str()))));
+        }
+        let form = form.or_by_content(&bytes);
+        if form == Form::Other {
+            return Err(Refusal(format!("{} has no type and is not a text; it is not shown.", short(url.as_str()))));
+        }
+        if let (Some(why), true) = (&broken, bytes.is_empty()) {
+            return Err(Refusal(format!("{} sent nothing: {why}.", short(url.as_str()))));
+        }
+        let (title, text) = text(form, given, bytes).await?;
+        let (shown, is_cut) = body::cut(&text, self.limits.text);
+        let mut page = format!("Address: {url}\n");
+        if let Some(title) = title {
+            page.push_str(&format!("Title: {}\n", printable(&title, 300)));
+        }
+        page.push('\n');
+        page.push_str(if text.trim().is_empty() {
+            "(The page has no text. It may need a browser to show itself.)"
+        } else {
+            shown
+        });
+        if is_cut {
+            let (part, all) = (size(shown.len() as u64), size(text.len() as u64));
+            page.push_str(&format!("\n[{part} of {all} of text are shown.]"));
+        }
+        if let Some(why) = &broken {
+            page.push_str(&format!("\n[This is not all: {why}.]"));
+        }
+        let is_part = is_cut || broken.is_some();
+        Ok(seen(if is_part { ToolStatus::Partial } else { ToolStatus::Ok }, page))
+    }
+
+    /// The body as far as it comes, and why it is not whole.
+    async fn body(&self, response: Response, deadline: Instant) -> (Vec<u8>, Option<String>) {
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        // A moment before the end of all, so that what has come can still be shown.
+        let deadline = deadline - self.limits.total / 20;
+        loop {
+            match tokio::time::timeout_at(deadline, chunks.next()).await {
+                Ok(None) => return (body, None),
+                Ok(Some(Ok(chunk))) => {
+                    let room = self.limits.body - body.len();
+                    body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                    if chunk.len() > room {
+                        return (body, Some(format!("the page is larger than {}", size(self.limits.body as u64))));
+                    }
+                }
+                Ok(Some(Err(error))) if error.is_timeout() => {
+                    let idle = self.limits.idle.as_secs();
+                    return (body, Some(format!("nothing more came for {idle} s")));
+                }
+                Ok(Some(Err(error))) => return (body, Some(format!("the connection broke ({})", causes(&error)))),
+                Err(_) => {
+                    let total = self.limits.total.as_secs();
+                    return (body, Some(format!("the rest did not come within {total} s")));
+                }
+            }
+        }
+    }
+}
+
+/// The title and the text, made where it holds nobody up.
+async fn text(form: Form, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), Refusal> {
+    let work = tokio::task::spawn_blocking(move || body::read(form, given.as_deref(), &bytes));
+    work.await.map_err(|_| Refusal::new("The page was fetched, but could not be read by a fault of the program."))
+}
+
+/// An address that may be fetched.
+fn address(text: &str) -> Result<Url, Refusal> {
+    let url = Url::parse(text.trim()).map_err(|error| {
+        Refusal(format!(
+            "`{}` is not an address ({error}). Write it whole, like https://example.com/page.",
+            short(text)
+        ))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Refusal(format!("Only http and https addresses are fetched, not {}.", short(url.scheme()))));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refusal::new(
+            "The address holds a name or a password. Fetch it without: credentials are never sent.",
+        ));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(Refusal(format!("`{}` names no host.", short(text))));
+    }
+    Ok(url)
+}
+
+/// Whether a redirect stays with whom the caller has asked about. Another port is another server; from
+/// plain to encrypted on the usual ports is the same one, and the way back is not taken.
+fn is_same_host(from: &Url, to: &Url) -> bool {
+    let ports = |url: &Url| url.port_or_known_default();
+    let is_upgrade =
+        (from.scheme(), to.scheme()) == ("http", "https") && (ports(from), ports(to)) == (Some(80), Some(443));
+    let is_same = from.scheme() == to.scheme() && ports(from) == ports(to);
+    from.host_str() == to.host_str() && (is_same || is_upgrade)
+}
+
+/// An address in a sentence.
+fn short(text: &str) -> String {
+    printable(text, 300)
+}
+
+#[cfg(test)]
+mod tests;

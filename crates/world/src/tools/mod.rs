@@ -1,0 +1,244 @@
+//! Things that look: files, folders, names, lines, pages.
+//!
+//! Nothing here changes anything, and nothing here decides whether it may be done: who calls has
+//! asked already. Two limits hold all the same, because no answer of a person is meant to lift them:
+//! files are seen in the session's folder only, and the addresses where a cloud keeps its keys are
+//! never fetched. Whatever goes wrong is a sentence that a model can act on, since it is the model
+//! that reads it. Every look is bounded in what it returns, in what it reads and in time.
+
+mod entities;
+mod fetch;
+mod glob;
+mod html;
+mod list;
+mod nearest;
+mod picture;
+mod place;
+mod read;
+mod search;
+mod walk;
+mod window;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::{Look, Seen};
+
+pub use place::Place;
+
+/// A folder that takes longer is too large, or its disk has gone away.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
+pub async fn look(place: &Place, look: &Look) -> Seen {
+    let place = place.clone();
+    match look.clone() {
+        Look::Read { path, offset, limit } => {
+            aside(LONGEST, move |going| read::read(&place, &path, offset, limit, going)).await
+        }
+        Look::List { path, depth } => aside(LONGEST, move |going| list::list(&place, &path, depth, going)).await,
+        Look::Glob { pattern, path } => aside(LONGEST, move |going| glob::glob(&place, &pattern, &path, going)).await,
+        Look::Search { pattern, path, glob, ignore_case, context } => {
+            aside(LONGEST, move |going| {
+                let sought = search::Sought { pattern: &pattern, glob: glob.as_deref(), ignore_case, context };
+                search::search(&place, &path, &sought, going)
+            })
+            .await
+        }
+        Look::Fetch { url } => fetch::fetch(&url).await,
+    }
+}
+
+/// Why there is nothing to see, as a sentence for the model.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal(String);
+
+impl Refusal {
+    fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+}
+
+impl From<Refusal> for Seen {
+    fn from(refusal: Refusal) -> Self {
+        seen(ToolStatus::Error, refusal.0)
+    }
+}
+
+/// Something seen that is only text.
+fn seen(status: ToolStatus, text: impl Into<String>) -> Seen {
+    Seen { status, text: text.into(), images: Vec::new(), files: Vec::new() }
+}
+
+/// Whether anybody still waits for the work. Asked often: at each entry of a folder and each block of
+/// a file.
+#[derive(Debug, Clone, Default)]
+struct Going(Arc<AtomicBool>);
+
+impl Going {
+    fn on(&self) -> Result<(), Refusal> {
+        // Nobody reads this sentence; it ends the work by the way that every refusal takes.
+        if self.0.load(Ordering::Relaxed) { Err(Refusal::new("It was stopped.")) } else { Ok(()) }
+    }
+}
+
+/// A reader that is read as long as anybody waits.
+struct Watched<'a, R>(R, &'a Going);
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Not `Interrupted`, upon which those who read try again.
+        self.1.on().map_err(|refusal| io::Error::other(refusal.0))?;
+        self.0.read(buffer)
+    }
+}
+
+/// Ends the work when it goes out of scope, be it finished or forgotten.
+struct EndOnDrop(Going);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Work that blocks, on a thread where it may. A thread that hangs in the kernel (a network disk that
+/// has gone) cannot be ended; it is left behind, and whoever waits is told.
+async fn aside(longest: Duration, work: impl FnOnce(&Going) -> Result<Seen, Refusal> + Send + 'static) -> Seen {
+    let going = Going::default();
+    let _end = EndOnDrop(going.clone());
+    let work = tokio::task::spawn_blocking(move || work(&going).unwrap_or_else(Seen::from));
+    match tokio::time::timeout(longest, work).await {
+        Ok(Ok(seen)) => seen,
+        Ok(Err(_)) => Refusal::new("Looking failed by a fault of the program. Try another way to find out.").into(),
+        Err(_) => {
+            let sentence = format!(
+                "Looking took longer than {} s and was given up. Name a smaller folder or a more exact pattern.",
+                longest.as_secs()
+            );
+            Refusal::new(sentence).into()
+        }
+    }
+}
+
+/// A size for people: `812 B`, `1.2 kB`, `3.4 MB`.
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (1e3, "kB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let amount = bytes as f64 / unit;
+    if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
+}
+
+/// `1 file`, `2 files`.
+fn count(number: usize, noun: &str) -> String {
+    let plural = match noun.strip_suffix('y') {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None if noun.ends_with("ch") => format!("{noun}es"),
+        None => format!("{noun}s"),
+    };
+    format!("{number} {plural}")
+}
+
+/// A path or another foreign word on one line: what would break the line is shown as its escape.
+fn on_one_line(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::thread::sleep;
+    use std::time::Instant;
+
+    use super::*;
+
+    fn patiently(what: &str, holds: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !holds() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[tokio::test]
+    async fn dropping_the_future_ends_the_blocking_work() {
+        let (rounds, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, over) = (Arc::clone(&rounds), Arc::clone(&ended));
+        let work = aside(LONGEST, move |going| {
+            let result = loop {
+                if let Err(refusal) = going.on() {
+                    break Err(refusal);
+                }
+                counted.fetch_add(1, Ordering::Relaxed);
+                sleep(Duration::from_millis(1));
+            };
+            over.store(true, Ordering::Relaxed);
+            result
+        });
+        assert!(tokio::time::timeout(Duration::from_millis(50), work).await.is_err());
+        patiently("the work goes on without anybody waiting", || ended.load(Ordering::Relaxed));
+        let at_the_end = rounds.load(Ordering::Relaxed);
+        assert!(at_the_end > 0, "it had begun");
+        sleep(Duration::from_millis(20));
+        assert_eq!(rounds.load(Ordering::Relaxed), at_the_end);
+    }
+
+    #[tokio::test]
+    async fn work_that_takes_too_long_is_given_up_with_a_sentence() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&ended);
+        let seen = aside(Duration::from_millis(20), move |going| {
+            while going.on().is_ok() {
+                sleep(Duration::from_millis(1));
+            }
+            over.store(true, Ordering::Relaxed);
+            Err(Refusal::new("late"))
+        })
+        .await;
+        assert_eq!(seen.status, ToolStatus::Error);
+        assert!(seen.text.contains("given up"), "{}", seen.text);
+        patiently("the work goes on", || ended.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn every_look_at_files_stops_when_nobody_waits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["a.txt", "b.txt"] {
+            std::fs::write(folder.path().join(name), "text\n").expect("a file");
+        }
+        let place = Place::open(folder.path()).expect("the folder");
+        let going = Going::default();
+        drop(EndOnDrop(going.clone()));
+        let stopped = Err(Refusal::new("It was stopped."));
+        let sought = search::Sought { pattern: "text", glob: None, ignore_case: false, context: 0 };
+        assert_eq!(read::read(&place, "a.txt", None, None, &going), stopped);
+        assert_eq!(list::list(&place, "", 2, &going), stopped);
+        assert_eq!(glob::glob(&place, "*.txt", "", &going), stopped);
+        assert_eq!(search::search(&place, "", &sought, &going), stopped);
+    }
+
+    #[test]
+    fn sizes_and_counts_read_like_words() {
+        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 5_242_880, 2_100_000_000].map(size);
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "9.9 kB", "10 kB", "20 kB", "5.2 MB", "2.1 GB"]);
+        let counts = [count(1, "file"), count(2, "file"), count(3, "entry"), count(0, "match")];
+        assert_eq!(counts, ["1 file", "2 files", "3 entries", "0 matches"]);
+    }
+
+    #[test]
+    fn a_name_cannot_break_its_line() {
+        assert_eq!(on_one_line("a\nb\u{1b}[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(on_one_line("ä b"), "ä b");
+    }
+}

@@ -1,0 +1,9 @@
+//! The user's files; `write.rs` is the only code that changes them.
+//!
+//! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
+
+mod folder;
+mod read;
+pub mod write;
+
+pub use folder::Folder;

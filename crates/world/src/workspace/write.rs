@@ -1,0 +1,189 @@
+//! Changing the user's files: the only code that does.
+//!
+//! A change set is written whole or not at all, and can be killed between any two system calls:
+//! calling [`apply`] again with the same plan finishes it or takes it back. There is no journal.
+//! Every file says by its hash whether it is as before or as after, and what a killed run has left
+//! beside it says the rest:
+//!
+//! * `.trimtab-<set>-<n>.part` is being written and means nothing.
+//! * `.trimtab-<set>-<n>.tmp` is whole: bytes that wait to be put in place, or bytes that were there
+//!   before. If it is neither, it is an edit that a person made at the very moment of the exchange,
+//!   and it goes back to its place.
+//! * `.trimtab-<set>.made` marks a directory that was made for a file of the set, and
+//!   `.trimtab-<set>.dir` is one on its way to its name, or away from it.
+//!
+//! First everything is looked at, then all new bytes are written and synced beside their targets, so
+//! that a full disk is met while nothing has changed. Only then does one file after the other change,
+//! by an exchange of names: the old bytes are in hand, and are looked at once more, before they go.
+//! They are removed when the whole set is in place.
+//!
+//! Choices that a reader may wonder about:
+//!
+//! * **Hard links** are broken: the path gets its new bytes, other names of the same file keep the old
+//!   ones. To write in place could not be undone by a kill, and would change files outside of the
+//!   folder that share the bytes, such as a package manager's store. `Changed::unlinked` says so.
+//! * **Symbolic links** inside the folder are followed and kept when their target is overwritten. A
+//!   set neither deletes nor creates through one, since a person would expect another thing to vanish.
+//! * **Read-only files** are refused, although a rename could replace them, unless the change itself
+//!   gives them another mode. Deleting one needs no more than `rm -f` does.
+//! * **Directories** that a deletion leaves empty go too, as with git: so undoing a creation leaves
+//!   nothing behind, and undoing the deletion makes them again.
+//! * A file that is as `after` before anything was written counts as written, and is put back when
+//!   the set is refused. A person who made the very same edit by hand meanwhile would have to do it
+//!   again; the other way round, a killed run could not be taken back.
+
+mod directories;
+mod one;
+mod outcome;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use trimtab_vocab::FilePlan;
+
+pub use self::outcome::{Changed, Done, How, Refused, Why};
+
+use self::directories::Directories;
+use self::one::{Fault, One, Stands};
+use super::Folder;
+
+/// What is about to be done: tests stand in the way here, to fail it, to race it, or to be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    MakeDirectory,
+    Stage,
+    Sync,
+    Staged,
+    Recheck,
+    Place,
+    Verify,
+    TakeBack,
+    Clean,
+}
+
+type Gate<'a> = &'a dyn Fn(Step, &str) -> Result<(), Errno>;
+
+/// Carries out `plan` in `folder`; `contents` gives the bytes for a hash. Call it again with the same
+/// plan if it was killed.
+///
+/// A rewind is the plan of [`FileSet::reversed`], applied: a file that is no longer as the set left it
+/// refuses the whole.
+///
+/// [`FileSet::reversed`]: trimtab_vocab::FileSet::reversed
+pub fn apply(folder: &Folder, plan: &FilePlan, contents: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Done, Refused> {
+    apply_at(folder, plan, contents, &|_, _| Ok(()))
+}
+
+fn apply_at(
+    folder: &Folder,
+    plan: &FilePlan,
+    contents: &dyn Fn(&str) -> Option<Vec<u8>>,
+    gate: Gate<'_>,
+) -> Result<Done, Refused> {
+    let set = plan.set();
+    let directories = Directories::of(folder, set.change_set.as_str(), gate);
+    let mut files = Vec::with_capacity(set.writes.len());
+    let mut astray = None;
+    for (n, write) in set.writes.iter().enumerate() {
+        match One::find(folder, &directories, n, write, contents, gate) {
+            Ok(one) => files.push(one),
+            Err(why) => astray = astray.or(Some(why)),
+        }
+    }
+    // The others are still looked at: a killed run may have changed them.
+    if let Some(why) = astray {
+        return Err(take_back(files, why, &directories));
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = files.iter().find(|one| !seen.insert(one.place().to_owned())) {
+        return Err(Refused::new(Why::Twice { path: twice.path() }));
+    }
+    match forward(&mut files, &directories) {
+        Ok(()) => Ok(finish(files, &directories)),
+        Err(why) => Err(take_back(files, why, &directories)),
+    }
+}
+
+fn forward(files: &mut [One<'_>], directories: &Directories<'_>) -> Result<(), Why> {
+    for one in files.iter_mut() {
+        one.heal().and_then(|()| one.look()).map_err(|fault| one.why(fault))?;
+        directories.sweep(one.place());
+    }
+    if let Some(one) = files.iter().find(|one| one.stands() == Stands::Elsewhere) {
+        return Err(one.why(Fault::Changed));
+    }
+    let todo = |one: &&mut One<'_>| one.stands() == Stands::Before;
+    for one in files.iter_mut().filter(todo) {
+        one.may_be_written().and_then(|()| one.stage_after()).map_err(|fault| one.why(fault))?;
+    }
+    for one in files.iter_mut().filter(todo) {
+        one.go_forward().map_err(|fault| one.why(fault))?;
+    }
+    sync(files).map_err(|(path, errno)| Why::System { path, error: errno.into() })?;
+    // A program that had the old file open may have written to it since. This is the last moment at
+    // which that can be seen.
+    for one in files.iter_mut() {
+        one.still_holds_before().map_err(|fault| one.why(fault))?;
+    }
+    Ok(())
+}
+
+/// All files are as they shall be, and durably: what was kept for the way back can go. A failure here
+/// changes nothing that a person asked for, so it is no failure of the set.
+fn finish(files: Vec<One<'_>>, directories: &Directories<'_>) -> Done {
+    for one in &files {
+        one.clean();
+    }
+    for one in files.iter().filter(|one| one.is_deletion()) {
+        directories.remove_empty(one.place());
+    }
+    // From here on, nobody knows any more which directories are the set's own.
+    for one in &files {
+        directories.unmark(one.place());
+    }
+    let _ = sync(&files);
+    Done { files: files.iter().map(One::report).collect() }
+}
+
+/// Puts everything back that is as after, from whichever run, and says what could not be.
+fn take_back(mut files: Vec<One<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
+    let mut refused = Refused::new(why);
+    for one in files.iter_mut().rev() {
+        if one.heal().and_then(|()| one.look()).is_err() {
+            refused.unsure.push(one.path());
+            continue;
+        }
+        if one.stands() == Stands::After && one.go_back().is_err() {
+            refused.not_put_back.push(one.path());
+        }
+    }
+    let _ = sync(&files);
+    for one in &files {
+        // What was kept may be all there is of a file that cannot be read just now.
+        if !refused.unsure.contains(&one.path()) {
+            one.clean();
+        }
+        directories.sweep(one.place());
+        if one.is_creation() {
+            directories.remove_made(one.place());
+        }
+    }
+    for one in &files {
+        directories.unmark(one.place());
+    }
+    refused
+}
+
+/// Makes the names durable. One sync for each directory, however many files it has.
+fn sync(files: &[One<'_>]) -> Result<(), (String, Errno)> {
+    let mut done: HashSet<PathBuf> = HashSet::new();
+    for one in files {
+        if done.insert(one.place().parent().unwrap_or(Path::new("")).to_owned()) {
+            one.sync_directory().map_err(|errno| (one.path(), errno))?;
+        }
+    }
+    Ok(())
+}

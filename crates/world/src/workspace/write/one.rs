@@ -1,0 +1,417 @@
+//! One file of a change set: where it is, how it stands, and the way between before and after.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::io::Errno;
+use trimtab_vocab::{FileState, FileWrite};
+
+use super::super::Folder;
+use super::super::folder::{Astray, Spot};
+use super::super::read::{LOOKING, PERMISSIONS, permissions};
+use super::directories::{Directories, rename_to_free, sync};
+use super::outcome::{Changed, How, Why};
+use super::{Gate, Step};
+
+/// What is at a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    File { state: FileState, owner: (u32, u32), links: u64 },
+    Something(&'static str),
+}
+
+/// How a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// As the plan expects it before.
+    Before,
+    /// As the plan wants it after.
+    After,
+    /// Neither.
+    Elsewhere,
+}
+
+/// What came in the way of one file.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Changed,
+    ReadOnly,
+    NoContent(String),
+    System(Errno),
+}
+
+impl From<Errno> for Fault {
+    fn from(errno: Errno) -> Self {
+        Fault::System(errno)
+    }
+}
+
+pub(super) struct One<'a> {
+    write: &'a FileWrite,
+    spot: Spot,
+    part: String,
+    held: String,
+    now: Seen,
+    stood: Option<Stands>,
+    unlinked: bool,
+    directories: &'a Directories<'a>,
+    contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    gate: Gate<'a>,
+}
+
+impl<'a> One<'a> {
+    pub(super) fn find(
+        folder: &Folder,
+        directories: &'a Directories<'a>,
+        n: usize,
+        write: &'a FileWrite,
+        contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+        gate: Gate<'a>,
+    ) -> Result<Self, Why> {
+        let path = write.path.clone();
+        let spot = folder.walk(Path::new(&write.path)).map_err(|astray| match astray {
+            Astray::Outside => Why::Outside { path: path.clone() },
+            Astray::Malformed => Why::BadPath { path: path.clone(), problem: "its path is empty or has a NUL in it" },
+            Astray::Directory => Why::NotAFile { path: path.clone(), problem: "it is a directory" },
+            Astray::ThroughAFile => {
+                Why::NotAFile { path: path.clone(), problem: "a part of its path is a file, not a directory" }
+            }
+            Astray::System(errno) => Why::System { path: path.clone(), error: errno.into() },
+        })?;
+        if spot.through_link && (write.before.is_none() || write.after.is_none()) {
+            return Err(Why::BadPath { path, problem: "it is a symbolic link" });
+        }
+        let (part, held) = (directories.name_for(n, "part"), directories.name_for(n, "tmp"));
+        let now = Seen::Nothing;
+        Ok(Self { write, spot, part, held, now, stood: None, unlinked: false, directories, contents, gate })
+    }
+
+    pub(super) fn path(&self) -> String {
+        self.write.path.clone()
+    }
+
+    /// The way from the folder to it, without links.
+    pub(super) fn place(&self) -> &Path {
+        &self.spot.inside
+    }
+
+    pub(super) fn is_creation(&self) -> bool {
+        self.write.before.is_none()
+    }
+
+    pub(super) fn is_deletion(&self) -> bool {
+        self.write.before.is_some() && self.write.after.is_none()
+    }
+
+    /// Puts an edit back that an exchange took away just before the run was killed.
+    pub(super) fn heal(&mut self) -> Result<(), Fault> {
+        if !self.spot.missing.is_empty() {
+            return Ok(());
+        }
+        let held = self.see(&self.held)?;
+        let ours = held == Seen::Nothing || self.is_as(&held, self.before()) || self.is_as(&held, self.after());
+        if ours {
+            return Ok(());
+        }
+        let now = self.see(&self.spot.name)?;
+        if now == Seen::Nothing {
+            let _ = rename_to_free(&self.spot.dir, &self.held, &self.spot.dir, &self.spot.name);
+        } else if self.is_as(&now, self.before()) || self.is_as(&now, self.after()) {
+            let _ = self.exchange();
+        }
+        // In every other case there is a newer edit, made by someone who saw this one gone.
+        Ok(())
+    }
+
+    /// Looks how the file stands.
+    pub(super) fn look(&mut self) -> Result<(), Fault> {
+        self.now = if self.spot.missing.is_empty() { self.see(&self.spot.name)? } else { Seen::Nothing };
+        let stands = self.stands();
+        self.stood.get_or_insert(stands);
+        Ok(())
+    }
+
+    pub(super) fn stands(&self) -> Stands {
+        // After comes first: a file that does not change is done.
+        if self.is_as(&self.now, self.after()) {
+            Stands::After
+        } else if self.is_as(&self.now, self.before()) {
+            Stands::Before
+        } else {
+            Stands::Elsewhere
+        }
+    }
+
+    pub(super) fn may_be_written(&self) -> Result<(), Fault> {
+        match (&self.now, self.before(), self.after()) {
+            (Seen::File { state, .. }, Some(before), Some(after))
+                if state.mode & 0o222 == 0 && before.mode == after.mode =>
+            {
+                Err(Fault::ReadOnly)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the new bytes beside the file.
+    pub(super) fn stage_after(&mut self) -> Result<(), Fault> {
+        match self.write.after.as_ref() {
+            Some(after) => self.stage(after),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn go_forward(&mut self) -> Result<(), Fault> {
+        self.unlinked = matches!(self.now, Seen::File { links, .. } if links > 1) && self.write.after.is_some();
+        self.shift(self.before(), self.after())?;
+        self.look()
+    }
+
+    /// Whether what was taken out of its place, if anything, is still what it was.
+    pub(super) fn still_holds_before(&mut self) -> Result<(), Fault> {
+        if !self.spot.missing.is_empty() || self.before().is_none() {
+            return Ok(());
+        }
+        match self.see(&self.held)? {
+            Seen::Nothing => Ok(()),
+            held if self.is_as(&held, self.before()) => Ok(()),
+            held => {
+                self.now = held;
+                Err(Fault::Changed)
+            }
+        }
+    }
+
+    pub(super) fn go_back(&mut self) -> Result<(), Fault> {
+        (self.gate)(Step::TakeBack, &self.write.path)?;
+        if let Some(before) = self.write.before.as_ref() {
+            self.stage(before)?;
+        }
+        self.shift(self.after(), self.before())
+    }
+
+    /// Removes what was kept beside the file.
+    pub(super) fn clean(&self) {
+        if !self.spot.missing.is_empty() {
+            return;
+        }
+        for name in [&self.part, &self.held] {
+            if rustix::fs::statat(&self.spot.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                let _ = (self.gate)(Step::Clean, &self.write.path);
+                let _ = rustix::fs::unlinkat(&self.spot.dir, name, AtFlags::empty());
+            }
+        }
+    }
+
+    pub(super) fn sync_directory(&self) -> Result<(), Errno> {
+        (self.gate)(Step::Sync, &self.write.path)?;
+        sync(&self.spot.dir)
+    }
+
+    pub(super) fn report(&self) -> Changed {
+        let how = match (self.stood, self.before(), self.after()) {
+            (Some(Stands::After), ..) => How::AlreadyDone,
+            (_, None, _) => How::Created,
+            (_, _, None) => How::Deleted,
+            _ => How::Overwritten,
+        };
+        Changed { path: self.path(), how, unlinked: self.unlinked }
+    }
+
+    pub(super) fn why(&self, fault: Fault) -> Why {
+        let path = self.path();
+        match (fault, &self.now) {
+            (Fault::Changed, Seen::Something(problem)) => Why::NotAFile { path, problem },
+            (Fault::Changed, Seen::File { state, .. }) => Why::Conflict { path, found: Some(state.clone()) },
+            (Fault::Changed, Seen::Nothing) => Why::Conflict { path, found: None },
+            (Fault::ReadOnly, _) => Why::ReadOnly { path },
+            (Fault::NoContent(hash), _) => Why::NoContent { path, hash },
+            (Fault::System(errno), _) => Why::System { path, error: errno.into() },
+        }
+    }
+
+    fn before(&self) -> Option<&'a FileState> {
+        self.write.before.as_ref()
+    }
+
+    fn after(&self) -> Option<&'a FileState> {
+        self.write.after.as_ref()
+    }
+
+    /// Modes count only where they alone tell before from after: a file that a person has made
+    /// executable meanwhile still has the bytes that the change is about.
+    fn is_as(&self, seen: &Seen, wanted: Option<&FileState>) -> bool {
+        let only_mode = matches!((self.before(), self.after()), (Some(a), Some(b)) if a.hash == b.hash);
+        match (seen, wanted) {
+            (Seen::Nothing, None) => true,
+            (Seen::File { state, .. }, Some(wanted)) => {
+                state.hash == wanted.hash && (!only_mode || state.mode == wanted.mode & PERMISSIONS)
+            }
+            _ => false,
+        }
+    }
+
+    fn see(&self, name: impl rustix::path::Arg) -> Result<Seen, Errno> {
+        let fd = match rustix::fs::openat(&self.spot.dir, name, LOOKING | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(Seen::Nothing),
+            Err(Errno::LOOP | Errno::MLINK) => return Ok(Seen::Something("it is a symbolic link")),
+            Err(Errno::NXIO) => return Ok(Seen::Something("it is not a regular file")),
+            Err(errno) => return Err(errno),
+        };
+        let stat = rustix::fs::fstat(&fd)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Ok(Seen::Something("it is a directory")),
+            _ => return Ok(Seen::Something("it is not a regular file")),
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::from(fd)).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let state = FileState { hash: hasher.finalize().to_hex().to_string(), mode: permissions(&stat) };
+        #[allow(clippy::useless_conversion, reason = "the width differs between systems")]
+        let links = u64::from(stat.st_nlink);
+        Ok(Seen::File { state, owner: (stat.st_uid, stat.st_gid), links })
+    }
+
+    /// The mode that the file shall have: its own, unless the change is meant to give it another.
+    fn mode_for(&self, wanted: &FileState) -> u32 {
+        match (&self.now, self.before(), self.after()) {
+            (Seen::File { state, .. }, Some(before), Some(after)) if before.mode == after.mode => state.mode,
+            _ => wanted.mode & PERMISSIONS,
+        }
+    }
+
+    /// Has the bytes of `wanted` ready beside the file, whole and on the disk.
+    fn stage(&mut self, wanted: &FileState) -> Result<(), Fault> {
+        if !self.spot.missing.is_empty() {
+            let missing = std::mem::take(&mut self.spot.missing);
+            let dir = self.spot.dir.try_clone().map_err(|_| Errno::MFILE)?;
+            match self.directories.make(dir, &missing, &self.write.path) {
+                Ok(dir) => self.spot.dir = dir,
+                Err(errno) => {
+                    self.spot.missing = missing;
+                    return Err(errno.into());
+                }
+            }
+        }
+        let mode = self.mode_for(wanted);
+        if matches!(self.see(&self.held)?, Seen::File { state, .. } if state.hash == wanted.hash && state.mode == mode)
+        {
+            return Ok(());
+        }
+        let bytes = (self.contents)(&wanted.hash)
+            .filter(|bytes| blake3::hash(bytes).to_hex().as_str() == wanted.hash)
+            .ok_or_else(|| Fault::NoContent(wanted.hash.clone()))?;
+        (self.gate)(Step::Stage, &self.write.path)?;
+        self.remove(&self.part)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.spot.dir, &self.part, flags, Mode::from_raw_mode(0o600))?;
+        (self.gate)(Step::Stage, &self.write.path)?;
+        let mut file = File::from(fd);
+        file.write_all(&bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let fd = OwnedFd::from(file);
+        self.dress(&fd);
+        #[allow(clippy::useless_conversion, reason = "the width differs between systems")]
+        rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode.try_into().unwrap_or(0o600)))?;
+        (self.gate)(Step::Sync, &self.write.path)?;
+        rustix::fs::fsync(&fd)?;
+        (self.gate)(Step::Staged, &self.write.path)?;
+        Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?)
+    }
+
+    /// Gives new bytes the owner, the group and the attributes of the old ones, as far as that is
+    /// allowed: a file that a group shares stays shared, and what cannot be kept is no reason to fail.
+    fn dress(&self, fd: &OwnedFd) {
+        let Seen::File { owner: (user, group), .. } = &self.now else { return };
+        let Ok(mine) = rustix::fs::fstat(fd) else { return };
+        if (mine.st_uid, mine.st_gid) != (*user, *group) {
+            let group = Some(Gid::from_raw(*group));
+            if rustix::fs::fchown(fd, Some(Uid::from_raw(*user)), group).is_err() {
+                let _ = rustix::fs::fchown(fd, None, group);
+            }
+        }
+        let flags = LOOKING | OFlags::NOFOLLOW;
+        let Ok(old) = rustix::fs::openat(&self.spot.dir, &self.spot.name, flags, Mode::empty()) else { return };
+        copy_attributes(&old, fd);
+    }
+
+    /// The way from one state to the other. What is in the place is compared with `from` immediately
+    /// before and, where the file system can exchange names, once more when it is out of everyone's way.
+    fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), Fault> {
+        let path = &self.write.path;
+        (self.gate)(Step::Recheck, path)?;
+        self.now = self.see(&self.spot.name)?;
+        if !self.is_as(&self.now, from) {
+            return Err(Fault::Changed);
+        }
+        (self.gate)(Step::Place, path)?;
+        let (dir, name, held) = (&self.spot.dir, &self.spot.name, &self.held);
+        match (from, to) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => match rename_to_free(dir, held, dir, name) {
+                Err(Errno::EXIST) => return self.has_changed(),
+                answer => return Ok(answer?),
+            },
+            (Some(_), Some(_)) => match self.exchange() {
+                Ok(()) => {}
+                // Without an exchange, only the look a moment ago stands between an edit and its loss.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                    return Ok(rustix::fs::renameat(dir, held, dir, name)?);
+                }
+                Err(Errno::NOENT) => return self.has_changed(),
+                Err(errno) => return Err(errno.into()),
+            },
+            (Some(_), None) => match rustix::fs::renameat(dir, name, dir, held) {
+                Err(Errno::NOENT) => return self.has_changed(),
+                answer => answer?,
+            },
+        }
+        (self.gate)(Step::Verify, path)?;
+        if self.is_as(&self.see(held)?, from) {
+            return Ok(());
+        }
+        // An edit came in between. It goes back, and if yet another one has followed it, that one stays.
+        if to.is_none() {
+            let _ = rename_to_free(dir, held, dir, name);
+        } else if self.exchange().is_ok() && !self.is_as(&self.see(held)?, to) {
+            self.exchange()?;
+        }
+        self.has_changed()
+    }
+
+    fn has_changed(&mut self) -> Result<(), Fault> {
+        self.now = self.see(&self.spot.name)?;
+        Err(Fault::Changed)
+    }
+
+    fn exchange(&self) -> Result<(), Errno> {
+        let Spot { dir, name, .. } = &self.spot;
+        rustix::fs::renameat_with(dir, &self.held, dir, name, RenameFlags::EXCHANGE)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(&self.spot.dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// Copies extended attributes, access lists among them. File capabilities stay behind, as the kernel
+/// itself drops them when a file is written to.
+fn copy_attributes(from: &OwnedFd, to: &OwnedFd) {
+    let mut names = vec![0; 64 * 1024];
+    let Ok(length) = rustix::fs::flistxattr(from, names.as_mut_slice()) else { return };
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 * 1024];
+        if name != b"security.capability"
+            && let Ok(length) = rustix::fs::fgetxattr(from, name, value.as_mut_slice())
+        {
+            let _ = rustix::fs::fsetxattr(to, name, &value[..length], rustix::fs::XattrFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A person edits while the set is being written.
+
+use std::cell::RefCell;
+
+use super::*;
+
+/// Applies a set of two, and edits the second one at `step`.
+fn raced(step: Step, edit: &dyn Fn(&World)) -> (World, Result<Done, Refused>) {
+    let mut world = World::new();
+    world.file("a.txt", "a1").file("b.txt", "b1");
+    world.change("a.txt", Some("a1"), Some("a2")).change("b.txt", Some("b1"), Some("b2"));
+    let edited = Cell::new(false);
+    let answer = world.run(world.set(), &|now, path| {
+        if now == step && path == "b.txt" && !edited.replace(true) {
+            edit(&world);
+        }
+        Ok(())
+    });
+    assert!(edited.get());
+    (world, answer)
+}
+
+#[test]
+fn an_edit_between_the_check_and_the_exchange_is_kept() {
+    for step in [Step::Stage, Step::Staged, Step::Recheck, Step::Place] {
+        let (world, answer) = raced(step, &|world| _ = world.file("b.txt", "mine"));
+        let refused = answer.unwrap_err();
+        assert!(matches!(&refused.why, Why::Conflict { path, .. } if path == "b.txt"), "{step:?} {refused}");
+        assert!(refused.is_clean(), "{step:?} {refused}");
+        assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("a1", "mine"), "{step:?}");
+        assert_eq!(world.tree().len(), 2, "{step:?}");
+    }
+}
+
+#[test]
+fn an_edit_after_the_exchange_is_kept_as_well() {
+    let (world, answer) = raced(Step::Verify, &|world| _ = world.file("b.txt", "mine"));
+    answer.unwrap();
+    assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("a2", "mine"));
+}
+
+#[test]
+fn a_link_or_a_directory_that_takes_the_place_is_kept() {
+    let (world, answer) = raced(Step::Place, &|world| {
+        fs::remove_file(world.at("b.txt")).unwrap();
+        symlink("/etc/passwd", world.at("b.txt")).unwrap();
+    });
+    assert!(answer.unwrap_err().is_clean());
+    assert_eq!(world.tree()["b.txt"], "-> /etc/passwd");
+    let (world, answer) = raced(Step::Place, &|world| {
+        fs::remove_file(world.at("b.txt")).unwrap();
+        fs::create_dir(world.at("b.txt")).unwrap();
+    });
+    assert!(answer.unwrap_err().is_clean());
+    assert_eq!((world.tree()["b.txt"].as_str(), world.text("a.txt").as_str()), ("dir", "a1"));
+    assert_eq!(world.tree().len(), 2);
+}
+
+#[test]
+fn an_edit_taken_away_by_an_exchange_comes_back_after_a_kill() {
+    let mut world = World::new();
+    world.file("a.txt", "a1");
+    world.change("a.txt", Some("a1"), Some("a2"));
+    let gate = |step: Step, _: &str| {
+        match step {
+            Step::Place => _ = world.file("a.txt", "mine"),
+            Step::Verify => resume_unwind(Box::new("killed")),
+            _ => {}
+        }
+        Ok(())
+    };
+    assert!(catch_unwind(AssertUnwindSafe(|| world.run(world.set(), &gate))).is_err());
+    assert_eq!(world.text("a.txt"), "a2");
+    assert!(world.apply().unwrap_err().is_clean());
+    assert_eq!(world.tree(), BTreeMap::from([("a.txt".into(), "644 mine".into())]));
+}
+
+#[test]
+fn a_program_that_still_writes_to_the_old_file_is_seen() {
+    let mut world = World::new();
+    world.file("a.txt", "a1");
+    world.change("a.txt", Some("a1"), Some("a2"));
+    let open = RefCell::new(fs::OpenOptions::new().append(true).open(world.at("a.txt")).unwrap());
+    let placed = Cell::new(false);
+    let refused = world.run(world.set(), &|step, _| {
+        use std::io::Write;
+        placed.set(placed.get() || step == Step::Place);
+        if step == Step::Sync && placed.get() {
+            open.borrow_mut().write_all(b" and more").unwrap();
+        }
+        Ok(())
+    });
+    assert!(refused.unwrap_err().is_clean());
+    assert!(world.text("a.txt").starts_with("a1 and more"));
+    assert_eq!(world.tree().len(), 1);
+}
+
+#[test]
+fn a_file_that_appears_or_vanishes_is_a_conflict() {
+    let mut world = World::new();
+    world.file("a.txt", "a1");
+    world.change("a.txt", Some("a1"), None).change("n.txt", None, Some("n"));
+    for (step, path) in [(Step::Recheck, "n.txt"), (Step::Place, "n.txt")] {
+        let refused = world.run(world.set(), &|now, at| {
+            if now == step && at == path {
+                world.file("n.txt", "theirs");
+            }
+            Ok(())
+        });
+        assert!(refused.unwrap_err().is_clean());
+        assert_eq!((world.text("a.txt").as_str(), world.text("n.txt").as_str()), ("a1", "theirs"));
+        fs::remove_file(world.at("n.txt")).unwrap();
+    }
+    fs::remove_file(world.at("a.txt")).unwrap();
+    world.file("n.txt", "else");
+    assert!(world.apply().unwrap_err().is_clean());
+    assert_eq!(world.tree().into_keys().collect::<Vec<_>>(), ["a.txt", "n.txt"], "a.txt was as after and came back");
+}
+
+#[test]
+fn an_edit_while_the_set_is_taken_back_is_kept_and_said() {
+    let mut world = World::new();
+    world.file("a.txt", "a1").file("b.txt", "b1");
+    world.change("a.txt", Some("a1"), Some("a2")).change("b.txt", Some("b1"), Some("b2"));
+    let back = Cell::new(false);
+    let refused = world.run(world.set(), &|step, path| {
+        match (step, path) {
+            (Step::Recheck, "b.txt") => _ = world.file("b.txt", "mine"),
+            (Step::TakeBack, "a.txt") => back.set(true),
+            (Step::Place, "a.txt") if back.get() => _ = world.file("a.txt", "mine too"),
+            _ => {}
+        }
+        Ok(())
+    });
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.not_put_back, ["a.txt"]);
+    assert!(refused.to_string().ends_with("Could not be put back: a.txt."), "{refused}");
+    assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("mine too", "mine"));
+    assert_eq!(world.tree().len(), 2);
+}

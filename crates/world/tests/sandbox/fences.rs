@@ -1,0 +1,414 @@
+//! What a fenced command cannot do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use trimtab_vocab::Sandbox::{Off, ReadOnly, Workspace};
+use trimtab_world::sandbox::{Fence, Outcome, probe, run};
+
+use crate::scene::{HOST, Scene, text, wait};
+
+crate::checks![
+    the_probe_tells_what_holds_here,
+    the_folder_can_be_written_and_nothing_else,
+    a_read_only_command_writes_nowhere_but_in_its_temp,
+    modes_and_times_outside_of_the_folder_stay,
+    protected_paths_cannot_be_written_nor_moved_away,
+    protected_paths_cannot_be_made_where_there_are_none,
+    commands_at_the_same_time_share_what_protects_them,
+    git_still_works_in_the_folder,
+    what_cannot_be_protected_is_at_least_seen,
+    secrets_cannot_be_read,
+    there_is_no_network,
+    servers_can_be_tested_where_the_network_is_its_own,
+    sockets_of_other_programs_cannot_be_reached,
+    the_supervisor_and_others_cannot_be_signalled,
+    fences_cannot_be_taken_down,
+    secret_variables_are_not_passed_on,
+    the_temp_is_private_and_goes_away,
+    a_fence_is_there_without_namespaces_too,
+    a_fence_is_there_where_nothing_can_be_mounted,
+    a_fence_is_there_without_landlock_too,
+    without_any_fence_nothing_is_started,
+    ordinary_work_goes_on_behind_the_fence,
+];
+
+fn held(outcome: &Outcome) -> &trimtab_world::sandbox::Fences {
+    outcome.fences.as_ref().unwrap_or_else(|| panic!("not started: {:?}", outcome.not_started))
+}
+
+fn the_probe_tells_what_holds_here() {
+    let scene = Scene::new();
+    let start = std::time::Instant::now();
+    let fences = wait(probe(&scene.setup));
+    println!(
+        "  {:?}: landlock {:?}, namespaces {}, filter {}",
+        start.elapsed(),
+        fences.landlock,
+        fences.namespaces,
+        fences.filter
+    );
+    for (what, fence) in fences.each() {
+        println!("  {what}: {fence}");
+    }
+    assert!(fences.writes.holds() && fences.network.holds(), "{fences:?}");
+    assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 0);
+}
+
+fn the_folder_can_be_written_and_nothing_else() {
+    let scene = Scene::new();
+    let outside = scene.at("outside");
+    let home = scene.at("home");
+    let outcome = scene.sh(
+        &format!(
+            "echo in > file && mkdir -p a/b && mv file a/b/ && ln -s b a/link && rm -r a/link && echo inside; \
+             echo x > {outside}; echo x > {home}/.profile; rm {home}/.profile; mkdir {home}/d; ln file {home}/l; \
+             echo x > /tmp/x; echo x > /var/tmp/x; echo x > /proc/sys/kernel/hostname; touch ../up; echo > /dev/null && echo null",
+            outside = outside.display(),
+            home = home.display()
+        ),
+        Workspace,
+    );
+    assert_eq!(fs::read_to_string(scene.at("in/a/b/file")).unwrap(), "in\n");
+    assert!(text(&outcome).starts_with("inside\n") && text(&outcome).ends_with("null\n"), "{}", text(&outcome));
+    assert_eq!(fs::read_to_string(scene.at("home/.profile")).unwrap(), "plain");
+    for path in ["outside", "home/d", "home/l", "up"] {
+        assert!(!scene.at(path).exists(), "{path}");
+    }
+    assert!(!std::path::Path::new("/tmp/x").exists());
+    assert!(scene.sh("echo x > ../outside", Off).exit_code == Some(0) && outside.exists());
+}
+
+fn a_read_only_command_writes_nowhere_but_in_its_temp() {
+    let scene = Scene::new();
+    fs::write(scene.at("in/file"), "old").unwrap();
+    let script = "echo x > file; echo x > new; rm file; cat file; echo $TMPDIR > $TMPDIR/t && cat $TMPDIR/t";
+    let outcome = scene.sh(script, ReadOnly);
+    assert_eq!(fs::read_to_string(scene.at("in/file")).unwrap(), "old");
+    assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 1);
+    assert!(text(&outcome).trim_end().lines().last().unwrap().contains("/trimtab-"), "{}", text(&outcome));
+}
+
+fn modes_and_times_outside_of_the_folder_stay() {
+    let scene = Scene::new();
+    let script = format!("chmod 777 {0}; touch -d 2001-01-01 {0}; stat -c %a {0}", scene.at("home/.profile").display());
+    fs::set_permissions(scene.at("home/.profile"), fs::Permissions::from_mode(0o640)).unwrap();
+    let before = fs::metadata(scene.at("home/.profile")).unwrap();
+    let outcome = scene.sh(&script, Workspace);
+    if !held(&outcome).namespaces {
+        return println!("  Landlock alone does not keep these");
+    }
+    let after = fs::metadata(scene.at("home/.profile")).unwrap();
+    assert_eq!(after.permissions(), before.permissions());
+    assert_eq!(after.modified().unwrap(), before.modified().unwrap());
+}
+
+/// Ways to get a hook in.
+const ATTACKS: &str = "echo evil > .git/hooks/pre-commit; echo evil >> .git/config; rm -f .git/config; mv .git/hooks .git/h; \
+    mv .git .moved && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit; mkdir -p .trimtab; echo evil > .trimtab/x; \
+    mv .trimtab .t; rmdir .trimtab; rm -rf .git/hooks; chmod 777 .git/config; ln -sf /tmp .git/hooks; \
+    umount .git/hooks; umount .git; true";
+
+fn protected_paths_cannot_be_written_nor_moved_away() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.at("in/.git/hooks")).unwrap();
+    fs::create_dir_all(scene.at("in/.trimtab")).unwrap();
+    fs::write(scene.at("in/.git/config"), "[core]").unwrap();
+    fs::write(scene.at("in/.git/hooks/old"), "old").unwrap();
+    let outcome = scene.sh(&format!("{ATTACKS}; echo x > .git/index; echo done"), Workspace);
+    if let Fence::Missing { why } = &held(&outcome).protected {
+        assert!(outcome.touched.contains(&".git/hooks".to_owned()));
+        return println!("  not held here: {why}");
+    }
+    assert!(text(&outcome).ends_with("done\n"));
+    assert_eq!(outcome.touched, [""; 0], "{}", text(&outcome));
+    assert_eq!(fs::read_to_string(scene.at("in/.git/config")).unwrap(), "[core]");
+    assert_eq!(fs::read_to_string(scene.at("in/.git/index")).unwrap(), "x\n");
+    let hooks: Vec<_> =
+        fs::read_dir(scene.at("in/.git/hooks")).unwrap().map(|hook| hook.unwrap().file_name()).collect();
+    assert_eq!(hooks, ["old"]);
+    assert_eq!(fs::read_dir(scene.at("in/.trimtab")).unwrap().count(), 0);
+}
+
+fn protected_paths_cannot_be_made_where_there_are_none() {
+    let scene = Scene::new();
+    let outcome = scene.sh(ATTACKS, Workspace);
+    if held(&outcome).protected.holds() {
+        let left: Vec<_> = fs::read_dir(scene.at("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [""; 0], "{}", text(&outcome));
+        // A repository that has no hooks yet.
+        fs::create_dir_all(scene.at("in/.git")).unwrap();
+        let outcome = scene.sh(ATTACKS, Workspace);
+        assert!(held(&outcome).protected.holds());
+        assert_eq!(fs::read_dir(scene.at("in/.git")).unwrap().count(), 0, "{}", text(&outcome));
+        assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 1);
+        // A link in its place cannot be protected, and that is said.
+        fs::remove_dir(scene.at("in/.git")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", scene.at("in/.git")).unwrap();
+        assert!(!held(&scene.sh("true", Workspace)).protected.holds());
+    }
+}
+
+fn commands_at_the_same_time_share_what_protects_them() {
+    let scene = Scene::new();
+    let slow = scene.plan(&["sh", "-c", &format!("sleep 0.5; {ATTACKS}")], Workspace);
+    let quick = scene.plan(&["true"], Workspace);
+    let (slow, _) = wait(async {
+        tokio::join!(run(&slow, &scene.setup, |_| {}, std::future::pending()), async {
+            for _ in 0..10 {
+                run(&quick, &scene.setup, |_| {}, std::future::pending()).await;
+            }
+        })
+    });
+    if held(&slow).protected.holds() {
+        assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 0, "{}", text(&slow));
+        assert_eq!(slow.touched, [""; 0]);
+    }
+}
+
+fn git_still_works_in_the_folder() {
+    let scene = Scene::new();
+    let git = |arguments: &str| {
+        let script = format!("git -c user.name=a -c user.email=a@b {arguments}");
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.at("in")).output()
+    };
+    if !git("init -q .").is_ok_and(|done| done.status.success()) {
+        return println!("  there is no git here");
+    }
+    let script =
+        "echo x > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git log --oneline | wc -l";
+    let outcome = scene.sh(script, Workspace);
+    assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "1"));
+}
+
+fn what_cannot_be_protected_is_at_least_seen() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.at("in/.git/hooks")).unwrap();
+    let outcome = scene.sh("echo ../evil > .git/commondir", Workspace);
+    assert_eq!(outcome.touched, [".git/commondir"]);
+    let outcome = scene.sh("echo evil > .git/hooks/post-checkout; echo evil > .git/config", Off);
+    assert_eq!(outcome.touched, [".git/hooks", ".git/config"]);
+}
+
+fn secrets_cannot_be_read() {
+    let scene = Scene::new();
+    let script = format!("cat ~/.ssh/id; cat ~/.netrc; cat {}; cat ~/.profile", scene.at("data/db").display());
+    for sandbox in [Workspace, ReadOnly] {
+        let outcome = scene.sh(&script, sandbox);
+        assert!(held(&outcome).secrets.holds());
+        assert!(!text(&outcome).contains("secret") && text(&outcome).contains("plain"), "{}", text(&outcome));
+    }
+    assert_eq!(text(&scene.sh(&script, Off)).matches("secret").count(), 3);
+    // A session in the home folder itself may write there, and still reads no secrets.
+    let mut scene = Scene::new();
+    fs::rename(scene.at("home"), scene.at("in/home")).unwrap();
+    scene.setup.hidden = vec![scene.at("in/home/.ssh")];
+    let outcome = scene.sh("cat home/.ssh/id", Workspace);
+    assert_eq!(text(&outcome).contains("secret"), !held(&outcome).secrets.holds());
+}
+
+fn python(scene: &Scene, script: &str, sandbox: trimtab_vocab::Sandbox) -> Outcome {
+    scene.run(&["python3", "-c", script], sandbox)
+}
+
+fn there_is_no_network() {
+    let scene = Scene::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2); print('connected')");
+    for sandbox in [Workspace, ReadOnly] {
+        let outcome = python(&scene, &script, sandbox);
+        assert!(outcome.exit_code == Some(1) && !text(&outcome).contains("connected"), "{}", text(&outcome));
+    }
+    assert_eq!(text(&python(&scene, &script, Off)), "connected\n");
+}
+
+fn servers_can_be_tested_where_the_network_is_its_own() {
+    let scene = Scene::new();
+    let script = "import socket; s = socket.create_server(('127.0.0.1', 0)); \
+                  socket.create_connection(s.getsockname(), 2); print('inside')";
+    let outcome = python(&scene, script, Workspace);
+    assert_eq!(text(&outcome) == "inside\n", held(&outcome).namespaces, "{}", text(&outcome));
+}
+
+fn sockets_of_other_programs_cannot_be_reached() {
+    let scene = Scene::new();
+    let _agent = std::os::unix::net::UnixListener::bind(scene.at("home/agent")).unwrap();
+    let script = format!(
+        "import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1)); \
+         s = socket.socket(socket.AF_UNIX); s.connect('{}'); print('connected')",
+        scene.at("home/agent").display()
+    );
+    let outcome = python(&scene, &script, Workspace);
+    assert!(text(&outcome).starts_with("b'x'\n") && !text(&outcome).contains("connected"), "{}", text(&outcome));
+    assert!(text(&python(&scene, &script, Off)).contains("connected"));
+}
+
+fn the_supervisor_and_others_cannot_be_signalled() {
+    let scene = Scene::new();
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let script = format!("kill -9 $PPID; kill -9 -1; kill -9 -- -$PPID; kill -9 {}; echo still here", other.id());
+    let outcome = scene.sh(&script, Workspace);
+    assert!(!outcome.lost && text(&outcome).ends_with("still here\n"), "{outcome:?} {}", text(&outcome));
+    if held(&outcome).programs.holds() {
+        assert!(other.try_wait().unwrap().is_none(), "it was killed");
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+fn fences_cannot_be_taken_down() {
+    let scene = Scene::new();
+    let script = format!(
+        "unshare -Ur true && echo unshared; mount -o remount,rw / && echo remounted; umount {ssh} && echo unmounted; \
+         nsenter -t $PPID -m true && echo entered; mount -t tmpfs x . && echo mounted; \
+         unshare -m true && echo namespace; echo x > /proc/$PPID/oom_score_adj && echo written; \
+         cat /proc/$PPID/environ >/dev/null && echo environment; grep -i capeff /proc/self/status; grep NoNew /proc/self/status",
+        ssh = scene.at("home/.ssh").display()
+    );
+    let outcome = scene.sh(&script, Workspace);
+    for word in ["unshared", "remounted", "unmounted", "entered", "mounted", "namespace", "written", "environment"] {
+        assert!(!text(&outcome).lines().any(|line| line == word), "{word}: {}", text(&outcome));
+    }
+    assert!(text(&outcome).contains("CapEff:\t0000000000000000") && text(&outcome).contains("NoNewPrivs:\t1"));
+}
+
+fn secret_variables_are_not_passed_on() {
+    let mut scene = Scene::new();
+    for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "TRIMTAB_HOME"] {
+        scene.setup.environment.push((name.into(), "geheim".into()));
+    }
+    scene.setup.environment.push(("PLAIN".into(), "visible".into()));
+    let outcome = scene.sh("env; cat /proc/$PPID/environ | tr '\\0' '\\n'", Workspace);
+    assert!(!text(&outcome).contains("geheim"), "{}", text(&outcome));
+    for line in ["PLAIN=visible", "GIT_TERMINAL_PROMPT=0", "PAGER=cat", "TERM=dumb"] {
+        assert!(text(&outcome).contains(line), "{line}");
+    }
+    assert!(!text(&scene.sh("env", Off)).contains("OPENAI"));
+}
+
+fn the_temp_is_private_and_goes_away() {
+    let scene = Scene::new();
+    let outcome = scene.sh("stat -c %a $TMPDIR; mktemp -d; echo x > $TMPDIR/file; mkdir -m 0 $TMPDIR/shut", Workspace);
+    let printed = text(&outcome);
+    let (mode, made) = printed.trim().split_once('\n').unwrap();
+    assert_eq!(mode, "700");
+    let temp = std::path::Path::new(made).parent().unwrap();
+    assert!(temp.file_name().unwrap().to_str().unwrap().starts_with("trimtab-"), "{made}");
+    for _ in 0..1000 {
+        if !temp.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{} is still there", temp.display());
+}
+
+/// What is checked once more where a layer is missing.
+const ALSO: &[&str] = &[
+    "the_probe_tells",
+    "the_folder_can_be_written",
+    "a_read_only_command",
+    "protected_paths",
+    "what_cannot_be_protected",
+    "secrets_cannot_be_read",
+    "there_is_no_network",
+    "servers_can_be_tested",
+    "sockets_of_other_programs",
+    "the_supervisor_and_others",
+    "fences_cannot_be_taken_down",
+    "a_command_tells_its_exit_code",
+    "what_is_left_running",
+];
+
+fn check_once_more(mut test: std::process::Command, missing: &str) {
+    let run = test.args(ALSO).output();
+    let Ok(run) = run else { return println!("  it cannot be tried here") };
+    let said = String::from_utf8_lossy(&run.stdout);
+    if !said.contains("running") {
+        return println!("  it cannot be tried here: {}", String::from_utf8_lossy(&run.stderr).trim());
+    }
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains(missing), "{said}");
+    said.lines().filter(|line| line.starts_with("  ")).for_each(|line| println!("  {line}"));
+}
+
+/// As on hardened systems and in most containers.
+fn a_fence_is_there_without_namespaces_too() {
+    let mut test = std::process::Command::new("unshare");
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    test.args(["-Ur", "sh", "-c", script]).arg(std::env::current_exe().unwrap());
+    check_once_more(test, "namespaces false");
+}
+
+/// As on Ubuntu, where one may enter namespaces but do nothing in them.
+fn a_fence_is_there_where_nothing_can_be_mounted() {
+    let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+    test.arg(WITHOUT_MOUNTS);
+    check_once_more(test, "namespaces false");
+}
+
+/// As on kernels before 5.13, and on those where it is switched off.
+fn a_fence_is_there_without_landlock_too() {
+    let program = std::env::current_exe().unwrap();
+    let mut test = std::process::Command::new(&program);
+    test.arg(WITHOUT_LANDLOCK).arg(program);
+    check_once_more(test, "landlock None");
+}
+
+fn without_any_fence_nothing_is_started() {
+    let program = std::env::current_exe().unwrap();
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let mut test = std::process::Command::new(&program);
+    test.args([WITHOUT_LANDLOCK, "unshare", "-Ur", "sh", "-c", script]).arg(program).args([HOST, "touch made; ls"]);
+    let said = String::from_utf8(test.output().unwrap().stdout).unwrap();
+    if said.is_empty() {
+        return println!("  it cannot be tried here");
+    }
+    assert!(
+        said.starts_with("The command was not started, since nothing here keeps it from writing elsewhere"),
+        "{said}"
+    );
+    println!("  {said}");
+}
+
+/// The argument that makes the test run a program where there is no Landlock.
+pub(crate) const WITHOUT_LANDLOCK: &str = "__without_landlock";
+
+pub(crate) fn without_landlock() -> std::process::ExitCode {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    use std::os::unix::process::CommandExt;
+    let calls = [(libc::SYS_landlock_create_ruleset, vec![])].into_iter().collect();
+    let absent = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter: BpfProgram = SeccompFilter::new(calls, SeccompAction::Allow, absent, arch).unwrap().try_into().unwrap();
+    seccompiler::apply_filter(&filter).unwrap();
+    let mut arguments = std::env::args().skip(2);
+    panic!("{}", std::process::Command::new(arguments.next().unwrap()).args(arguments).exec())
+}
+
+/// The argument that makes the test run itself where nothing can be mounted.
+pub(crate) const WITHOUT_MOUNTS: &str = "__without_mounts";
+
+/// Under Landlock nobody mounts anything, even if everything else is allowed.
+pub(crate) fn without_mounts() -> std::process::ExitCode {
+    use landlock::{
+        ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    };
+    use std::os::unix::process::CommandExt;
+    let all = AccessFs::from_all(ABI::V2);
+    let rules = Ruleset::default().handle_access(all).unwrap().create().unwrap();
+    let rules = rules.add_rule(PathBeneath::new(PathFd::new("/").unwrap(), all)).unwrap();
+    assert_ne!(rules.restrict_self().unwrap().ruleset, RulesetStatus::NotEnforced);
+    let program = std::env::current_exe().unwrap();
+    panic!("{}", std::process::Command::new(program).args(std::env::args().skip(2)).exec())
+}
+
+fn ordinary_work_goes_on_behind_the_fence() {
+    let scene = Scene::new();
+    let script = "set -e; printf 'int main(){return 0;}' > a.c; cc a.c -o a && ./a; \
+                  python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'; \
+                  find / -maxdepth 1 >/dev/null; ps >/dev/null; date >/dev/null; id >/dev/null; seq 3 | tail -1";
+    let outcome = scene.sh(script, Workspace);
+    assert_eq!((outcome.exit_code, text(&outcome).as_str()), (Some(0), "[1, 2]\n3\n"));
+}

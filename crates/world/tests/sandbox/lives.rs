@@ -1,0 +1,282 @@
+//! How commands begin, end and are ended.
+
+use std::cell::RefCell;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use trimtab_vocab::Sandbox::{self, Off, ReadOnly, Workspace};
+use trimtab_world::sandbox::run;
+
+use crate::scene::{HOST, Scene, processes_with, text, unique_sleep, wait, wait_for_processes};
+
+crate::checks![
+    a_command_tells_its_exit_code_and_its_signal,
+    both_outputs_come_in_order_and_as_they_are_written,
+    input_is_empty_and_there_is_no_terminal,
+    a_program_that_is_not_there_is_said_to_be_so,
+    a_folder_that_is_not_there_is_said_to_be_so,
+    a_launcher_that_is_not_there_is_said_to_be_so,
+    a_long_output_is_bounded_and_counted,
+    a_slow_reader_holds_the_command_up_and_nothing_else,
+    time_runs_out_politely_first,
+    time_runs_out_for_those_who_do_not_listen,
+    what_is_left_running_is_killed_and_counted,
+    what_ends_by_itself_soon_after_is_not_killed,
+    a_stop_kills_the_whole_tree,
+    a_stop_before_the_start_starts_nothing,
+    a_dropped_future_kills_the_whole_tree,
+    a_killed_host_leaves_nothing_running,
+    a_killed_supervisor_takes_the_command_along,
+    a_fork_bomb_can_be_stopped,
+    files_that_the_host_has_open_are_not_inherited,
+];
+
+const ALL: [Sandbox; 3] = [Workspace, ReadOnly, Off];
+
+fn a_command_tells_its_exit_code_and_its_signal() {
+    let scene = Scene::new();
+    for sandbox in ALL {
+        let outcome = scene.sh("exit 7", sandbox);
+        assert_eq!((outcome.exit_code, outcome.signal, outcome.not_started), (Some(7), None, None), "{sandbox:?}");
+        let outcome = scene.sh("kill -SEGV $$", sandbox);
+        assert_eq!((outcome.exit_code, outcome.signal), (None, Some(11)), "{sandbox:?}");
+    }
+}
+
+fn both_outputs_come_in_order_and_as_they_are_written() {
+    let scene = Scene::new();
+    let start = Instant::now();
+    let seen = RefCell::new(Vec::new());
+    let outcome = scene.run_until(
+        &["sh", "-c", "echo one; echo two >&2; sleep 0.5; echo three; echo four >&2"],
+        Workspace,
+        |bytes| seen.borrow_mut().push((bytes.to_vec(), start.elapsed())),
+        std::future::pending(),
+    );
+    assert_eq!(text(&outcome), "one\ntwo\nthree\nfour\n");
+    let (first, last) = (seen.borrow()[0].1, seen.borrow().last().unwrap().1);
+    assert!(last - first > Duration::from_millis(300), "it came in one piece");
+}
+
+fn input_is_empty_and_there_is_no_terminal() {
+    let outcome = Scene::new().sh("cat; (: < /dev/tty) 2>/dev/null && echo terminal; echo end", Off);
+    assert_eq!(text(&outcome), "end\n");
+}
+
+fn a_program_that_is_not_there_is_said_to_be_so() {
+    let scene = Scene::new();
+    for sandbox in ALL {
+        let outcome = scene.run(&["no-such-program"], sandbox);
+        assert_eq!(outcome.not_started.as_deref(), Some("no-such-program: there is no such program."));
+        assert_eq!(text(&outcome), "");
+    }
+    std::fs::write(scene.at("in/script"), "#!/no/such/interpreter\n").unwrap();
+    assert_eq!(scene.run(&["./script"], Off).not_started.as_deref(), Some("./script may not be executed."));
+    std::process::Command::new("chmod").arg("+x").arg(scene.at("in/script")).status().unwrap();
+    let why = scene.run(&["./script"], Off).not_started.unwrap();
+    assert_eq!(why, "./script cannot be run: the interpreter that it names is not there.");
+    assert!(scene.run(&[], Off).not_started.is_some());
+}
+
+fn a_folder_that_is_not_there_is_said_to_be_so() {
+    let scene = Scene::new();
+    std::fs::remove_dir(scene.at("in")).unwrap();
+    let why = scene.sh("true", Workspace).not_started.unwrap();
+    assert!(why.contains("/in cannot be used: No such file"), "{why}");
+}
+
+fn a_launcher_that_is_not_there_is_said_to_be_so() {
+    let mut scene = Scene::new();
+    scene.setup.launcher = "/no/such/launcher".into();
+    let why = scene.sh("true", Workspace).not_started.unwrap();
+    assert!(why.starts_with("The supervisor /no/such/launcher cannot be started"), "{why}");
+    scene.setup.launcher = "/bin/true".into();
+    assert!(scene.sh("true", Workspace).not_started.is_some());
+}
+
+fn a_long_output_is_bounded_and_counted() {
+    let start = Instant::now();
+    let mut streamed = 0;
+    let scene = Scene::new();
+    let script = "echo begin; head -c 100000000 /dev/zero; echo end";
+    let outcome =
+        scene.run_until(&["sh", "-c", script], Workspace, |bytes| streamed += bytes.len(), std::future::pending());
+    assert_eq!(outcome.output.total(), 100_000_010);
+    assert_eq!(streamed, 100_000_010);
+    let kept = outcome.output.bytes();
+    assert!(kept.len() < 2_100_000 && kept.starts_with(b"begin\n") && kept.ends_with(b"end\n"));
+    println!("  100 MB took {:?}", start.elapsed());
+}
+
+fn a_slow_reader_holds_the_command_up_and_nothing_else() {
+    let scene = Scene::new();
+    let mut chunks = 0;
+    let stop = tokio_sleep(300);
+    let slow = |_: &[u8]| {
+        chunks += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let outcome = scene.run_until(&["sh", "-c", "yes"], Workspace, slow, stop);
+    assert!(outcome.stopped && outcome.output.total() > 0);
+    assert!(chunks < 60, "{chunks} chunks");
+}
+
+fn time_runs_out_politely_first() {
+    let mut scene = Scene::new();
+    scene.timeout = 1;
+    let outcome = scene.sh("trap 'echo bye; exit 3' TERM; while :; do sleep 0.05; done", Workspace);
+    assert!(outcome.timed_out && !outcome.stopped);
+    // The shell may say more about the `sleep` that was told to end as well.
+    assert!(outcome.exit_code == Some(3) && text(&outcome).ends_with("bye\n"), "{}", text(&outcome));
+}
+
+fn time_runs_out_for_those_who_do_not_listen() {
+    let mut scene = Scene::new();
+    scene.timeout = 1;
+    let sleep = unique_sleep();
+    let outcome = scene.sh(&format!("trap '' TERM; sleep {sleep} & sleep {sleep}; sleep {sleep}"), Workspace);
+    assert!(outcome.timed_out);
+    assert_eq!(outcome.signal, Some(9));
+    assert!(processes_with(&sleep).is_empty());
+}
+
+/// Three ways to get out of a shell's sight.
+fn escapes(sleep: &str) -> String {
+    format!(
+        "sleep {sleep} & setsid sleep {sleep} & (setsid sh -c 'nohup sleep {sleep} >/dev/null 2>&1 & exit' & exit); "
+    )
+}
+
+fn what_is_left_running_is_killed_and_counted() {
+    let scene = Scene::new();
+    for sandbox in ALL {
+        let sleep = unique_sleep();
+        let outcome = scene.sh(&format!("{} echo started", escapes(&sleep)), sandbox);
+        assert_eq!((outcome.exit_code, outcome.left, outcome.stuck), (Some(0), 3, 0), "{sandbox:?}");
+        assert_eq!(processes_with(&sleep), [0; 0], "{sandbox:?}");
+        assert_eq!(text(&outcome), "started\n");
+    }
+}
+
+fn what_ends_by_itself_soon_after_is_not_killed() {
+    let scene = Scene::new();
+    // Soon is a matter of how busy the machine is.
+    let in_time = (0..20).any(|_| {
+        let outcome = scene.sh("(sleep 0.02; echo late) & exit 0", Workspace);
+        outcome.left == 0 && text(&outcome) == "late\n"
+    });
+    assert!(in_time);
+}
+
+async fn tokio_sleep(milliseconds: u64) {
+    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+}
+
+fn a_stop_kills_the_whole_tree() {
+    let scene = Scene::new();
+    let mut took = Vec::new();
+    for round in 0..30 {
+        let sandbox = ALL[round % 3];
+        let sleep = unique_sleep();
+        let stopped = RefCell::new(None);
+        let stop = async {
+            while processes_with(&sleep).len() != 4 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            *stopped.borrow_mut() = Some(Instant::now());
+        };
+        let script = format!("trap '' TERM INT HUP; {} sleep {sleep}; echo never", escapes(&sleep));
+        let outcome = scene.run_until(&["sh", "-c", &script], sandbox, |_| {}, stop);
+        took.push(stopped.borrow().unwrap().elapsed());
+        assert_eq!(processes_with(&sleep), [0; 0], "{sandbox:?}");
+        assert!(outcome.stopped && outcome.stuck == 0 && text(&outcome).is_empty(), "{outcome:?}");
+    }
+    took.sort();
+    println!("  from stop to nothing left: median {:?}, longest {:?}", took[took.len() / 2], took[took.len() - 1]);
+}
+
+fn a_stop_before_the_start_starts_nothing() {
+    let scene = Scene::new();
+    let outcome = scene.run_until(&["touch", "made"], Workspace, |_| {}, async {});
+    assert!(outcome.stopped, "{outcome:?}");
+    assert!(!scene.at("in/made").exists());
+}
+
+fn a_dropped_future_kills_the_whole_tree() {
+    let scene = Scene::new();
+    let sleep = unique_sleep();
+    let script = format!("{} sleep {sleep}", escapes(&sleep));
+    let plan = scene.plan(&["sh", "-c", &script], Workspace);
+    wait(async {
+        let started = async {
+            while processes_with(&sleep).len() != 4 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::select! {
+            _ = run(&plan, &scene.setup, |_| {}, std::future::pending()) => panic!("it ended"),
+            () = started => {}
+        }
+    });
+    println!("  gone after {:?}", wait_for_processes(&sleep, 0));
+}
+
+fn a_killed_host_leaves_nothing_running() {
+    let sleep = unique_sleep();
+    let script = format!("{} sleep {sleep}", escapes(&sleep));
+    let mut host = std::process::Command::new("/proc/self/exe")
+        .args([HOST, &script])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the test can be started once more");
+    wait_for_processes(&sleep, 4);
+    host.kill().unwrap();
+    println!("  gone after {:?}", wait_for_processes(&sleep, 0));
+    host.wait().unwrap();
+}
+
+fn a_killed_supervisor_takes_the_command_along() {
+    let scene = Scene::new();
+    let sleep = unique_sleep();
+    let stop = async {
+        while processes_with(&sleep).len() != 1 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", processes_with(&sleep)[0])).unwrap();
+        let parent: i32 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
+        let parent = rustix::process::Pid::from_raw(parent).unwrap();
+        rustix::process::kill_process(parent, rustix::process::Signal::KILL).unwrap();
+        std::future::pending().await
+    };
+    let outcome = scene.run_until(&["sleep", &sleep], Workspace, |_| {}, stop);
+    assert!(outcome.lost && outcome.exit_code.is_none(), "{outcome:?}");
+    wait_for_processes(&sleep, 0);
+}
+
+fn a_fork_bomb_can_be_stopped() {
+    let scene = Scene::new();
+    let sleep = unique_sleep();
+    // It grows to a few hundred, each in a session of its own, and keeps itself alive.
+    let script = format!(
+        "b() {{ [ $1 -gt 6 ] && exec sleep {sleep}; n=$(($1+1)); (setsid sh -c \"$B\" b $n &) ; (setsid sh -c \"$B\" b $n &); }}; b $1"
+    );
+    let outcome = scene.run_until(
+        &["env", &format!("B={}", script), "sh", "-c", &format!("{script}; sleep {sleep}"), "b", "0"],
+        Workspace,
+        |_| {},
+        tokio_sleep(250),
+    );
+    assert!(outcome.stopped && outcome.stuck == 0);
+    assert_eq!(processes_with(&sleep), [0; 0]);
+}
+
+fn files_that_the_host_has_open_are_not_inherited() {
+    let scene = Scene::new();
+    let secret = std::fs::File::open(scene.at("data/db")).unwrap();
+    rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
+    for sandbox in ALL {
+        let outcome = scene.sh("ls /proc/self/fd | wc -l", sandbox);
+        // Its three and the one by which `ls` lists.
+        assert_eq!(text(&outcome).trim(), "4", "{sandbox:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! A folder, and commands in it.
+
+use std::fs;
+use std::future::Future;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use trimtab_vocab::{Approval, Approved, CallId, CommandPlan, CommandRun, Sandbox};
+use trimtab_world::sandbox::{Outcome, Setup, run};
+
+/// The argument that makes the test a program that runs a command and waits.
+pub(crate) const HOST: &str = "__host";
+
+pub(crate) struct Scene {
+    pub(crate) base: tempfile::TempDir,
+    pub(crate) setup: Setup,
+    pub(crate) timeout: u64,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let base = tempfile::tempdir().unwrap();
+        for name in ["in", "home/.ssh", "home/.aws", "data"] {
+            fs::create_dir_all(base.path().join(name)).unwrap();
+        }
+        fs::write(base.path().join("home/.ssh/id"), "secret").unwrap();
+        fs::write(base.path().join("home/.netrc"), "secret").unwrap();
+        fs::write(base.path().join("home/.profile"), "plain").unwrap();
+        fs::write(base.path().join("data/db"), "secret").unwrap();
+        let home = base.path().join("home").into_os_string();
+        let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
+        let mut setup = Setup::new(environment);
+        setup.hidden.push(base.path().join("data"));
+        Self { base, setup, timeout: 60 }
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.base.path().join(path)
+    }
+
+    pub(crate) fn plan(&self, argv: &[&str], sandbox: Sandbox) -> CommandPlan {
+        let folder = self.at("in").to_str().unwrap().to_owned();
+        let run = CommandRun {
+            call: CallId::nth(1),
+            command: argv.join(" "),
+            argv: argv.iter().map(|&part| part.to_owned()).collect(),
+            cwd: folder.clone(),
+            timeout_s: self.timeout,
+            sandbox,
+            folder,
+        };
+        CommandPlan::of(Approved::witness(run, Approval::Answer))
+    }
+
+    pub(crate) fn run(&self, argv: &[&str], sandbox: Sandbox) -> Outcome {
+        self.run_until(argv, sandbox, |_| {}, std::future::pending())
+    }
+
+    pub(crate) fn run_until(
+        &self,
+        argv: &[&str],
+        sandbox: Sandbox,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Outcome {
+        let plan = self.plan(argv, sandbox);
+        wait(run(&plan, &self.setup, output, stop))
+    }
+
+    pub(crate) fn sh(&self, script: &str, sandbox: Sandbox) -> Outcome {
+        self.run(&["sh", "-c", script], sandbox)
+    }
+}
+
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+pub(crate) fn text(outcome: &Outcome) -> String {
+    String::from_utf8_lossy(&outcome.output.bytes()).into_owned()
+}
+
+/// A number of seconds to sleep that no other process on the machine sleeps.
+pub(crate) fn unique_sleep() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}.{}", 100_000 + std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The processes that have `part` as an argument, zombies excepted: those have none.
+pub(crate) fn processes_with(part: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if line.split(|byte| *byte == 0).any(|argument| argument == part.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// Waits until there are `count` of them.
+pub(crate) fn wait_for_processes(part: &str, count: usize) -> Duration {
+    let start = Instant::now();
+    while processes_with(part).len() != count {
+        assert!(start.elapsed() < Duration::from_secs(20), "{part}: {:?} are there", processes_with(part));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    start.elapsed()
+}
+
+/// A program that runs a shell script until it is killed.
+pub(crate) fn host() -> ExitCode {
+    let script = std::env::args().nth(2).unwrap();
+    let outcome = Scene::new().sh(&script, Sandbox::Workspace);
+    println!("{}", outcome.not_started.unwrap_or_default());
+    ExitCode::SUCCESS
+}
