@@ -1,0 +1,198 @@
+//! Reading a program's flags against the ones that are known to be safe.
+//!
+//! The tables are lists of what may be used, never of what may not: a flag that a newer version adds asks.
+//! For the same reason a shortened long option asks; which option it stands for depends on all the options
+//! that the installed version has.
+
+use super::word::shown;
+
+/// How a program reads its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `getopt`: `-abc` is three flags, `-n5` and `--name=value` carry values.
+    Gnu,
+    /// One flag per argument, `-x` or `--name`; `=value` or the next argument.
+    Separate,
+    /// `-name` and `--name` are the same, as in Go.
+    OneDash,
+    /// The same, and the first operand ends the flags: the rest belongs to another program.
+    OneDashFirst,
+    /// Whatever stands there is a text, also with a dash.
+    Texts,
+}
+
+/// What may be said about the value of a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// The flag takes none.
+    None,
+    /// Only as `--name=value`, and any text.
+    Maybe,
+    /// Any text.
+    Text,
+    /// A single plain word or number.
+    Plain,
+    /// A number. Where versions of a program differ on whether a value follows, a path cannot pass for one.
+    Number,
+    /// A path that is read.
+    Path,
+    /// A path that is written.
+    Out,
+}
+
+/// The safe flags of a program.
+///
+/// In `short`, each letter may be followed by `:` (text), `%` (plain word), `+` (number), `@` (path read), `>` (path written)
+/// or `?` (text, glued on); a `#` allows `-20`. In `long`, names end in the same signs with `=` before them
+/// (`include=`, `file=@`) and `?` for a value that only `=` can give.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flags {
+    pub(super) style: Style,
+    pub(super) short: &'static str,
+    pub(super) long: &'static str,
+}
+
+/// The arguments, sorted.
+#[derive(Debug, Default)]
+pub(super) struct Used<'a> {
+    pub(super) flags: Vec<(&'a str, Value, Option<&'a str>)>,
+    pub(super) operands: Vec<&'a str>,
+    /// What stood behind `--`; also among the operands.
+    pub(super) passed: Vec<&'a str>,
+}
+
+impl Used<'_> {
+    /// Whether one of these flags was used. Names are without dashes.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.flags.iter().any(|(name, ..)| names.contains(name))
+    }
+}
+
+impl Flags {
+    /// No flag at all.
+    pub(super) const NONE: Self = Self { style: Style::Gnu, short: "", long: "" };
+    /// Nothing is a flag.
+    pub(super) const TEXTS: Self = Self { style: Style::Texts, short: "", long: "" };
+
+    fn short_of(&self, letter: char) -> Option<Value> {
+        let mut signs = self.short.chars().peekable();
+        while let Some(sign) = signs.next() {
+            let value = signs.peek().copied().and_then(value_of);
+            if value.is_some() {
+                signs.next();
+            }
+            if sign == letter && sign != '#' {
+                return Some(value.unwrap_or(Value::None));
+            }
+        }
+        None
+    }
+
+    fn long_of(&self, name: &str) -> Option<Value> {
+        self.long.split_ascii_whitespace().find_map(|known| {
+            let rest = known.strip_prefix(name)?;
+            match rest {
+                "" => Some(Value::None),
+                "?" => Some(Value::Maybe),
+                "=" => Some(Value::Text),
+                "=%" => Some(Value::Plain),
+                "=+" => Some(Value::Number),
+                "=@" => Some(Value::Path),
+                "=>" => Some(Value::Out),
+                _ => None,
+            }
+        })
+    }
+
+    /// Sorts `args` into flags and operands; an error names the first flag that is not known to be safe.
+    pub(super) fn sort<'a>(&self, program: &str, args: &'a [String]) -> Result<Used<'a>, String> {
+        let unsafe_flag = |flag: &str| format!("`{}` is not known to be safe for `{program}`", shown(flag));
+        let mut used = Used::default();
+        if self.style == Style::Texts {
+            used.operands = args.iter().map(String::as_str).collect();
+            return Ok(used);
+        }
+        let mut args = args.iter().map(String::as_str);
+        while let Some(arg) = args.next() {
+            if arg == "--" {
+                used.passed = args.by_ref().collect();
+                used.operands.extend(&used.passed);
+                break;
+            }
+            if arg == "-" || !arg.starts_with('-') {
+                used.operands.push(arg);
+                if self.style == Style::OneDashFirst {
+                    used.operands.extend(args);
+                    break;
+                }
+                continue;
+            }
+            let one_dash = matches!(self.style, Style::OneDash | Style::OneDashFirst) && !arg.starts_with("--");
+            if let Some(long) = arg.strip_prefix("--").or_else(|| one_dash.then(|| &arg[1..])) {
+                let (name, given) = match long.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (long, None),
+                };
+                let value = self.long_of(name).ok_or_else(|| unsafe_flag(arg))?;
+                let given = match (value, given) {
+                    (Value::None, Some(_)) => return Err(unsafe_flag(arg)),
+                    (Value::None | Value::Maybe, given) => given,
+                    (_, Some(given)) => Some(given),
+                    (_, None) => Some(args.next().ok_or_else(|| format!("`{}` lacks its value", shown(arg)))?),
+                };
+                used.flags.push((name, value, given));
+                continue;
+            }
+            if self.short.contains('#') && arg[1..].bytes().all(|b| b.is_ascii_digit()) {
+                used.flags.push(("#", Value::None, None));
+                continue;
+            }
+            let mut rest = &arg[1..];
+            while let Some(letter) = rest.chars().next() {
+                let (name, after) = rest.split_at(letter.len_utf8());
+                let value = self.short_of(letter).ok_or_else(|| unsafe_flag(arg))?;
+                if self.style == Style::Separate && (!after.is_empty() || rest.len() + 1 != arg.len()) {
+                    return Err(unsafe_flag(arg));
+                }
+                rest = after;
+                let given = match value {
+                    Value::None => None,
+                    Value::Maybe => Some(std::mem::take(&mut rest)),
+                    _ if !rest.is_empty() => Some(std::mem::take(&mut rest)),
+                    _ => Some(args.next().ok_or_else(|| format!("`{}` lacks its value", shown(arg)))?),
+                };
+                used.flags.push((name, value, given));
+            }
+        }
+        Ok(used)
+    }
+}
+
+fn value_of(sign: char) -> Option<Value> {
+    match sign {
+        ':' => Some(Value::Text),
+        '%' => Some(Value::Plain),
+        '+' => Some(Value::Number),
+        '@' => Some(Value::Path),
+        '>' => Some(Value::Out),
+        '?' => Some(Value::Maybe),
+        _ => None,
+    }
+}
+
+/// Whether a text is one word without anything that a program could read more into.
+pub(super) fn plain_word(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with('-')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b',' | b':' | b'+' | b'/' | b' '))
+        && !text.split('/').any(|part| part == "..")
+        && !text.starts_with('/')
+}
+
+/// Whether a text is a number, with the signs and units that `head` and its kin take.
+pub(super) fn number(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']).trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && text.len() < 24
+}

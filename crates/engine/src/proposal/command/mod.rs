@@ -1,0 +1,249 @@
+//! Commands: what may run by itself, what is asked about, what is refused.
+//!
+//! A line runs by itself only if the exact words of each part are known, each part begins with an allowed prefix,
+//! uses only flags and operands that the program's table knows to be safe, and stays in the folder. It is refused
+//! only for what no request needs. Everything else asks, and the reason names the part. When in doubt, it asks.
+//!
+//! The way of a line: `strange` looks at its characters, `read` splits it into parts and words, `refuse` looks
+//! for what is refused, `rules` matches prefixes, `programs` knows flags and operands.
+
+mod flags;
+mod own;
+mod paths;
+mod programs;
+mod read;
+mod refuse;
+mod rules;
+mod strange;
+mod wipe;
+mod word;
+mod wrap;
+
+use serde::{Deserialize, Serialize};
+
+use programs::Finding;
+use read::{Join, Part};
+use word::shown;
+
+/// What happens with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// It runs by itself, in the sandbox.
+    Auto,
+    /// A person is asked.
+    Ask,
+    /// It is refused, and there is nothing to approve.
+    Deny,
+}
+
+/// The decision on a line, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// What happens.
+    pub decision: Decision,
+    /// Why, in a sentence that names the part.
+    pub reason: String,
+    /// The rule that decided: the allowed prefixes, or what refused it.
+    pub rule: Option<String>,
+    /// The exact words of each part, when they are known.
+    #[serde(skip)]
+    pub argv: Option<Vec<Vec<String>>>,
+    /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
+    #[serde(skip)]
+    pub direct: Option<Vec<String>>,
+}
+
+/// What a line is judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Prefixes that may run by themselves, as far as the programs' tables allow.
+    pub allow: Vec<String>,
+    /// Prefixes that always ask.
+    pub ask: Vec<String>,
+    /// Prefixes that are refused.
+    pub deny: Vec<String>,
+    /// The folder that commands run in and stay in: an absolute path.
+    pub folder: String,
+    /// The person's home: an absolute path.
+    pub home: String,
+    /// The product's own settings and data: absolute paths. A `.trimtab` anywhere is its own in any case.
+    pub own: Vec<String>,
+    /// The ports that the product listens on.
+    pub ports: Vec<u16>,
+    /// Whether commands run in the sandbox. Outside it nothing runs by itself.
+    pub sandboxed: bool,
+}
+
+impl Policy {
+    /// The documented defaults for a folder.
+    pub fn new(folder: impl Into<String>, home: impl Into<String>) -> Self {
+        let home = home.into();
+        let usual = [".config", ".local/share", ".local/state", "Library/Application Support"];
+        Self {
+            allow: default_allow().iter().map(|prefix| (*prefix).to_owned()).collect(),
+            ask: Vec::new(),
+            deny: Vec::new(),
+            folder: folder.into(),
+            own: usual.iter().map(|place| paths::resolve(&format!("{place}/trimtab"), &home)).collect(),
+            home,
+            ports: vec![7420],
+            sandboxed: true,
+        }
+    }
+}
+
+/// The prefixes that the documents allow from the start.
+pub fn default_allow() -> &'static [&'static str] {
+    &[
+        "npm install",
+        "npm run",
+        "npm test",
+        "yarn install",
+        "yarn add",
+        "yarn test",
+        "yarn build",
+        "pnpm install",
+        "pnpm run",
+        "git status",
+        "git diff",
+        "git log",
+        "git branch",
+        "ls",
+        "pwd",
+        "cat",
+        "head",
+        "tail",
+        "grep",
+        "find",
+        "mkdir",
+        "touch",
+        "echo",
+        "curl",
+        "wget",
+        "cp",
+        "mv",
+        "tsc",
+        "tsc --noEmit",
+        "python",
+        "python3",
+        "pip install",
+        "pip3 install",
+        "cargo build",
+        "cargo run",
+        "cargo test",
+        "cargo check",
+        "go build",
+        "go run",
+        "go test",
+    ]
+}
+
+/// Longer lines ask: nobody reads them before they agree.
+const LONGEST: usize = 16 * 1024;
+/// Longer ones are not even looked at for a refusal.
+const LONGEST_LOOK: usize = 64 * 1024;
+/// Builtins that are no programs, so that nothing but a shell can run them.
+const ONLY_IN_SHELL: &[&str] = &[
+    "cd", "pushd", "popd", "export", "unset", "set", "shopt", "alias", "unalias", "source", ".", "eval", "exec",
+    "trap", "type", "command", "builtin", "read", "local", "declare", "typeset", "readonly", "let", "jobs", "wait",
+    "fg", "bg", "disown", "umask", "ulimit", "hash", "history", "return", "exit", "shift", "getopts", ":",
+];
+
+/// Decides on a command line.
+pub fn judge(line: &str, policy: &Policy) -> Verdict {
+    let ask = |reason: String| Verdict { decision: Decision::Ask, reason, rule: None, argv: None, direct: None };
+    if line.len() > LONGEST_LOOK {
+        return ask(format!("the line is longer than {LONGEST_LOOK} bytes"));
+    }
+    let reading = read::read(line, &policy.home, &policy.folder);
+    if let Some(refusal) = refuse::refusal(line, &reading.parts, policy) {
+        return Verdict { decision: Decision::Deny, rule: Some(refusal.rule), ..ask(refusal.reason) };
+    }
+    if line.len() > LONGEST {
+        return ask(format!("the line is longer than {LONGEST} bytes"));
+    }
+    if let Some(reason) = strange::strange(line).or(reading.trouble) {
+        return ask(reason);
+    }
+    if reading.parts.is_empty() {
+        return ask("there is no command".to_owned());
+    }
+    // Nothing was in trouble, so every word is known; should that ever be untrue, it asks.
+    if reading.parts.iter().flat_map(|part| &part.words).any(|word| !word.known) {
+        return ask("a word is not known".to_owned());
+    }
+    let argv: Vec<Vec<String>> =
+        reading.parts.iter().map(|part| part.words.iter().map(|word| word.text.clone()).collect()).collect();
+    let direct = direct(&reading.parts, &argv);
+    let known = Verdict { argv: Some(argv.clone()), direct, ..ask(String::new()) };
+    if !policy.sandboxed {
+        return Verdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
+    }
+    let mut used: Vec<&str> = Vec::new();
+    for (argv, part) in argv.iter().zip(&reading.parts) {
+        match allowed(argv, part, policy) {
+            Ok(rule) if !used.contains(&rule) => used.push(rule),
+            Ok(_) => {}
+            Err((reason, rule)) => return Verdict { reason, rule, ..known },
+        }
+    }
+    let rule = used.join(", ");
+    Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
+}
+
+/// The words to run without a shell.
+fn direct(parts: &[Part], argv: &[Vec<String>]) -> Option<Vec<String>> {
+    match (parts, argv) {
+        ([part], [argv]) if !part.redirected && !ONLY_IN_SHELL.contains(&argv.first()?.as_str()) => Some(argv.clone()),
+        _ => None,
+    }
+}
+
+/// The rule that allows one part, or the reason why it asks and the rule that says so.
+fn allowed<'p>(argv: &[String], part: &Part, policy: &'p Policy) -> Result<&'p str, (String, Option<String>)> {
+    let argv = without_show(argv);
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let called = shown(&words.join(" "));
+    if let Some(rule) = rules::matching(&policy.ask, &words) {
+        return Err((format!("`{called}`: the rule `{}` asks", shown(rule)), Some(rule.to_owned())));
+    }
+    let Some(rule) = rules::matching(&policy.allow, &words) else {
+        return Err((format!("`{called}` is not on the list of what runs by itself"), None));
+    };
+    let exact = rules::exact(&policy.allow, &words);
+    // The longest covering rule says how many words the person has vouched for.
+    let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
+    match programs::judge(&argv, &policy.folder, ruled, 0) {
+        Finding::Safe => Ok(rule),
+        Finding::Never(reason) => Err((format!("`{called}`: {reason}"), None)),
+        Finding::Unsafe(reason) => match exact {
+            // A person has read exactly these words and allowed them; the documents have only named prefixes. What
+            // it reads from a pipe nobody has seen.
+            Some(exact)
+                if !default_allow().contains(&exact) && part.join != Join::Pipe && vouched(&argv, &policy.folder) =>
+            {
+                Ok(exact)
+            }
+            _ => Err((format!("`{called}`: {reason}"), None)),
+        },
+    }
+}
+
+/// Whether a command that only its rule vouches for at least stays in the folder.
+fn vouched(argv: &[String], folder: &str) -> bool {
+    programs::stays_or_name(&argv[0], folder).is_ok()
+        && argv[1..].iter().all(|arg| paths::argument_stays(arg, folder).is_ok())
+}
+
+/// The words without options that only change how `git` shows things, so that rules need not name them.
+fn without_show(argv: &[String]) -> Vec<String> {
+    let show = |arg: &&String| programs::SHOW_ONLY.contains(&arg.as_str());
+    match argv {
+        [git, rest @ ..] if git == "git" => {
+            let skipped = rest.iter().take_while(show).count();
+            std::iter::once(git).chain(&rest[skipped..]).cloned().collect()
+        }
+        argv => argv.to_vec(),
+    }
+}

@@ -1,0 +1,195 @@
+//! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
+
+use super::word::shown;
+
+/// An absolute path without `.`, `..` and doubled slashes.
+pub(super) fn resolve(path: &str, base: &str) -> String {
+    let mut parts: Vec<&str> = if path.starts_with('/') { Vec::new() } else { split(base) };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+fn split(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+/// Whether `path` is `root` or lies in it. Both are resolved.
+pub(super) fn within(path: &str, root: &str) -> bool {
+    let root = root.trim_end_matches('/');
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The same without regard to case, for file systems that have none.
+pub(super) fn within_any_case(path: &str, root: &str) -> bool {
+    within(&path.to_lowercase(), &root.to_lowercase())
+}
+
+/// Whether a program may read this path by itself; the reason if not.
+pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
+    if path == "-" || path == "/dev/null" {
+        return Ok(());
+    }
+    stays(path, folder)?;
+    if resolve(path, folder).ends_with("/.git/config") {
+        return Err("`.git/config` may hold a token in an address".to_owned());
+    }
+    if let Some(name) = path.split(['/', ':']).find(|name| secret(name)) {
+        return Err(format!("`{}` usually holds secrets", shown(name)));
+    }
+    Ok(())
+}
+
+/// Whether a program may change this path by itself; the reason if not.
+pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
+    readable(path, folder)?;
+    if path == "/dev/null" {
+        // Copied over a file it empties it, and a file moved there is gone.
+        return Err("`/dev/null` takes everything and gives nothing".to_owned());
+    }
+    if path == "-" {
+        // Not standard input here, but a file whose name the next program will take for it.
+        return Err("`-` is a risky file name".to_owned());
+    }
+    if resolve(path, folder) == resolve(folder, "/") {
+        return Err("the folder itself would be changed".to_owned());
+    }
+    if let Some(name) = path.split('/').find(|name| guarded(name)) {
+        return Err(format!("`{}` decides what other programs run", shown(name)));
+    }
+    if path.split('/').any(|name| name.starts_with('-')) {
+        return Err(format!("`{}` could be taken for an option later", shown(path)));
+    }
+    Ok(())
+}
+
+/// Whether a path stays in the folder; the reason if not.
+pub(super) fn stays(path: &str, folder: &str) -> Result<(), String> {
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic() && path.len() > 2;
+    if path.contains('\\') || (drive && path.as_bytes()[2] == b'/') || path.starts_with('~') {
+        return Err(format!("it is not certain where `{}` leads", shown(path)));
+    }
+    let folder = resolve(folder, "/");
+    // Above the folder and back again may be the same place, but only if no link is on the way.
+    let climbs = !path.starts_with('/') && climbs_out(path);
+    if climbs || folder == "/" || !within(&resolve(path, &folder), &folder) {
+        return Err(format!("`{}` is outside the folder", shown(path)));
+    }
+    Ok(())
+}
+
+fn climbs_out(path: &str) -> bool {
+    let mut depth = 0_i32;
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether an argument of unknown meaning could lead out of the folder: each of its pieces is taken for a path.
+pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), String> {
+    if argument.contains("://") {
+        return Err(format!("`{}` is an address", shown(argument)));
+    }
+    let stripped = argument.trim_start_matches('-');
+    // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.
+    let glued = (argument.starts_with('-') && !argument.starts_with("--")).then(|| stripped.get(1..)).flatten();
+    for piece in argument.split(['=', ':', ',', '@', ' ', '\n', '\t']).chain(glued).chain([stripped, argument]) {
+        if !piece.is_empty() && piece != "-" {
+            readable(piece, folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Files whose contents should not end up in a prompt without a look.
+fn secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let example = ["example", "sample", "template", "dist"].iter().any(|end| name.ends_with(end));
+    ((name == ".env" || name.starts_with(".env.") || name.starts_with(".env-")) && !example)
+        || matches!(
+            name.as_str(),
+            ".envrc"
+                | ".netrc"
+                | "_netrc"
+                | ".npmrc"
+                | ".yarnrc"
+                | ".yarnrc.yml"
+                | ".pypirc"
+                | ".pgpass"
+                | ".my.cnf"
+                | ".git-credentials"
+                | ".dockercfg"
+                | ".ssh"
+                | ".gnupg"
+                | ".aws"
+                | ".azure"
+                | ".kube"
+                | ".trimtab"
+                | ".htpasswd"
+                | ".vault-token"
+                | "secrets.toml"
+                | "secrets.json"
+                | "secrets.yaml"
+                | "secrets.yml"
+                | "credentials.json"
+                | "credentials.toml"
+                | "credentials"
+                | ".bash_history"
+                | ".zsh_history"
+        )
+        || [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"].iter().any(|end| name.ends_with(end))
+        || ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"]
+            .iter()
+            .any(|start| name.starts_with(start) && !name.ends_with(".pub"))
+}
+
+/// Places that make other programs run things, also outside the sandbox.
+fn guarded(name: &str) -> bool {
+    matches!(
+        name.to_ascii_lowercase().as_str(),
+        ".git"
+            | ".hg"
+            | ".svn"
+            | ".jj"
+            | ".bzr"
+            | ".husky"
+            | ".githooks"
+            | ".vscode"
+            | ".idea"
+            | ".devcontainer"
+            | ".github"
+            | ".cargo"
+            | ".gitattributes"
+            | ".gitmodules"
+            | ".gitconfig"
+            | ".direnv"
+            | ".mise.toml"
+            | ".tool-versions"
+            | ".bashrc"
+            | ".bash_profile"
+            | ".profile"
+            | ".zshrc"
+            | ".zshenv"
+            | ".claude"
+            | ".cursor"
+            | ".zed"
+            | ".nvmrc"
+            | ".pre-commit-config.yaml"
+            | "git~1"
+    )
+}

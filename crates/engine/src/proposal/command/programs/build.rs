@@ -1,0 +1,150 @@
+//! Building and testing with Cargo, Go and Python. The folder's own code runs, as the documents allow; flags that
+//! put another program or another configuration into the build ask.
+
+use super::super::flags::{Flags, Style, Used};
+use super::super::word::shown;
+use super::node::says_something;
+use super::{Check, Operands, Program};
+
+const CARGO_SHORT: &str = "p%qvrj%F:h";
+const CARGO: &str = "release workspace all package=% exclude=% lib bins bin=% test=% tests example=% examples bench=% benches \
+    all-targets features= all-features no-default-features profile=% jobs=% keep-going no-run no-fail-fast doc \
+    quiet verbose color=% message-format=% locked offline frozen ignore-rust-version manifest-path=@ target=% \
+    future-incompat-report help";
+
+const fn cargo(
+    subs: &'static [&'static str],
+    short: &'static str,
+    long: &'static str,
+    operands: Operands,
+    check: Option<Check>,
+) -> Program {
+    Program { names: &["cargo"], subs, flags: Flags { style: Style::Gnu, short, long }, operands, check }
+}
+
+const GO: &str = "v race cover covermode=% run= skip= count=% short timeout=% bench= benchmem benchtime=% json tags=% failfast \
+    parallel=% p=% vet=% n a x list= cpu=% mod=% trimpath buildvcs? shuffle=% msan asan";
+
+pub(super) const ROWS: &[Program] = &[
+    cargo(&["build", "check", "clippy", "doc", "b", "c"], CARGO_SHORT, CARGO, Operands::None, None),
+    cargo(&["test", "t", "bench"], CARGO_SHORT, CARGO, Operands::Text, Some(harness)),
+    cargo(&["run", "r"], CARGO_SHORT, CARGO, Operands::Words, None),
+    cargo(&["fmt"], "v", "check all", Operands::None, Some(only_checks)),
+    cargo(
+        &["tree", "metadata"],
+        "p%e%i%d",
+        "package=% edges=% invert=% duplicates depth=% no-deps format-version=% workspace all-features \
+            offline locked",
+        Operands::None,
+        None,
+    ),
+    cargo(&["--version", "-V", "version"], "", "", Operands::None, None),
+    Program {
+        names: &["go"],
+        subs: &["build", "vet", "list"],
+        flags: Flags {
+            style: Style::OneDashFirst,
+            short: "",
+            long: "o=> v race tags=% n a x p=% mod=% trimpath buildvcs? json m deps",
+        },
+        operands: Operands::Words,
+        check: Some(local_package),
+    },
+    Program {
+        names: &["go"],
+        subs: &["test"],
+        flags: Flags { style: Style::OneDash, short: "", long: GO },
+        operands: Operands::Words,
+        check: Some(local_package),
+    },
+    Program {
+        names: &["go"],
+        subs: &["run"],
+        flags: Flags { style: Style::OneDashFirst, short: "", long: "v race tags=% n a x p=% mod=% trimpath" },
+        operands: Operands::Words,
+        check: Some(local_main),
+    },
+    Program { names: &["go"], subs: &["version"], flags: Flags::NONE, operands: Operands::None, check: None },
+    Program {
+        names: &["python", "python3", "python2"],
+        subs: &[],
+        flags: Flags { style: Style::Separate, short: "Vh", long: "version help" },
+        operands: Operands::None,
+        check: Some(says_something),
+    },
+    Program {
+        names: &["pip", "pip3"],
+        subs: &["list", "freeze", "check"],
+        flags: Flags { style: Style::Gnu, short: "o", long: "outdated format=% local" },
+        operands: Operands::None,
+        check: None,
+    },
+    // What is installed lands outside the folder, and building it runs code that nobody has looked at.
+    Program {
+        names: &["pip", "pip3"],
+        subs: &["install"],
+        flags: Flags { style: Style::Gnu, short: "h", long: "help" },
+        operands: Operands::None,
+        check: Some(only_helps),
+    },
+    Program {
+        // Not `-p`, `-c`, `--rootdir`, `-o` and the flags that write reports.
+        names: &["pytest"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "vqxslk:m:r:",
+            long: "verbose quiet exitfirst maxfail=% tb=% collect-only last-failed lf ff durations=% no-header \
+                no-summary color=% version help",
+        },
+        operands: Operands::Read,
+        check: None,
+    },
+    // Nothing that these do with an address is known to be safe.
+    Program {
+        names: &["curl", "wget"],
+        subs: &[],
+        flags: Flags { style: Style::Gnu, short: "Vh", long: "version help" },
+        operands: Operands::None,
+        check: Some(only_helps),
+    },
+];
+
+/// Behind `--` stand flags of the test harness; before it, one name of a test.
+fn harness(used: &Used<'_>) -> Result<(), String> {
+    const SAFE: Flags = Flags {
+        style: Style::Separate,
+        short: "q",
+        long: "nocapture no-capture show-output test-threads=% ignored include-ignored exact skip= list quiet \
+                color=% format=% help",
+    };
+    let passed: Vec<String> = used.passed.iter().map(|arg| (*arg).to_owned()).collect();
+    SAFE.sort("the test harness", &passed).map(|_| ())
+}
+
+fn only_checks(used: &Used<'_>) -> Result<(), String> {
+    if used.has(&["check"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
+}
+
+fn only_helps(used: &Used<'_>) -> Result<(), String> {
+    if used.has(&["version", "help", "V", "h"]) && used.operands.is_empty() {
+        return Ok(());
+    }
+    Err("it fetches something from outside the folder".to_owned())
+}
+
+fn local_package(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.iter().find(|operand| operand.contains('@')) {
+        Some(operand) => Err(format!("`{}` is fetched from elsewhere", shown(operand))),
+        None => Ok(()),
+    }
+}
+
+/// What `go run` is given must be in the folder: `.`, `./cmd/x` or `main.go`.
+fn local_main(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.first() {
+        Some(operand) if operand.starts_with('.') || operand.ends_with(".go") => Ok(()),
+        Some(operand) => Err(format!("`{}` may be fetched from elsewhere", shown(operand))),
+        None => Err("it names nothing to run".to_owned()),
+    }
+}

@@ -1,0 +1,28 @@
+//! Programs that make, copy and move files. The documents allow them; they stay in the folder and lose nothing
+//! that the history of changes could not bring back.
+
+use super::super::flags::{Flags, Style};
+use super::{Operands, Program};
+
+const fn row(name: &'static [&'static str], short: &'static str, long: &'static str, operands: Operands) -> Program {
+    Program { names: name, subs: &[], flags: Flags { style: Style::Gnu, short, long }, operands, check: None }
+}
+
+pub(super) const ROWS: &[Program] = &[
+    row(&["mkdir"], "pv", "parents verbose version help", Operands::Write),
+    row(&["touch"], "acmd:t:r@h", "no-create date= reference=@ time= no-dereference version help", Operands::Write),
+    // Not `-f`, `--remove-destination` and `-b`, which take the old file away, nor `-s` and `-l`, which make links.
+    row(
+        &["cp"],
+        "rRvnpuPdaiTxt>",
+        "recursive verbose no-clobber preserve? no-preserve= update? archive interactive parents \
+            no-target-directory target-directory=> no-dereference one-file-system version help",
+        Operands::Into,
+    ),
+    row(
+        &["mv"],
+        "vniuTt>",
+        "verbose no-clobber interactive update? no-target-directory target-directory=> version help",
+        Operands::Into,
+    ),
+];

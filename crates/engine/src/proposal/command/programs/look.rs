@@ -1,0 +1,230 @@
+//! Programs that look: at files, at texts, at the machine.
+
+use super::super::flags::{Flags, Style, Used};
+use super::super::paths::readable;
+use super::super::word::{among, shown};
+use super::{Finding, Operands, Program};
+
+const fn row(name: &'static [&'static str], short: &'static str, long: &'static str, operands: Operands) -> Program {
+    Program { names: name, subs: &[], flags: Flags { style: Style::Gnu, short, long }, operands, check: None }
+}
+
+pub(super) const ROWS: &[Program] = &[
+    row(
+        &["ls"],
+        "aAbBcCdfFgGhHiI%klLmnNopqQrRsStT+uUvw+xXZ1",
+        "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type \
+            format= full-time group-directories-first no-group human-readable si dereference-command-line hide= \
+            hyperlink? indicator-style= inode ignore= kibibytes dereference numeric-uid-gid literal \
+            hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= \
+            time-style= tabsize=+ width=+ context zero version help",
+        Operands::Read,
+    ),
+    row(&["pwd"], "LP", "logical physical version help", Operands::None),
+    row(
+        &["cat"],
+        "AbeEnstTuv",
+        "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting version help",
+        Operands::Read,
+    ),
+    row(&["tac"], "br", "before regex", Operands::Read),
+    row(&["head"], "#n+c+qvz", "lines=+ bytes=+ quiet silent verbose zero-terminated version help", Operands::Read),
+    // `-f`, `-F` and `--follow` never end.
+    row(&["tail"], "#n+c+qvz", "lines=+ bytes=+ quiet silent verbose zero-terminated version help", Operands::Read),
+    row(
+        &["grep", "egrep", "fgrep"],
+        "#EFGPe:f@iyvwxcLlm+oqsbHhnTuUZzA+B+C+aD%d%rRI",
+        "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file=@ ignore-case no-ignore-case \
+            invert-match word-regexp line-regexp count color? colour? files-without-match files-with-matches \
+            max-count=+ only-matching quiet silent no-messages byte-offset with-filename no-filename label= \
+            line-number initial-tab null null-data after-context=+ before-context=+ context=+ text binary-files= \
+            devices= directories= exclude= exclude-from=@ exclude-dir= include= recursive dereference-recursive \
+            line-buffered binary version help",
+        Operands::Search,
+    ),
+    Program {
+        // Not `--pre`, `--search-zip` and `--hostname-bin`, which start programs, nor `-L` and `-u`, which go far.
+        names: &["rg"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "A+B+C+ce:f@Fg:hHiIlm+nNopqsSt%T%UvVwxd+M+r:aP",
+            long: "after-context=+ before-context=+ context=+ count count-matches regexp= file=@ fixed-strings glob= \
+                iglob= hidden ignore-case files-with-matches files-without-match max-count=+ line-number \
+                no-line-number only-matching quiet case-sensitive smart-case type= type-not= type-list multiline \
+                invert-match word-regexp line-regexp max-depth=+ max-columns=+ replace= text pcre2 json files \
+                stats trim vimgrep column color= heading no-heading sort= sortr= no-config no-filename \
+                with-filename null max-filesize= no-messages version help",
+        },
+        operands: Operands::Search,
+        check: Some(rg_lists),
+    },
+    Program {
+        names: &["echo", "true", "false", ":"],
+        subs: &[],
+        flags: Flags::TEXTS,
+        operands: Operands::Text,
+        check: None,
+    },
+    row(&["wc"], "clmwL", "bytes chars lines max-line-length words total= version help", Operands::Read),
+    row(
+        &["sort"],
+        // Not `-o`, `-T`, `--compress-program` and `--files0-from`.
+        "bcCdfghik:MnRrst:uVz",
+        "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort \
+            ignore-nonprinting month-sort numeric-sort random-sort reverse sort= version-sort check? key= merge \
+            stable field-separator= unique zero-terminated version help",
+        Operands::Read,
+    ),
+    Program {
+        // A second operand would be written.
+        names: &["uniq"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "cdDf:is:uw:z",
+            long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars=",
+        },
+        operands: Operands::Read,
+        check: Some(at_most_one),
+    },
+    row(
+        &["cut"],
+        "b:c:d:f:nsz",
+        "bytes= characters= delimiter= fields= only-delimited complement output-delimiter=",
+        Operands::Read,
+    ),
+    row(&["tr"], "cCdst", "complement delete squeeze-repeats truncate-set1", Operands::Text),
+    row(&["nl", "rev", "fold", "expand", "unexpand", "fmt", "column", "paste", "comm", "join"], "", "", Operands::Read),
+    row(&["basename", "dirname"], "azs:", "", Operands::Text),
+    row(&["stat"], "Lc:ft", "dereference format= printf= terse file-system", Operands::Read),
+    row(&["file"], "bihLk", "brief mime mime-type mime-encoding no-dereference", Operands::Read),
+    row(
+        &["du"],
+        "abcd:hkmsSLPx",
+        "all bytes total max-depth=+ human-readable summarize exclude= apparent-size si",
+        Operands::Read,
+    ),
+    row(&["df"], "ahHiklPTx:t:", "all human-readable inodes local total print-type", Operands::Read),
+    row(
+        &["diff"],
+        "abBcdEiNpqrstTuU:wyC:I:x:W:",
+        "brief unified? context? side-by-side recursive new-file ignore-case ignore-all-space \
+            ignore-blank-lines color? stat exclude= width= report-identical-files strip-trailing-cr",
+        Operands::Read,
+    ),
+    row(&["cmp"], "bi:ln:s", "print-bytes verbose silent quiet", Operands::Read),
+    row(
+        &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum"],
+        "btz",
+        "binary text tag zero",
+        Operands::Read,
+    ),
+    row(
+        &["tree"],
+        "adfL:I:P:hpsugDFCnrtvxiASqN",
+        "noreport dirsfirst gitignore filelimit= prune du si matchdirs ignore-case",
+        Operands::Read,
+    ),
+    Program {
+        // An operand, as well as `-s`, would set the clock.
+        names: &["date"],
+        subs: &[],
+        flags: Flags { style: Style::Gnu, short: "uRI?d:", long: "utc universal rfc-email rfc-3339= iso-8601? date=" },
+        operands: Operands::Text,
+        check: Some(only_formats),
+    },
+    row(&["which", "type"], "a", "all", Operands::Text),
+    row(&["whoami", "nproc", "arch", "tty"], "", "", Operands::None),
+    row(&["uname"], "asnrvmpio", "all", Operands::None),
+    row(&["id"], "ugGnr", "", Operands::None),
+    row(&["seq"], "s:w", "", Operands::Text),
+    Program {
+        // Its language can show the environment and read other files.
+        names: &["jq"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "rcnesSjaCM",
+            long: "raw-output compact-output null-input exit-status slurp sort-keys tab indent=+ color-output \
+                monochrome-output",
+        },
+        operands: Operands::Search,
+        check: Some(only_filters),
+    },
+    row(&["test"], "", "", Operands::None),
+];
+
+fn rg_lists(used: &Used<'_>) -> Result<(), String> {
+    // With `--files` the first operand is a place to look in and not a pattern.
+    if used.has(&["files", "type-list"])
+        && used.operands.iter().any(|path| path.starts_with(['/', '~']) || path.contains(".."))
+    {
+        return Err("`--files` may list what is outside the folder".to_owned());
+    }
+    Ok(())
+}
+
+fn only_filters(used: &Used<'_>) -> Result<(), String> {
+    let filter = used.operands.first().map(|filter| filter.to_lowercase()).unwrap_or_default();
+    match ["env", "input", "import", "include"].iter().find(|word| filter.contains(**word)) {
+        Some(word) => Err(format!("`{word}` looks beyond what it is given")),
+        None => Ok(()),
+    }
+}
+
+fn at_most_one(used: &Used<'_>) -> Result<(), String> {
+    if used.operands.len() > 1 { Err("its second operand is written".to_owned()) } else { Ok(()) }
+}
+
+fn only_formats(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.iter().find(|operand| !operand.starts_with('+')) {
+        Some(operand) => Err(format!("`{}` could set the clock", shown(operand))),
+        None => Ok(()),
+    }
+}
+
+/// Predicates of `find` without a value.
+const FIND_FLAGS: &str = "-empty -depth -d -prune -print -print0 -ls -o -or -a -and -not ! ( ) , -true -false -readable -writable \
+    -executable -quit -daystart -xdev -mount -nouser -nogroup -noleaf -warn -nowarn -H -P -version --version \
+    -help --help";
+/// Predicates whose value is a text or a number.
+const FIND_TEXTS: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size \
+    -mtime -mmin -atime -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf \
+    -fstype -used";
+/// Predicates whose value is a file that is looked at.
+const FIND_PATHS: &str = "-newer -anewer -cnewer -samefile";
+
+/// `find` has a language of its own: places first, then an expression.
+pub(super) fn find(args: &[String], folder: &str) -> Finding {
+    let mut begun = false;
+    let mut args = args.iter().map(String::as_str);
+    while let Some(arg) = args.next() {
+        if among(FIND_FLAGS, arg) {
+            begun |= !matches!(arg, "-H" | "-P");
+            continue;
+        }
+        let texts = among(FIND_TEXTS, arg);
+        if texts || among(FIND_PATHS, arg) {
+            begun = true;
+            let Some(value) = args.next() else { return Finding::Unsafe(format!("`{arg}` lacks its value")) };
+            if let Some(reason) = (!texts).then(|| readable(value, folder).err()).flatten() {
+                return Finding::Unsafe(reason);
+            }
+            continue;
+        }
+        if arg == "-delete" {
+            return Finding::Never("`-delete` deletes what is found".to_owned());
+        }
+        if matches!(arg, "-exec" | "-execdir" | "-ok" | "-okdir") {
+            return Finding::Never(format!("`{arg}` runs a command on what is found"));
+        }
+        if arg.starts_with('-') || begun {
+            return Finding::Unsafe(format!("`{}` is not known to be safe for `find`", shown(arg)));
+        }
+        if let Err(reason) = readable(arg, folder) {
+            return Finding::Unsafe(reason);
+        }
+    }
+    Finding::Safe
+}

@@ -1,0 +1,195 @@
+//! What is known about programs: which flags and operands are safe. One table per family.
+//!
+//! *Safe* means: it only looks, or it changes only what the documents let it change (the folder's own files,
+//! by copying, moving and building), it ends by itself, and it starts nothing that its arguments name.
+
+mod build;
+mod files;
+mod git;
+mod look;
+mod node;
+mod perilous;
+
+pub(super) use git::SHOW_ONLY;
+
+use super::flags::{Flags, Used, Value, number, plain_word};
+use super::paths::{argument_stays, readable, resolve, stays, writable};
+use super::word::shown;
+
+/// What the tables say about a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Known to be safe.
+    Safe,
+    /// Not known to be safe. A rule that says exactly this command may still vouch for it.
+    Unsafe(String),
+    /// Asked about each time, whatever the rules: it deletes, or its words do not show what it runs.
+    Never(String),
+}
+
+/// What the operands of a program are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operands {
+    /// There must not be any.
+    None,
+    /// Texts that go nowhere.
+    Text,
+    /// Files that are read.
+    Read,
+    /// Files that are written or made.
+    Write,
+    /// Files that are copied or moved, the last one being the place they go to.
+    Into,
+    /// A pattern first (unless a flag gives it), then files that are read.
+    Search,
+    /// Revisions or files of a repository.
+    Revisions,
+    /// Plain words for a program that we do not know: names of scripts, targets or tests.
+    Words,
+}
+
+/// What a row cannot say by itself: the reason why these arguments are not known to be safe, if so.
+type Check = fn(&Used<'_>) -> Result<(), String>;
+
+/// A program, or one subcommand of it, with what may be used of it.
+pub(super) struct Program {
+    names: &'static [&'static str],
+    /// The subcommands that this row is for; empty for a program without.
+    subs: &'static [&'static str],
+    flags: Flags,
+    operands: Operands,
+    /// What the row alone cannot say.
+    check: Option<Check>,
+}
+
+/// All rows that go by flags and operands.
+fn rows() -> impl Iterator<Item = &'static Program> {
+    look::ROWS.iter().chain(files::ROWS).chain(git::ROWS).chain(node::ROWS).chain(build::ROWS)
+}
+
+/// Wrappers around wrappers, more than anyone writes.
+const DEEPEST: usize = 6;
+
+/// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words;
+/// `layer` counts the wrappers around the command.
+pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> Finding {
+    if layer > DEEPEST {
+        return Finding::Never("it is wrapped too deeply".to_owned());
+    }
+    let Some(program) = argv.first() else { return Finding::Unsafe("there is no command".to_owned()) };
+    let name = super::wrap::base_name(program);
+    if let Some(finding) = perilous::judge(&name, argv, folder, layer) {
+        return finding;
+    }
+    if program.contains('/') {
+        // The tables are about the programs of the system, not about a file that happens to have such a name.
+        return unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe);
+    }
+    if name == "find" {
+        return look::find(&argv[1..], folder);
+    }
+    let mut known = false;
+    for row in rows().filter(|row| row.names.contains(&name.as_str())) {
+        known = true;
+        let args = match row.subs {
+            [] => &argv[1..],
+            subs => match argv.get(1) {
+                Some(sub) if subs.contains(&sub.as_str()) => &argv[2..],
+                _ => continue,
+            },
+        };
+        let called = argv[..argv.len() - args.len()].join(" ");
+        return by_row(row, &called, args, folder).map_or_else(Finding::Unsafe, |()| Finding::Safe);
+    }
+    if known {
+        let sub = argv.get(1).map_or("without a subcommand", String::as_str);
+        return Finding::Unsafe(format!("`{name} {}` is not known to be safe", shown(sub)));
+    }
+    if super::wrap::code_flags(&name).is_some() {
+        return Finding::Unsafe(format!("`{name}` runs a program of its own"));
+    }
+    unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe)
+}
+
+/// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
+/// the folder, and that could be a repository's settings.
+fn into(used: &Used<'_>, folder: &str) -> Result<(), String> {
+    const TREES: &[&str] = &["r", "R", "a", "T", "recursive", "archive", "no-target-directory", "parents"];
+    let Some((last, sources)) = used.operands.split_last() else { return Ok(()) };
+    sources.iter().try_for_each(|path| writable(path, folder))?;
+    if used.has(&["t", "target-directory"]) {
+        return writable(last, folder);
+    }
+    let here = resolve(last, folder) == resolve(folder, "/") && stays(last, folder).is_ok();
+    if here && !used.has(TREES) && sources.iter().all(|path| !path.ends_with(['/', '.'])) {
+        return Ok(());
+    }
+    writable(last, folder)
+}
+
+/// A program without a table. Its rule covers the words it names; what follows may be plain words that stay in
+/// the folder, but no flag: none is known to be safe.
+fn unknown(argv: &[String], folder: &str, ruled: usize) -> Result<(), String> {
+    stays_or_name(&argv[0], folder)?;
+    for (at, arg) in argv.iter().enumerate().skip(1) {
+        argument_stays(arg, folder)?;
+        if at >= ruled && !plain_word(arg) {
+            return Err(format!("`{}` is not known to be safe for `{}`", shown(arg), shown(&argv[0])));
+        }
+    }
+    Ok(())
+}
+
+/// A program's name, or a path to one that stays in the folder.
+pub(super) fn stays_or_name(program: &str, folder: &str) -> Result<(), String> {
+    if program.contains('/') { stays(program, folder) } else { Ok(()) }
+}
+
+fn by_row(row: &Program, name: &str, args: &[String], folder: &str) -> Result<(), String> {
+    let used = row.flags.sort(name, args)?;
+    for (flag, value, given) in &used.flags {
+        let Some(given) = given else { continue };
+        match value {
+            Value::Path => readable(given, folder)?,
+            Value::Out => writable(given, folder)?,
+            Value::Plain if !plain_word(given) => {
+                return Err(format!("`{}` is not known to be safe as the value of `{flag}`", shown(given)));
+            }
+            Value::Number if !number(given) => {
+                return Err(format!("`{}` is not a number for `{flag}`", shown(given)));
+            }
+            _ => {}
+        }
+    }
+    let mut operands = used.operands.as_slice();
+    match row.operands {
+        Operands::Text => {}
+        Operands::None => {
+            if let Some(operand) = operands.first() {
+                return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
+            }
+        }
+        Operands::Read => operands.iter().try_for_each(|path| readable(path, folder))?,
+        Operands::Write => operands.iter().try_for_each(|path| writable(path, folder))?,
+        Operands::Into => into(&used, folder)?,
+        Operands::Search => {
+            if !used.has(&["e", "f", "regexp", "file"]) {
+                operands = operands.get(1..).unwrap_or_default();
+            }
+            operands.iter().try_for_each(|path| readable(path, folder))?;
+        }
+        Operands::Revisions => operands.iter().try_for_each(|operand| {
+            // `HEAD:path` names a path as well; `a..b` does not.
+            operand.split(':').filter(|piece| !piece.is_empty()).try_for_each(|piece| readable(piece, folder))
+        })?,
+        Operands::Words => {
+            for operand in operands {
+                argument_stays(operand, folder)?;
+                if !plain_word(operand) {
+                    return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
+                }
+            }
+        }
+    }
+    row.check.map_or(Ok(()), |check| check(&used))
+}

@@ -1,0 +1,111 @@
+//! Package managers and tools of JavaScript. Scripts of the folder run by name, as the documents allow; what a
+//! line would bring in from elsewhere asks.
+
+use super::super::flags::{Flags, Style, Used};
+use super::super::word::shown;
+use super::{Check, Operands, Program};
+
+const QUIET: &str = "silent quiet verbose if-present workspaces workspace=% no-color color loglevel=% version help";
+const INSTALL: &str = "silent quiet verbose no-audit no-fund ignore-scripts prefer-offline offline legacy-peer-deps frozen-lockfile \
+    no-frozen-lockfile immutable no-progress production omit=% include=% dry-run workspaces no-optional no-save \
+    package-lock-only lockfile-only loglevel=% non-interactive help";
+
+const fn row(
+    name: &'static [&'static str],
+    subs: &'static [&'static str],
+    short: &'static str,
+    long: &'static str,
+    operands: Operands,
+    check: Option<Check>,
+) -> Program {
+    Program { names: name, subs, flags: Flags { style: Style::Separate, short, long }, operands, check }
+}
+
+pub(super) const ROWS: &[Program] = &[
+    row(&["npm", "pnpm", "yarn"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
+    row(&["npm", "pnpm", "yarn"], &["test", "build", "start", "lint"], "sw%", QUIET, Operands::Words, None),
+    // With the name of a package, `install` and `add` run code that is not in the folder yet.
+    row(&["npm", "pnpm", "yarn"], &["install", "ci"], "s", INSTALL, Operands::None, None),
+    row(
+        &["npm", "pnpm", "yarn"],
+        &["ls", "list", "outdated", "why"],
+        "",
+        "depth=% all json long parseable",
+        Operands::Words,
+        None,
+    ),
+    row(&["yarn", "pnpm"], &["add"], "", "help", Operands::None, Some(names_package)),
+    Program {
+        // Not `--outDir` and its kin, `--build`, `--init` and `--watch`: they write elsewhere or do not end.
+        names: &["tsc"],
+        subs: &[],
+        flags: Flags {
+            style: Style::OneDash,
+            short: "",
+            long: "noEmit noemit p=@ project=@ pretty strict skipLibCheck target=% t=% module=% m=% lib=% jsx=% \
+                esModuleInterop version v help h all listFiles listFilesOnly showConfig traceResolution \
+                diagnostics extendedDiagnostics noEmitOnError allowJs checkJs resolveJsonModule \
+                moduleResolution=% noUnusedLocals noUnusedParameters noImplicitAny noImplicitReturns \
+                strictNullChecks isolatedModules explainFiles noErrorTruncation removeComments declaration \
+                sourceMap types=% allowSyntheticDefaultImports experimentalDecorators \
+                forceConsistentCasingInFileNames",
+        },
+        operands: Operands::Write,
+        check: Some(no_response_file),
+    },
+    Program {
+        names: &["eslint"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "hvq",
+            long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored",
+        },
+        operands: Operands::Read,
+        check: None,
+    },
+    Program {
+        names: &["prettier"],
+        subs: &[],
+        flags: Flags { style: Style::Gnu, short: "cl", long: "check list-different version help no-color" },
+        operands: Operands::Read,
+        check: None,
+    },
+    Program {
+        names: &["jest", "vitest", "mocha"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Separate,
+            short: "t:i",
+            long: "verbose silent bail ci coverage runInBand testNamePattern= passWithNoTests version help",
+        },
+        operands: Operands::Words,
+        check: None,
+    },
+    row(&["node", "nodejs", "deno", "bun"], &[], "vh", "version help", Operands::None, Some(says_something)),
+];
+
+/// `npm run env` shows the environment, keys and all.
+fn own_script(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.first() {
+        Some(script @ &"env") => Err(format!("`{script}` shows the environment")),
+        Some(script) if script.contains('/') => Err(format!("`{}` is not the name of a script", shown(script))),
+        _ => Ok(()),
+    }
+}
+
+fn names_package(_: &Used<'_>) -> Result<(), String> {
+    Err("a package from elsewhere would be added".to_owned())
+}
+
+fn no_response_file(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.iter().find(|operand| operand.starts_with('@')) {
+        Some(operand) => Err(format!("`{}` holds further arguments", shown(operand))),
+        None => Ok(()),
+    }
+}
+
+/// Without an operand and a flag, an interpreter runs what it is fed.
+pub(super) fn says_something(used: &Used<'_>) -> Result<(), String> {
+    if used.flags.is_empty() { Err("it runs what it is fed".to_owned()) } else { Ok(()) }
+}

@@ -1,0 +1,88 @@
+//! Programs that ask each time, whatever the rules say: those that delete, those that take other rights, and
+//! those whose words do not show what will run.
+
+use super::super::word::{Word, among};
+use super::super::wrap::{Inner, code_flags, inner, is_shell};
+use super::Finding;
+
+/// They delete or overwrite, and a delete can be allowed once only.
+const DELETES: &str = "rm rmdir unlink shred srm truncate dd rimraf trash wipe mkfs fdisk parted wipefs del-cli sponge";
+/// They take rights that the sandbox and the person have not given.
+const RIGHTS: &str = "sudo doas su pkexec runuser chroot unshare nsenter setcap visudo passwd";
+/// What they run is not in their words, or is read anew by another reader.
+const RUNS: &str = "env xargs parallel eval exec source . trap alias unalias command builtin busybox toybox watch ssh at batch \
+    crontab tmux screen expect entr systemd-run osascript gdb lldb set export unset declare typeset local \
+    readonly shopt enable bind hash printf read mapfile readarray let complete compgen fc history getopts coproc \
+    return exit logout kill killall pkill disown bg fg jobs wait suspend umask ulimit cd pushd popd dirs";
+/// They could be made to run or write anything by a text of their own: asked unless a rule says exactly that text.
+const TEXTS: &str = "sed gsed awk gawk mawk nawk less more man vi vim nvim ex ed emacs nano tee tar gtar bsdtar zip unzip rsync \
+    scp sftp ftp nc ncat netcat socat telnet openssl ln chmod chown chgrp install patch docker podman kubectl \
+    terraform helm aws gcloud az gh systemctl service apt apt-get brew npx bunx pnpx nohup timeout nice setsid \
+    stdbuf time strace script flock rustc gcc cc clang ld javac java mvn gradle dotnet msbuild rustup gem bundle \
+    composer deno bun uv poetry pipenv hatch tox nox mise direnv nix mount umount reboot shutdown halt poweroff \
+    sqlite3 psql mysql mongo redis-cli code open xdg-open";
+
+/// What is known of a perilous program; `None` for any other.
+pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> Option<Finding> {
+    let stem = name.split('.').next().unwrap_or(name);
+    if among(DELETES, name) || stem == "mkfs" {
+        return Some(Finding::Never(format!("`{name}` deletes or overwrites")));
+    }
+    if among(RIGHTS, name) {
+        return Some(Finding::Never(format!("`{name}` takes other rights")));
+    }
+    if among(RUNS, name) {
+        return Some(Finding::Never(format!("`{name}` changes the shell or runs what its words do not show")));
+    }
+    if is_shell(name) {
+        return Some(Finding::Never(format!("`{name}` is a shell")));
+    }
+    if name == "trimtab" {
+        return Some(Finding::Never("Trimtab does not run itself".to_owned()));
+    }
+    let words: Vec<Word> = argv.iter().map(Word::plain).collect();
+    for found in inner(&words, folder) {
+        match found {
+            Inner::Code(_) => return Some(Finding::Never(format!("`{name}` is given a program as text"))),
+            Inner::Script(_) => return Some(Finding::Never(format!("`{name}` is given a text for a shell"))),
+            // What a wrapper runs decides whether a rule may vouch for the whole.
+            Inner::Argv(words) => {
+                let argv: Vec<String> = words.into_iter().map(|word| word.text).collect();
+                if let Finding::Never(reason) = super::judge(&argv, folder, 1, layer + 1) {
+                    return Some(Finding::Never(reason));
+                }
+            }
+        }
+    }
+    let fed = argv.len() == 1 || argv.iter().skip(1).any(|arg| arg == "-" || arg == "/dev/stdin");
+    if code_flags(name).is_some() && fed {
+        return Some(Finding::Never(format!("`{name}` runs what it is fed")));
+    }
+    git_perils(name, argv)
+        .or_else(|| among(TEXTS, name).then(|| Finding::Unsafe(format!("`{name}` can be told to do anything"))))
+}
+
+/// Subcommands of `git` that lose something, and options that make it run something.
+fn git_perils(name: &str, argv: &[String]) -> Option<Finding> {
+    if name != "git" {
+        return None;
+    }
+    let has = |flags: &[&str]| argv.iter().any(|arg| flags.contains(&arg.as_str()));
+    let sub = argv.get(1).map(String::as_str)?;
+    if matches!(sub, "-c" | "-C" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env")
+        || sub.starts_with("--exec-path=")
+    {
+        return Some(Finding::Never(format!("`{sub}` puts other settings in the place of the repository's")));
+    }
+    let loses = match sub {
+        "rm" | "clean" => true,
+        "branch" | "tag" => has(&["-d", "-D", "--delete"]),
+        "reset" => has(&["--hard"]),
+        "push" => has(&["-d", "--delete", "-f", "--force", "--mirror", "--prune"]),
+        "stash" => has(&["drop", "clear"]),
+        "worktree" | "remote" => has(&["remove", "rm", "prune"]),
+        "filter-branch" | "reflog" | "update-ref" => argv.len() > 2,
+        _ => false,
+    };
+    loses.then(|| Finding::Never(format!("`git {sub}` deletes")))
+}

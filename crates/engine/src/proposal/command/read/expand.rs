@@ -1,0 +1,317 @@
+//! Words with their quotes and expansions, the half of the reader that works inside a word.
+
+use super::super::word::{UNKNOWN, Word};
+use super::Reader;
+
+impl Reader {
+    /// Reads one word up to a blank or an operator. Usually gives one; `$IFS` splits it, braces multiply it.
+    pub(super) fn word(&mut self) -> Vec<Word> {
+        let mut done = Vec::new();
+        let mut word = Word { known: true, bare: true, ..Word::default() };
+        let mut any = false;
+        // An unquoted brace, then a comma or two dots, then a closing brace multiply the word. Which brace closes which
+        // is a matter on which even shells differ, so it is not asked.
+        let (mut opened, mut divided, mut multiplied) = (false, false, false);
+        while let Some(c) = self.peek(0) {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
+                '<' | '>' if !any && self.peek(1) == Some('(') => {
+                    self.at += 2;
+                    self.substitution();
+                    word.text.push(UNKNOWN);
+                    word.known = false;
+                }
+                '(' if any && word.pattern => {
+                    // An extended pattern such as `@(a|b)`: its inside is no command.
+                    self.trouble("`(…)` is a pattern");
+                    self.at += 1;
+                    word.text.push('(');
+                }
+                '<' | '>' | '(' => break,
+                '\\' if self.peek(1) == Some('\n') => {
+                    self.at += 2;
+                    continue;
+                }
+                '\\' => {
+                    word.bare = false;
+                    match self.peek(1) {
+                        Some(next) => word.text.push(next),
+                        None => {
+                            self.trouble("the line ends with a backslash");
+                            word.known = false;
+                        }
+                    }
+                    self.at = (self.at + 2).min(self.chars.len());
+                }
+                '\'' => {
+                    word.bare = false;
+                    self.at += 1;
+                    self.literal(&mut word);
+                }
+                '"' => {
+                    word.bare = false;
+                    self.at += 1;
+                    self.quoted(&mut word, Some('"'));
+                }
+                '`' => {
+                    word.text.push_str(&self.backticks());
+                    word.known = false;
+                }
+                '$' => {
+                    let before = word.text.len();
+                    self.dollar(&mut word, false);
+                    if &word.text[before..] == " \t\n" {
+                        // `$IFS` outside quotes is a blank in disguise.
+                        word.text.truncate(before);
+                        if any {
+                            done.push(std::mem::replace(&mut word, Word { bare: true, ..Word::default() }));
+                        }
+                        any = false;
+                        continue;
+                    }
+                }
+                '~' if word.text.is_empty() && word.bare || word.text.ends_with(['=', ':']) => {
+                    self.trouble("`~` is expanded by the shell");
+                    self.at += 1;
+                    let named = self.peek(0).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '+' | '-'));
+                    let home =
+                        if named { UNKNOWN.to_string() } else { self.vars.get("HOME").cloned().unwrap_or_default() };
+                    word.text.push_str(&home);
+                    word.known = false;
+                }
+                '*' | '?' | '[' => {
+                    self.trouble(format!("the pattern `{c}` is expanded by the shell"));
+                    word.text.push(c);
+                    word.known = false;
+                    word.pattern = true;
+                    self.at += 1;
+                }
+                _ => {
+                    match c {
+                        '{' => opened = true,
+                        '}' => multiplied |= divided,
+                        ',' => divided |= opened,
+                        '.' if self.peek(1) == Some('.') => divided |= opened,
+                        _ => {}
+                    }
+                    word.text.push(c);
+                    self.at += 1;
+                }
+            }
+            any = true;
+        }
+        if multiplied {
+            self.trouble("`{…}` is expanded by the shell");
+            word.known = false;
+            done.extend(multiply(&word));
+        } else if any {
+            done.push(word);
+        }
+        done
+    }
+
+    /// The inside of `'…'`.
+    fn literal(&mut self, word: &mut Word) {
+        while let Some(c) = self.peek(0) {
+            self.at += 1;
+            if c == '\'' {
+                return;
+            }
+            word.text.push(c);
+        }
+        self.trouble("a quote is not closed");
+        word.known = false;
+    }
+
+    /// The inside of `"…"`, or of a here-document when there is no closing quote to look for.
+    pub(super) fn quoted(&mut self, word: &mut Word, close: Option<char>) {
+        while let Some(c) = self.peek(0) {
+            match c {
+                c if Some(c) == close => {
+                    self.at += 1;
+                    return;
+                }
+                '\\' => match self.peek(1) {
+                    Some('\n') => self.at += 2,
+                    Some(next @ ('$' | '`' | '"' | '\\')) => {
+                        word.text.push(next);
+                        self.at += 2;
+                    }
+                    _ => {
+                        word.text.push('\\');
+                        self.at += 1;
+                    }
+                },
+                '`' => {
+                    word.text.push_str(&self.backticks());
+                    word.known = false;
+                }
+                '$' => self.dollar(word, true),
+                _ => {
+                    word.text.push(c);
+                    self.at += 1;
+                }
+            }
+        }
+        if close.is_some() {
+            self.trouble("a quote is not closed");
+            word.known = false;
+        }
+    }
+
+    /// A `$` and what follows it.
+    fn dollar(&mut self, word: &mut Word, in_quotes: bool) {
+        self.at += 1;
+        match self.peek(0) {
+            // Before these a dollar sign is only that, in every shell: `grep 'x$'` without its quotes.
+            None | Some(' ' | '\t' | '\n' | '|' | ')') => word.text.push('$'),
+            Some('"') if in_quotes => word.text.push('$'),
+            Some(';' | '&') if !in_quotes => word.text.push('$'),
+            Some('(') if self.peek(1) == Some('(') => {
+                self.trouble("`$((…))` is arithmetic of the shell");
+                self.at += 2;
+                self.arithmetic();
+                self.unknown(word);
+            }
+            Some('(') => {
+                self.at += 1;
+                let value = self.substitution();
+                word.text.push_str(&value);
+                word.known = false;
+            }
+            Some('\'') if !in_quotes => {
+                self.trouble("`$'…'` is not read alike by all shells");
+                self.at += 1;
+                self.escaped(word);
+                word.known = false;
+                word.bare = false;
+            }
+            Some('"') => {
+                self.trouble("`$\"…\"` is translated by the shell");
+                word.known = false;
+            }
+            Some('{') => {
+                self.at += 1;
+                self.braced(word);
+            }
+            Some(c) if c == '_' || c.is_ascii_alphabetic() => {
+                let mut name = String::new();
+                while let Some(c) = self.peek(0).filter(|c| *c == '_' || c.is_ascii_alphanumeric()) {
+                    name.push(c);
+                    self.at += 1;
+                }
+                self.variable(&name, word);
+            }
+            Some(_) => {
+                self.trouble("`$` begins an expansion of the shell");
+                self.at += 1;
+                self.unknown(word);
+            }
+        }
+    }
+
+    /// `${…}` after its opening. Only plain names are guessed; the rest is skipped with care for what it runs.
+    fn braced(&mut self, word: &mut Word) {
+        let mut name = String::new();
+        while let Some(c) = self.peek(0).filter(|c| *c == '_' || c.is_ascii_alphanumeric()) {
+            name.push(c);
+            self.at += 1;
+        }
+        let plain = matches!(self.peek(0), Some('}' | ':' | '%'));
+        let mut open = 1;
+        while let Some(c) = self.peek(0) {
+            match c {
+                '$' if self.peek(1) == Some('(') => {
+                    self.at += 2;
+                    self.substitution();
+                    continue;
+                }
+                '`' => {
+                    self.backticks();
+                    continue;
+                }
+                '\\' => self.at += 1,
+                '{' => open += 1,
+                '}' => open -= 1,
+                _ => {}
+            }
+            self.at = (self.at + 1).min(self.chars.len());
+            if open == 0 {
+                break;
+            }
+        }
+        if open > 0 {
+            self.trouble("a brace is not closed");
+        }
+        if plain {
+            self.variable(&name, word);
+        } else {
+            self.trouble("`${…}` is expanded by the shell");
+            self.unknown(word);
+        }
+    }
+
+    fn variable(&mut self, name: &str, word: &mut Word) {
+        self.trouble(format!("`${name}` is expanded by the shell"));
+        word.known = false;
+        match self.vars.get(name) {
+            Some(value) if word.text.len() + value.len() < 4096 => word.text.push_str(value),
+            None if name == "IFS" => word.text.push_str(" \t\n"),
+            _ => word.text.push(UNKNOWN),
+        }
+    }
+
+    fn unknown(&mut self, word: &mut Word) {
+        word.text.push(UNKNOWN);
+        word.known = false;
+    }
+
+    /// The inside of `$'…'`, decoded so that a command cannot hide in it from a refusal.
+    fn escaped(&mut self, word: &mut Word) {
+        while let Some(c) = self.peek(0) {
+            self.at += 1;
+            match c {
+                '\'' => return,
+                '\\' => {
+                    let Some(next) = self.peek(0) else { break };
+                    self.at += 1;
+                    let decoded = match next {
+                        'n' => Some('\n'),
+                        't' => Some('\t'),
+                        'x' => self.number(16, 2),
+                        'u' => self.number(16, 4),
+                        '0'..='7' => {
+                            self.at -= 1;
+                            self.number(8, 3)
+                        }
+                        other => Some(other),
+                    };
+                    word.text.extend(decoded);
+                }
+                c => word.text.push(c),
+            }
+        }
+        self.trouble("a quote is not closed");
+    }
+
+    fn number(&mut self, base: u32, most: usize) -> Option<char> {
+        let mut value = 0;
+        for _ in 0..most {
+            let Some(digit) = self.peek(0).and_then(|c| c.to_digit(base)) else { break };
+            value = value * base + digit;
+            self.at += 1;
+        }
+        char::from_u32(value)
+    }
+}
+
+/// What the first brace group of a word makes of it: `/{a,b}` becomes `/a` and `/b`. A guess for refusals only.
+fn multiply(word: &Word) -> Vec<Word> {
+    let text = &word.text;
+    let spread = text.find('{').zip(text.rfind('}')).filter(|(open, close)| open < close).map(|(open, close)| {
+        let (head, tail) = (&text[..open], &text[close + 1..]);
+        text[open + 1..close].split(',').take(16).map(|middle| format!("{head}{middle}{tail}")).collect::<Vec<_>>()
+    });
+    let texts = spread.unwrap_or_else(|| vec![text.clone()]);
+    texts.into_iter().map(|text| Word { text, ..word.clone() }).collect()
+}

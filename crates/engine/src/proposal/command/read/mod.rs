@@ -1,0 +1,390 @@
+//! Reads a command line as a shell would, and says where it cannot know what the shell will do.
+//!
+//! Two questions are asked of a line, and one reading answers both. What may run by itself needs the
+//! exact words of every part: the first thing that the shell would still change is kept as the
+//! `trouble`, and a line with trouble is never run by itself. What must be refused needs the opposite,
+//! a look into every corner: so the reader never gives up, flattens subshells, loops, functions and
+//! substitutions into one list of parts, and guesses the words it cannot know.
+//!
+//! It is our own and not `brush-parser`, which is the second opinion in the tests: a line of sixty
+//! opening brackets keeps that parser busy for ever, and two thousand nested braces end the process.
+//! This reader passes over the line once, and its depth is bounded.
+
+mod expand;
+mod substitute;
+
+use std::collections::BTreeMap;
+
+use super::word::{Word, among};
+
+/// How a part hangs on the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    /// It begins, or follows `;`, `&&`, `||`, a line end, or an opening bracket.
+    Next,
+    /// It reads what the part before it writes.
+    Pipe,
+}
+
+/// A redirection that is more than `2>&1` or a throw into `/dev/null`.
+#[derive(Clone, Debug)]
+pub(super) struct Redirect {
+    pub(super) target: Word,
+    pub(super) writes: bool,
+}
+
+/// One simple command, wherever it stood.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) words: Vec<Word>,
+    pub(super) redirects: Vec<Redirect>,
+    /// Whether any redirection stood here, also a harmless one: then only a shell can run the part.
+    pub(super) redirected: bool,
+    /// What a here-document or here-string feeds to it.
+    pub(super) fed: Vec<String>,
+    pub(super) join: Join,
+    /// How many subshells are around it: a change of folder ends with its subshell.
+    pub(super) depth: u16,
+}
+
+/// The line as read.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) parts: Vec<Part>,
+    /// The first thing that keeps the line from being a plain chain of known words.
+    pub(super) trouble: Option<String>,
+}
+
+/// Deeper than any line that a person can follow.
+const DEEPEST: u16 = 24;
+const RESERVED: &str =
+    "if then else elif fi while until do done for case esac in function select time coproc { } ! [[ ]]";
+
+/// Reads `line`; `home` and `folder` stand in for the variables that a shell would know.
+pub(super) fn read(line: &str, home: &str, folder: &str) -> Reading {
+    let mut vars = BTreeMap::new();
+    vars.insert("HOME".to_owned(), home.to_owned());
+    vars.insert("PWD".to_owned(), folder.to_owned());
+    read_with(line, vars, 0)
+}
+
+fn read_with(line: &str, vars: BTreeMap<String, String>, depth: u16) -> Reading {
+    let mut reader = Reader { chars: line.chars().collect(), at: 0, vars, depth, nesting: depth, ..Reader::default() };
+    reader.list(false);
+    Reading { parts: reader.parts, trouble: reader.trouble }
+}
+
+#[derive(Default)]
+struct Reader {
+    chars: Vec<char>,
+    at: usize,
+    vars: BTreeMap<String, String>,
+    parts: Vec<Part>,
+    trouble: Option<String>,
+    /// Subshells around the present part.
+    depth: u16,
+    /// Calls of `list` around this one, which is what costs stack.
+    nesting: u16,
+    /// Here-documents whose text begins after the line end: part, delimiter, is it literal, are tabs cut.
+    awaited: Vec<(usize, String, bool, bool)>,
+}
+
+/// The part under construction.
+struct Draft {
+    words: Vec<Word>,
+    redirects: Vec<Redirect>,
+    redirected: bool,
+    fed: Vec<String>,
+    awaited: Vec<(String, bool, bool)>,
+    join: Join,
+    assigned: bool,
+    looping: bool,
+}
+
+impl Draft {
+    fn new(join: Join) -> Self {
+        Self {
+            words: Vec::new(),
+            redirects: Vec::new(),
+            redirected: false,
+            fed: Vec::new(),
+            awaited: Vec::new(),
+            join,
+            assigned: false,
+            looping: false,
+        }
+    }
+
+    fn empty(&self) -> bool {
+        self.words.is_empty() && !self.redirected && !self.assigned
+    }
+}
+
+impl Reader {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    fn looking_at(&self, text: &str) -> bool {
+        text.chars().enumerate().all(|(ahead, c)| self.peek(ahead) == Some(c))
+    }
+
+    fn trouble(&mut self, what: impl Into<String>) {
+        if self.trouble.is_none() {
+            self.trouble = Some(what.into());
+        }
+    }
+
+    /// Keeps what a variable was set to, within bounds: a guess need not follow a line that doubles it again and again.
+    fn remember(&mut self, name: String, value: String) {
+        if value.len() <= 256 && (self.vars.len() < 64 || self.vars.contains_key(&name)) {
+            self.vars.insert(name, value);
+        }
+    }
+
+    /// A list of parts up to the end, or up to the `)` of a substitution.
+    fn list(&mut self, nested: bool) {
+        let outer = self.depth;
+        self.nesting += 1;
+        let mut draft = Draft::new(Join::Next);
+        // Set after an operator that must be followed by a command.
+        let mut owed = false;
+        while let Some(c) = self.peek(0) {
+            match c {
+                ' ' | '\t' => self.at += 1,
+                '\\' if self.peek(1) == Some('\n') => self.at += 2,
+                '#' => {
+                    while self.peek(0).is_some_and(|c| c != '\n') {
+                        self.at += 1;
+                    }
+                }
+                '\n' => {
+                    self.at += 1;
+                    if !draft.empty() {
+                        owed = false;
+                    }
+                    // After `&&` and the like a line end means nothing, and what was owed still is.
+                    let join = if draft.empty() { draft.join } else { Join::Next };
+                    self.finish(draft, false);
+                    draft = Draft::new(join);
+                    self.documents();
+                }
+                ';' | '&' | '|' => {
+                    if draft.empty() {
+                        self.trouble(format!("`{c}` stands where a command was expected"));
+                    }
+                    let (join, more) = self.operator();
+                    self.finish(draft, false);
+                    draft = Draft::new(join);
+                    owed = more;
+                }
+                '(' if self.peek(1) == Some('(') && draft.empty() => {
+                    self.trouble("`((…))` is arithmetic of the shell");
+                    self.at += 2;
+                    self.arithmetic();
+                }
+                '(' => {
+                    self.trouble("`(…)` is a subshell or a function");
+                    self.at += 1;
+                    self.finish(draft, false);
+                    draft = Draft::new(Join::Next);
+                    self.depth = self.depth.saturating_add(1);
+                    owed = false;
+                }
+                ')' => {
+                    self.at += 1;
+                    if self.depth == outer && nested {
+                        break;
+                    }
+                    self.trouble("`)` ends a subshell or a pattern");
+                    self.finish(draft, false);
+                    self.depth = self.depth.saturating_sub(1).max(outer);
+                    draft = Draft::new(Join::Next);
+                    owed = false;
+                }
+                '<' | '>' if self.peek(1) == Some('(') => self.words(&mut draft),
+                '<' | '>' => self.redirect(&mut draft, None),
+                _ => self.words(&mut draft),
+            }
+        }
+        self.finish(draft, owed);
+        if !nested {
+            self.documents();
+        }
+        self.depth = outer;
+        self.nesting -= 1;
+    }
+
+    /// Passes over `;`, `&`, `|` and their kin: how the next part hangs on, and whether one is owed.
+    fn operator(&mut self) -> (Join, bool) {
+        if self.looking_at("&&") || self.looking_at("||") {
+            self.at += 2;
+            return (Join::Next, true);
+        }
+        if self.looking_at("&>") {
+            self.trouble("`&>` writes to a file");
+            self.at += 1;
+            return (Join::Next, false);
+        }
+        if self.looking_at("|&") {
+            self.trouble("`|&` is not read alike by all shells");
+            self.at += 2;
+            return (Join::Pipe, true);
+        }
+        if self.looking_at(";;") {
+            self.trouble("`;;` belongs to a `case`");
+            self.at += 2;
+            return (Join::Next, false);
+        }
+        let c = self.peek(0);
+        self.at += 1;
+        if c == Some('&') {
+            self.trouble("`&` leaves a command running in the background");
+        }
+        if c == Some('|') { (Join::Pipe, true) } else { (Join::Next, false) }
+    }
+
+    /// Puts the draft among the parts.
+    fn finish(&mut self, draft: Draft, owed: bool) {
+        if draft.empty() {
+            if owed {
+                self.trouble("the line ends where a command was expected");
+            }
+            return;
+        }
+        if draft.looping && draft.words.get(1).is_some_and(|word| word.text == "in") && draft.words.len() > 2 {
+            self.remember(draft.words[0].text.clone(), draft.words[2].text.clone());
+        }
+        if draft.words.is_empty() {
+            self.trouble("there is no command in this part");
+        }
+        let index = self.parts.len();
+        self.awaited.extend(draft.awaited.into_iter().map(|(end, literal, tabs)| (index, end, literal, tabs)));
+        self.parts.push(Part {
+            words: draft.words,
+            redirects: draft.redirects,
+            redirected: draft.redirected,
+            fed: draft.fed,
+            join: draft.join,
+            depth: self.depth,
+        });
+    }
+
+    /// One word of the shell, which may become several (or none) by expansion.
+    fn words(&mut self, draft: &mut Draft) {
+        let from = self.at;
+        let words = self.word();
+        if self.at == from {
+            // Nothing was taken, which would be for ever: pass over the character.
+            self.trouble("a character was not understood");
+            self.at += 1;
+            return;
+        }
+        let [word] = words.as_slice() else {
+            draft.words.extend(words);
+            return;
+        };
+        if word.text.starts_with('{') && matches!(self.peek(0), Some('<' | '>')) {
+            self.trouble("`{…}` before a redirection names a variable to some shells");
+        }
+        // A number that touches a redirection belongs to it.
+        if word.bare && word.text.bytes().all(|b| b.is_ascii_digit()) && matches!(self.peek(0), Some('<' | '>')) {
+            return self.redirect(draft, Some(word.text.clone()));
+        }
+        if draft.words.is_empty() {
+            if let Some((name, value)) = word.assignment() {
+                self.trouble(format!("`{name}=…` sets a variable"));
+                self.remember(name, value);
+                draft.assigned = true;
+                return;
+            }
+            if word.bare && among(RESERVED, &word.text) {
+                self.trouble(format!("`{}` is a control word of the shell", word.text));
+                draft.looping = matches!(word.text.as_str(), "for" | "select");
+                return;
+            }
+        } else if matches!(draft.words[0].text.as_str(), "export" | "local" | "declare" | "readonly" | "typeset")
+            && let Some((name, value)) = word.assignment()
+        {
+            self.remember(name, value);
+        }
+        draft.words.extend(words);
+    }
+
+    fn redirect(&mut self, draft: &mut Draft, number: Option<String>) {
+        draft.redirected = true;
+        let operator = ["<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">"]
+            .into_iter()
+            .find(|operator| self.looking_at(operator))
+            .unwrap_or(">");
+        self.at += operator.chars().count();
+        while matches!(self.peek(0), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+        let raw_from = self.at;
+        let mut words = if matches!(self.peek(0), Some('\n') | None) { Vec::new() } else { self.word() };
+        if words.len() != 1 {
+            self.trouble(format!("`{operator}` has no single target"));
+        }
+        let Some(target) = words.pop() else { return };
+        if matches!(self.peek(0), Some('<' | '>')) {
+            self.trouble("two redirections touch, which shells do not read alike");
+        }
+        let fd = number.as_deref().unwrap_or(if operator.starts_with('<') { "0" } else { "1" });
+        match operator {
+            "<<" | "<<-" => {
+                self.trouble("a here-document feeds the command");
+                let literal = self.chars[raw_from..self.at].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
+                draft.awaited.push((target.text, literal, operator == "<<-"));
+            }
+            "<<<" => {
+                self.trouble("a here-string feeds the command");
+                draft.fed.push(target.text);
+            }
+            ">&" if matches!(fd, "1" | "2") && target.known && matches!(target.text.as_str(), "1" | "2") => {}
+            ">" | ">>" if matches!(fd, "1" | "2") && target.known && target.text == "/dev/null" => {}
+            "<" if fd == "0" && target.known && target.text == "/dev/null" => {}
+            _ => {
+                let writes = operator.contains('>');
+                let verb = if writes { "writes to" } else { "reads from" };
+                self.trouble(format!("`{operator}` {verb} `{}`", target.shown()));
+                draft.redirects.push(Redirect { target, writes });
+            }
+        }
+    }
+
+    /// Takes the text of the here-documents that were announced on the line that has just ended.
+    fn documents(&mut self) {
+        for (part, end, literal, tabs) in std::mem::take(&mut self.awaited) {
+            let mut body = String::new();
+            while self.at < self.chars.len() {
+                let length =
+                    self.chars[self.at..].iter().position(|c| *c == '\n').unwrap_or(self.chars.len() - self.at);
+                let line: String = self.chars[self.at..self.at + length].iter().collect();
+                self.at = (self.at + length + 1).min(self.chars.len());
+                let line = if tabs { line.trim_start_matches('\t') } else { &line };
+                if line == end {
+                    break;
+                }
+                body.push_str(line);
+                body.push('\n');
+            }
+            if !literal && self.nesting < DEEPEST {
+                // The shell still runs what is substituted in such a text.
+                let mut inner = Reader {
+                    chars: body.chars().collect(),
+                    vars: self.vars.clone(),
+                    depth: self.depth + 1,
+                    nesting: self.nesting + 1,
+                    ..Reader::default()
+                };
+                let mut word = Word::default();
+                inner.quoted(&mut word, None);
+                self.parts.append(&mut inner.parts);
+            }
+            if let Some(part) = self.parts.get_mut(part) {
+                part.fed.push(body);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Search blocks: whole lines, found and replaced one block after another.
+
+use std::borrow::Cow;
+
+use super::hunk::{Hunk, HunkLine, Op};
+use super::lines::{self, Ending, Line, Text, is_blank, split, without_bom};
+use super::place::Finder;
+use super::splice::{Splice, splice};
+use super::{After, Block, Refusal, RefusalKind, elision};
+
+pub(super) fn apply(path: &str, blocks: &[Block], before: Option<&[u8]>) -> Result<After, Refusal> {
+    let Some(before) = before else {
+        let reason =
+            format!("{path} does not exist, so nothing in it can be replaced. Give its whole text to create it.");
+        return Err(Refusal::new(RefusalKind::Missing, reason));
+    };
+    lines::readable(path, before, true)?;
+    let mut bytes = Cow::Borrowed(before);
+    for (at, block) in blocks.iter().enumerate() {
+        let name = if blocks.len() == 1 { "The search text".to_owned() } else { format!("Search block {}", at + 1) };
+        bytes = Cow::Owned(replace(path, &name, block, &bytes)?);
+    }
+    if *bytes == *before {
+        let reason = format!("The edit changes nothing in {path}: what it would write is there already.");
+        return Err(Refusal::new(RefusalKind::NoChange, reason));
+    }
+    Ok(After::Write(bytes.into_owned()))
+}
+
+fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let search = split(without_bom(&block.search).as_bytes());
+    if search.iter().all(|line| is_blank(line.text)) {
+        let reason = format!("{name} is empty. Give the lines of {path} that are to be replaced.");
+        return Err(Refusal::new(RefusalKind::EmptySearch, reason));
+    }
+    let replace = split(without_bom(&block.replace).as_bytes());
+    let hunk = Hunk { lines: compare(&search, &replace), ..Hunk::default() };
+    elision::refuse(path, name, &hunk.lines, hunk.old().map(|line| line.text))?;
+    lines::writable(path, bytes, hunk.added())?;
+    let file = Text::of(bytes);
+    let placed = Finder::new(path, &file).place(name, &hunk, 0)?;
+    let style = match replace.first().map(|line| line.ending) {
+        Some(Ending::CrLf) => Ending::CrLf,
+        _ => Ending::Lf,
+    };
+    splice(path, &file, vec![Splice { name: name.to_owned(), hunk: &hunk, placed }], style)
+}
+
+/// The two sides as one hunk: lines that both have are context, so that they are not written again
+/// and keep the white space that they have in the file.
+fn compare<'t>(old: &[Line<'t>], new: &[Line<'t>]) -> Vec<HunkLine<'t>> {
+    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text;
+    let head = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
+    let (old_rest, new_rest) = (&old[head..], &new[head..]);
+    let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
+    let (old_middle, new_middle) = (&old_rest[..old_rest.len() - tail], &new_rest[..new_rest.len() - tail]);
+    let mut lines: Vec<HunkLine<'t>> = old[..head].iter().map(|line| HunkLine::new(Op::Keep, line.text)).collect();
+    let (mut i, mut j) = (0, 0);
+    for (a, b) in common(old_middle, new_middle) {
+        lines.extend(old_middle[i..a].iter().map(|line| HunkLine::new(Op::Remove, line.text)));
+        lines.extend(new_middle[j..b].iter().map(|line| HunkLine::new(Op::Add, line.text)));
+        lines.push(HunkLine::new(Op::Keep, old_middle[a].text));
+        (i, j) = (a + 1, b + 1);
+    }
+    lines.extend(old_middle[i..].iter().map(|line| HunkLine::new(Op::Remove, line.text)));
+    lines.extend(new_middle[j..].iter().map(|line| HunkLine::new(Op::Add, line.text)));
+    lines.extend(old_rest[old_rest.len() - tail..].iter().map(|line| HunkLine::new(Op::Keep, line.text)));
+    lines
+}
+
+/// A longest common subsequence, as pairs of positions; none if the texts are too long for the table.
+fn common(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
+    const MOST_CELLS: usize = 1_000_000;
+    let width = new.len() + 1;
+    if old.is_empty() || new.is_empty() || width.saturating_mul(old.len() + 1) > MOST_CELLS {
+        return Vec::new();
+    }
+    let mut lengths = vec![0u32; width * (old.len() + 1)];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            lengths[i * width + j] = if old[i].text == new[j].text {
+                lengths[(i + 1) * width + j + 1] + 1
+            } else {
+                lengths[(i + 1) * width + j].max(lengths[i * width + j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut pairs = Vec::new();
+    while i < old.len() && j < new.len() {
+        if old[i].text == new[j].text {
+            pairs.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if lengths[(i + 1) * width + j] >= lengths[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}

@@ -1,0 +1,119 @@
+//! Unified diffs, as models write them: each hunk goes where its old side stands.
+
+mod read;
+mod wrapping;
+
+use super::hunk::{Hunk, Op};
+use super::indent::Reindent;
+use super::lines::{self, Text, is_blank, split_indent, without_bom};
+use super::occur::View;
+use super::place::Finder;
+use super::splice::{Splice, splice};
+use super::{After, Refusal, RefusalKind, elision};
+use read::Diff;
+
+pub(super) fn apply(path: &str, diff: &str, before: Option<&[u8]>) -> Result<After, Refusal> {
+    let lines = lines::split(without_bom(diff).as_bytes());
+    let mut diff = read::read(path, wrapping::unwrapped(&lines)?)?;
+    if before.is_none() {
+        add_blank_lines(&mut diff);
+    }
+    if let Some(before) = before {
+        lines::readable(path, before, true)?;
+    }
+    match before {
+        Some(_) if diff.creates => {
+            let reason = format!("The diff creates {path}, which exists. Give a diff against its present text.");
+            Err(Refusal::new(RefusalKind::Exists, reason))
+        }
+        None if diff.deletes || diff.hunks.iter().any(|hunk| hunk.old_len() > 0) => {
+            let reason = format!("{path} does not exist, so the lines that the diff expects are not there.");
+            Err(Refusal::new(RefusalKind::Missing, reason))
+        }
+        Some(before) if diff.deletes => delete(path, &diff, before),
+        None if diff.creates && diff.hunks.is_empty() => Ok(After::Write(Vec::new())),
+        before => change(path, &diff, before),
+    }
+}
+
+/// In the diff of a new file nothing can be context, so that a blank line is one whose plus got lost.
+fn add_blank_lines(diff: &mut Diff<'_>) {
+    for hunk in &mut diff.hunks {
+        let new = diff.creates || hunk.numbers.is_some_and(|numbers| numbers.old == 0);
+        for line in hunk.lines.iter_mut().filter(|line| new && line.op == Op::Keep && line.text.is_empty()) {
+            line.op = Op::Add;
+        }
+    }
+}
+
+fn name_of(diff: &Diff<'_>, at: usize) -> String {
+    if diff.hunks.len() == 1 { "The hunk".to_owned() } else { format!("Hunk {}", at + 1) }
+}
+
+fn change(path: &str, diff: &Diff<'_>, before: Option<&[u8]>) -> Result<After, Refusal> {
+    if !diff.hunks.iter().any(Hunk::changes) {
+        let reason = format!("The diff adds and removes nothing in {path}.");
+        return Err(Refusal::new(RefusalKind::NoChange, reason));
+    }
+    let bytes = before.unwrap_or_default();
+    for (at, hunk) in diff.hunks.iter().enumerate() {
+        let old = diff.hunks.iter().flat_map(|hunk| hunk.old().map(|line| line.text));
+        elision::refuse(path, &name_of(diff, at), &hunk.lines, old)?;
+    }
+    lines::writable(path, bytes, diff.hunks.iter().flat_map(Hunk::added))?;
+    let file = Text::of(bytes);
+    let mut finder = Finder::new(path, &file);
+    finder.old_file_named = diff.old_named;
+    let mut splices = Vec::with_capacity(diff.hunks.len());
+    let mut shift = 0;
+    for (at, hunk) in diff.hunks.iter().enumerate() {
+        let name = name_of(diff, at);
+        let placed = finder.place(&name, hunk, shift)?;
+        shift +=
+            hunk.added().count() as isize - hunk.lines.iter().filter(|line| line.op == Op::Remove).count() as isize;
+        if hunk.changes() {
+            splices.push(Splice { name, hunk, placed });
+        }
+    }
+    let after = splice(path, &file, splices, diff.style)?;
+    if before == Some(&after[..]) {
+        let reason = format!("The diff changes nothing in {path}: what it would write is there already.");
+        return Err(Refusal::new(RefusalKind::NoChange, reason));
+    }
+    Ok(After::Write(after))
+}
+
+/// A file may go only if the diff knew all of it.
+fn delete(path: &str, diff: &Diff<'_>, before: &[u8]) -> Result<After, Refusal> {
+    let differs = |why: &str| {
+        let reason =
+            format!("The diff deletes {path}, but {why}, so it was made for another text. Read the file again.");
+        Err(Refusal::new(RefusalKind::Differs, reason))
+    };
+    let file = Text::of(before);
+    let mut lines = diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+    if lines.any(|line| line.op == Op::Add || (line.op == Op::Keep && !is_blank(line.text))) {
+        return differs("it does not only remove lines");
+    }
+    let old: Vec<&[u8]> = diff.hunks.iter().flat_map(|hunk| hunk.old().map(|line| line.text)).collect();
+    if old.len() != file.lines.len() {
+        return differs(&format!("the file has {} lines and the diff removes {}", file.lines.len(), old.len()));
+    }
+    let pairs = || old.iter().copied().zip(file.texts());
+    if let Some(at) = pairs().position(|(old, file)| View::Indentation.of(old) != View::Indentation.of(file)) {
+        return differs(&format!(
+            "line {} is {} and not {}",
+            at + 1,
+            lines::shown(file.lines[at].text),
+            lines::shown(old[at])
+        ));
+    }
+    let indents: Vec<_> = pairs()
+        .filter(|(old, _)| !is_blank(old))
+        .map(|(old, file)| (split_indent(old).0, split_indent(file).0))
+        .collect();
+    if Reindent::between(&indents).is_none() {
+        return differs("the lines are indented in another way");
+    }
+    Ok(After::Delete)
+}

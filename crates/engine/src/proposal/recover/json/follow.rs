@@ -1,0 +1,352 @@
+//! What comes next, and how well it fits what is open.
+//!
+//! This is the one question behind every mending: would the text go on as the schema says if the
+//! value ended here? The look ahead is one token long, with the closing brackets before it.
+
+use super::schema::Schema;
+use super::source::{NameStyle, Source};
+use super::tree::{DEEPEST, Frame, Kind, Node};
+
+/// How well a place fits. Later is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// Not at all.
+    No,
+    /// A field comes that was there before.
+    Again,
+    /// Something of an outer object comes, or brackets do not match: one was lost.
+    Outer,
+    /// The text ends.
+    End,
+    /// As JSON goes, but not by a name of the schema.
+    Weak,
+    /// By a name of the schema that is due here.
+    Strong,
+}
+
+/// How the text from `pos` on fits after a value in the innermost of these frames.
+pub(super) fn follow(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> Fit {
+    Look { source, frames, depth: frames.len(), mended: false, words: false }.from(pos)
+}
+
+#[derive(Clone, Copy)]
+struct Look<'a, 't, 's> {
+    source: &'a Source<'t>,
+    frames: &'a [Frame<'s>],
+    depth: usize,
+    /// A closing bracket did not match.
+    mended: bool,
+    /// Stray words were passed.
+    words: bool,
+}
+
+impl Look<'_, '_, '_> {
+    fn from(mut self, mut pos: usize) -> Fit {
+        for _ in 0..DEEPEST * 2 {
+            let end = pos;
+            pos = self.source.skip(pos);
+            let Some(byte) = self.source.at(pos) else {
+                return match self.depth {
+                    0 => self.graded(Fit::Strong),
+                    _ if self.words => Fit::No,
+                    _ => Fit::End,
+                };
+            };
+            if self.depth == 0 {
+                let fit = after_root(self.source, self.frames, pos);
+                // With brackets missing, words on the same line may as well be those of a text.
+                let same_line = !self.source.bytes[end..pos].contains(&b'\n');
+                return if self.mended && same_line && fit == Fit::Weak { Fit::No } else { fit };
+            }
+            if self.source.frame_ends(pos) || prose_begins(self.source, &self.frames[..self.depth], pos) {
+                return Fit::End;
+            }
+            let inside = self.depth < self.frames.len();
+            match byte {
+                b'}' | b']' => {
+                    pos += 1;
+                    if let Some(fit) = self.closing(byte == b'}', pos) {
+                        return fit;
+                    }
+                }
+                b',' | b';' => {
+                    let next = self.source.skip(pos + 1);
+                    match self.source.at(next) {
+                        None => return Fit::End,
+                        Some(b'}' | b']' | b',') => pos = next,
+                        Some(_) if self.dots_end(next) => return Fit::Weak,
+                        Some(_) => match member(self.source, &self.frames[..self.depth], next, true, inside) {
+                            Fit::No => match self.past_words(next) {
+                                Some(after) => pos = after,
+                                None => return Fit::No,
+                            },
+                            fit => return self.graded(fit),
+                        },
+                    }
+                }
+                _ => match member(self.source, &self.frames[..self.depth], pos, false, inside) {
+                    // Without a comma only a name of the schema will do.
+                    fit @ (Fit::Strong | Fit::Outer) => return self.graded(fit),
+                    _ => match self.past_words(pos).filter(|_| inside) {
+                        Some(after) => pos = after,
+                        None => return Fit::No,
+                    },
+                },
+            }
+        }
+        Fit::No
+    }
+
+    /// Dots that stand for something: after them comes another token.
+    fn dots_end(&self, pos: usize) -> bool {
+        let Some(len) = self.source.dots(pos) else { return false };
+        let next = self.source.skip(pos + len);
+        self.source.at(next).is_none_or(|b| matches!(b, b',' | b'}' | b']' | b'{'))
+    }
+
+    /// After a few stray words between tokens, once.
+    fn past_words(&mut self, pos: usize) -> Option<usize> {
+        const LONGEST: usize = 32;
+        let rest = self.source.bytes.get(pos..)?;
+        let len = rest.iter().take(LONGEST).take_while(|b| b.is_ascii_alphabetic() || **b == b' ').count();
+        let token = rest.get(len).is_some_and(|b| matches!(b, b'"' | b'{' | b'}' | b']' | b','));
+        if self.words || len == 0 || !token {
+            return None;
+        }
+        self.words = true;
+        self.mended = true;
+        Some(pos + len)
+    }
+
+    /// Takes a closing bracket. The first that does not match may be one too many as well as a sign
+    /// of missing ones; the better of the two counts.
+    fn closing(&mut self, object: bool, pos: usize) -> Option<Fit> {
+        if self.frames[self.depth - 1].is_object() == object {
+            self.depth -= 1;
+            return None;
+        }
+        let outer = self.frames[..self.depth].iter().rposition(|frame| frame.is_object() == object);
+        let first = !self.mended;
+        self.mended = true;
+        let outer = outer?;
+        if first {
+            let extra = self.from(pos);
+            let missing = Self { depth: outer, ..*self }.from(pos);
+            return Some(extra.max(missing).min(Fit::Outer));
+        }
+        self.depth = outer;
+        None
+    }
+
+    fn graded(&self, fit: Fit) -> Fit {
+        if self.mended { fit.min(Fit::Outer) } else { fit }
+    }
+}
+
+/// How well a member of the innermost frame begins here, after a comma or without; `inside`: what
+/// comes before it was inside an inner frame.
+fn member(source: &Source<'_>, frames: &[Frame<'_>], pos: usize, comma: bool, inside: bool) -> Fit {
+    let Some((frame, outer)) = frames.split_last() else { return Fit::No };
+    let after_object = inside || matches!(frame.items.last(), Some(Node::Object(_)));
+    if source.at(pos) == Some(b'{') {
+        return object_begins(source, frame, outer, pos);
+    }
+    let name = source.name(pos);
+    if let Some(name) = name.as_ref().filter(|name| !name.colon || name.style == NameStyle::HalfQuoted) {
+        // A name that is damaged itself, but after a comma.
+        let due = comma && frame.unseen(name.text).is_some_and(|schema| begins(source, schema, name.next));
+        if due && source.skip(name.next) < source.bytes.len() {
+            return Fit::Outer;
+        }
+    }
+    let named = name.filter(|name| name.colon && name.style != NameStyle::HalfQuoted);
+    match (frame.kind, named) {
+        (Kind::Object(_), Some(name)) => match frame.unseen(name.text) {
+            Some(schema) if begins(source, schema, name.next) => Fit::Strong,
+            Some(_) => Fit::Weak,
+            None if frame.knows(name.text) => Fit::Again,
+            None if outer_name(source, outer, name.text, name.next) => Fit::Outer,
+            None if name.style == NameStyle::Proper => Fit::Weak,
+            None => Fit::No,
+        },
+        (Kind::Object(_), None) => Fit::No,
+        (Kind::List(item), Some(name)) => {
+            let inner = item.object().is_some_and(|object| object.find(name.text).is_some());
+            if inner || outer_name(source, outer, name.text, name.next) { Fit::Outer } else { Fit::No }
+        }
+        (Kind::List(item), None) => match source.at(pos) {
+            Some(b'[') => Fit::Weak,
+            // Anything else after an object is unlikely in a list of objects.
+            Some(_) if after_object && item.object().is_some() => Fit::No,
+            Some(byte) if byte.is_ascii_alphanumeric() || byte == b'-' => {
+                let word = &source.bytes[pos..source.word_end(pos)];
+                if super::source::literal(word).is_some() { Fit::Weak } else { Fit::No }
+            }
+            _ if source.quote(pos).is_some() => Fit::Weak,
+            _ => Fit::No,
+        },
+    }
+}
+
+/// A field of the object that a value of this kind is, or is a list of.
+fn field<'s>(item: &'s Schema, name: &str) -> Option<&'s Schema> {
+    let object = item.object()?;
+    let (at, _) = object.find(name)?;
+    Some(&object.fields[at].schema)
+}
+
+fn object_begins(source: &Source<'_>, frame: &Frame<'_>, outer: &[Frame<'_>], pos: usize) -> Fit {
+    let first = source.name(source.skip(pos + 1));
+    let name = first.clone().filter(|name| name.colon);
+    let known = |item: &Schema| name.as_ref().is_some_and(|name| field(item, name.text).is_some());
+    // A name that lost its colon.
+    if let (Kind::List(item), Some(bare)) = (frame.kind, first.as_ref().filter(|name| !name.colon))
+        && field(item, bare.text).is_some_and(|schema| begins(source, schema, bare.next))
+    {
+        return Fit::Outer;
+    }
+    match frame.kind {
+        Kind::List(item) if known(item) => Fit::Strong,
+        Kind::List(_) if name.is_some() || source.at(source.skip(pos + 1)) == Some(b'}') => Fit::Weak,
+        Kind::List(item) => {
+            if item.object().is_some() {
+                Fit::No
+            } else {
+                Fit::Weak
+            }
+        }
+        Kind::Object(object) => match outer.last().map(|frame| frame.kind) {
+            // The object before this one was not closed.
+            Some(Kind::List(item)) if known(item) => Fit::Outer,
+            // The list that both are in was not opened, or closed too early.
+            _ if frame.key.as_ref().and_then(|key| key.field).is_some_and(|at| known(&object.fields[at].schema)) => {
+                Fit::Outer
+            }
+            _ => {
+                let root = outer.iter().chain([frame]).find(|frame| frame.is_object());
+                let again = root.zip(name).is_some_and(|(root, name)| root.knows(name.text));
+                if again { Fit::Outer } else { Fit::No }
+            }
+        },
+    }
+}
+
+/// Whether a name is due in one of these objects.
+pub(super) fn outer_name(source: &Source<'_>, frames: &[Frame<'_>], name: &str, value: usize) -> bool {
+    frames.iter().any(|frame| frame.unseen(name).is_some_and(|schema| begins(source, schema, value)))
+}
+
+/// Whether the root may end before this place. Nothing comes after it to prove its end, so what
+/// comes is asked whether it disproves it.
+pub(super) fn may_end(source: &Source<'_>, root: &Frame<'_>, start: usize, end: usize) -> bool {
+    if goes_on(source, std::slice::from_ref(root), end) {
+        return false;
+    }
+    let next = past_brackets(source, end);
+    match source.at(next) {
+        Some(mark @ (b'"' | b'\'')) => start > 0 && source.at(start - 1) == Some(mark),
+        Some(b'\\') => false,
+        Some(b',') => another_may_begin(source, source.skip(next + 1)),
+        _ => true,
+    }
+}
+
+/// Whether prose begins here, on a line of its own, and nothing that is open goes on after it.
+pub(super) fn prose_begins(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> bool {
+    const FAR: usize = 512;
+    if !source.at(pos).is_some_and(|b| b.is_ascii_alphabetic()) {
+        return false;
+    }
+    let before = source.bytes[..pos].iter().rev().take(64).find(|b| !matches!(b, b' ' | b'\t'));
+    if before != Some(&b'\n') || source.name(pos).is_some_and(|name| name.colon) {
+        return false;
+    }
+    let rest = &source.bytes[pos..];
+    let near = &rest[..rest.len().min(FAR)];
+    let line = near.iter().position(|b| *b == b'\n').unwrap_or(near.len());
+    source.count(near.len());
+    let words = near[..line].iter().filter(|b| **b == b' ').count() > 0;
+    let known = |at: usize| {
+        let name = source.name(pos + at).filter(|name| name.colon);
+        name.is_some_and(|name| frames.iter().any(|frame| frame.knows(name.text)))
+    };
+    let marks = near.iter().enumerate().filter(|(_, b)| **b == b'"').map(|(at, _)| at).take(16);
+    // A new object, if it comes before the next name, is another try.
+    let again = near.iter().position(|b| *b == b'{').unwrap_or(near.len());
+    words && !marks.take_while(|at| *at < again).any(known)
+}
+
+/// Whether a field that is still due comes in the same breath.
+fn goes_on(source: &Source<'_>, frames: &[Frame<'_>], end: usize) -> bool {
+    const FAR: usize = 128;
+    let rest = source.bytes.get(end..).unwrap_or_default();
+    let near = &rest[..rest.len().min(FAR)];
+    // Another object is another breath.
+    let opens = |at: usize| source.name(source.skip(end + at + 1)).is_some_and(|name| name.colon);
+    let other = near.iter().enumerate().position(|(at, b)| *b == b'\n' || (*b == b'{' && opens(at)));
+    let near = other.map_or(near, |at| &near[..at]);
+    source.count(near.len());
+    let commas = near.iter().enumerate().filter(|(_, b)| **b == b',').take(8);
+    commas.into_iter().any(|(at, _)| {
+        let name = source.name(source.skip(end + at + 1));
+        name.filter(|name| name.colon && matches!(name.style, NameStyle::Proper | NameStyle::OtherQuotes))
+            .is_some_and(|name| outer_name(source, frames, name.text, name.next))
+    })
+}
+
+/// After a comma: another object, or prose.
+fn another_may_begin(source: &Source<'_>, pos: usize) -> bool {
+    match source.at(pos) {
+        Some(b'{') => source.name(source.skip(pos + 1)).is_some_and(|name| name.colon),
+        _ => source.quote(pos).is_none(),
+    }
+}
+
+/// After brackets too many at the end.
+fn past_brackets(source: &Source<'_>, pos: usize) -> usize {
+    let mut pos = source.skip(pos);
+    for _ in 0..16 {
+        if !matches!(source.at(pos), Some(b'}' | b']')) {
+            break;
+        }
+        pos = source.skip(pos + 1);
+    }
+    pos
+}
+
+fn after_root(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> Fit {
+    if goes_on(source, frames, pos) {
+        return Fit::No;
+    }
+    let pos = past_brackets(source, pos);
+    if source.frame_ends(pos) {
+        return Fit::Strong;
+    }
+    match source.at(pos) {
+        Some(b',')
+            if source.at(source.skip(pos + 1)) == Some(b'{') && another_may_begin(source, source.skip(pos + 1)) =>
+        {
+            Fit::Weak
+        }
+        Some(b',') => Fit::No,
+        Some(b'"' | b'\'' | b'\\' | b':') => Fit::No,
+        _ => Fit::Weak,
+    }
+}
+
+/// Whether a value of this kind may begin here.
+pub(super) fn begins(source: &Source<'_>, schema: &Schema, pos: usize) -> bool {
+    let pos = source.skip(pos);
+    let Some(byte) = source.at(pos) else { return true };
+    if source.quote(pos).is_some() || source.starts(pos, b"null") || source.starts(pos, b"None") {
+        return true;
+    }
+    match schema {
+        Schema::Any => true,
+        Schema::Text(_) => false,
+        Schema::Truth => matches!(byte, b't' | b'f' | b'T' | b'F' | b'0' | b'1'),
+        Schema::Number => byte.is_ascii_digit() || byte == b'-',
+        Schema::List(_) => matches!(byte, b'[' | b'{'),
+        Schema::Object(_) => byte == b'{',
+    }
+}

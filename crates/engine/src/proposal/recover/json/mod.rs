@@ -1,0 +1,77 @@
+//! A tolerant reader of JSON for any schema: answers, task operations, the arguments of tools.
+//!
+//! Two readers take turns. The one in `exact` reads what has one reading; where it stops, the one in
+//! `guided` begins again and lets the schema decide. `search` finds where to begin and chooses between
+//! several, and `shape` fits what was read to the schema.
+
+mod exact;
+mod follow;
+mod guided;
+mod quotes;
+mod repair;
+mod schema;
+mod search;
+mod shape;
+mod source;
+mod tags;
+mod text;
+mod tree;
+
+use serde_json::Value;
+
+pub use repair::Repair;
+pub use schema::{Care, Object, Schema};
+pub use search::Pick;
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// It, with the names of the schema, and nothing that is not certain.
+    pub value: Value,
+    /// What had to be mended.
+    pub repairs: Vec<Repair>,
+    /// It ended before it was whole.
+    pub truncated: bool,
+    /// Its author left something out with dots.
+    pub elided: bool,
+    /// Fields of the root in which something was there that could not be kept.
+    pub lost: Vec<String>,
+    /// Where in the text it ends.
+    pub end: usize,
+}
+
+/// There is nothing in the text that fits the schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotFound {
+    /// The text ends with something open that might have become it.
+    pub truncated: bool,
+}
+
+/// Reads the thing that fits the schema best out of a text, the last of several.
+pub fn read(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
+    read_bytes(text.as_bytes(), schema, Pick::Last).0
+}
+
+/// Reads the first thing that fits the schema.
+pub fn read_first(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
+    read_bytes(text.as_bytes(), schema, Pick::First).0
+}
+
+/// Reads from any bytes; a text that is not UTF-8 is left out. The second says how much work it was.
+pub(super) fn read_bytes(bytes: &[u8], schema: &Schema, pick: Pick) -> (Result<Reading, NotFound>, u64) {
+    // A constant number of passes over the text.
+    let fuel = bytes.len().saturating_mul(8) + 4096;
+    let outcome = search::search(bytes, schema, pick, 0, fuel);
+    let reading = match outcome.find {
+        None => Err(NotFound { truncated: outcome.open_end }),
+        Some(find) => Ok(Reading {
+            value: find.value,
+            repairs: find.notes.repairs,
+            truncated: !find.closed || outcome.open_end || find.says_cut,
+            elided: find.elided,
+            lost: find.lost,
+            end: find.end,
+        }),
+    };
+    (reading, outcome.steps)
+}

@@ -1,0 +1,584 @@
+//! What the policy makes of command lines, in tables and in properties.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use trimtab_engine::proposal::command::{Decision, Policy, Verdict, default_allow, judge};
+
+fn policy() -> Policy {
+    Policy::new("/home/ada/work", "/home/ada")
+}
+
+fn decide(line: &str) -> Decision {
+    judge(line, &policy()).decision
+}
+
+/// The decision with only these prefixes allowed.
+fn with(allow: &[&str], line: &str) -> Verdict {
+    judge(line, &Policy { allow: allow.iter().map(|rule| (*rule).to_owned()).collect(), ..policy() })
+}
+
+fn named(decision: &str) -> Decision {
+    match decision {
+        "auto" => Decision::Auto,
+        "ask" => Decision::Ask,
+        "deny" => Decision::Deny,
+        other => panic!("`{other}` is no decision"),
+    }
+}
+
+/// The lines of the table with what they expect.
+static TABLE: LazyLock<Vec<(Decision, &'static str)>> = LazyLock::new(|| {
+    let lines = include_str!("command/lines.txt").lines();
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("# "));
+    lines
+        .map(|line| {
+            line.split_once(' ').map(|(decision, line)| (named(decision), line)).expect("a decision and a line")
+        })
+        .collect()
+});
+
+fn table() -> impl Iterator<Item = (Decision, &'static str)> {
+    TABLE.iter().copied()
+}
+
+#[test]
+fn every_line_of_the_table_is_decided_as_it_says() {
+    let wrong: Vec<String> = table()
+        .filter_map(|(expected, line)| {
+            let verdict = judge(line, &policy());
+            (verdict.decision != expected)
+                .then(|| format!("{expected:?} but {:?} ({}): {line}", verdict.decision, verdict.reason))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_default_list_is_the_documented_one() {
+    let documented = "npm install, npm run, npm test, yarn install, yarn add, yarn test, yarn build, pnpm install, pnpm run, \
+        git status, git diff, git log, git branch, ls, pwd, cat, head, tail, grep, find, mkdir, touch, echo, curl, wget, cp, mv, \
+        tsc, tsc --noEmit, python, python3, pip install, pip3 install, cargo build, cargo run, cargo test, cargo check, \
+        go build, go run, go test";
+    assert_eq!(default_allow().join(", "), documented);
+    assert_eq!(default_allow().len(), 40);
+    assert!(!default_allow().iter().any(|prefix| prefix.starts_with("rm")));
+}
+
+#[test]
+fn hidden_and_counterfeit_characters_ask() {
+    let lines = [
+        "ls\0",
+        "ls\r",
+        "ls\r\nrm x",
+        "ls \u{1b}[2K",
+        "ls \u{7}",
+        "ls \u{202e}cod.txt",
+        "ls \u{200b}x",
+        "ls\u{a0}-la",
+        "ls\u{3000}x",
+        "echo \u{201c}x\u{201d}",
+        "ls \u{2013}la",
+        "ls \u{2014}all",
+        "c\u{0430}t README.md",
+        "cat REА\u{0414}ME.md",
+        "ls \u{ff0d}la",
+        "ls \u{feff}",
+        "echo \u{2066}x\u{2069}",
+        "ls \u{2028} rm",
+        "cat file\u{0301}",
+        "ls \u{e0041}",
+        "echo \u{1d5ba}",
+        "ls \u{85}",
+        "\u{43b}\u{455}",
+    ];
+    for line in lines {
+        assert_eq!(decide(line), Decision::Ask, "{line:?}");
+    }
+}
+
+#[test]
+fn lines_of_a_script_are_a_chain() {
+    assert_eq!(decide("git status\ngit log --oneline -3"), Decision::Auto);
+    assert_eq!(decide("# look first\nls\n\npwd\n"), Decision::Auto);
+    assert_eq!(decide("ls &&\n  pwd"), Decision::Auto);
+    assert_eq!(decide("ls |\n head"), Decision::Auto);
+    assert_eq!(decide("cargo test \\\n  --workspace"), Decision::Auto);
+    assert_eq!(decide("ls\nrm x"), Decision::Ask);
+    assert_eq!(decide("ls # harmless\nrm x"), Decision::Ask);
+    assert_eq!(decide("ls \\\nrm"), Decision::Auto, "`rm` is an operand of `ls` here");
+    assert_eq!(decide("ls #\\\nrm x"), Decision::Ask, "a comment has no continuation");
+    assert_eq!(decide("ls &&\n"), Decision::Ask);
+    assert_eq!(decide("ls\nrm -rf /"), Decision::Deny);
+    assert_eq!(decide("cat <<EOF\nrm -rf /\nEOF"), Decision::Ask, "a text is not a command");
+    assert_eq!(decide("cat <<EOF\n$(rm -rf /)\nEOF"), Decision::Deny);
+    assert_eq!(decide("cat <<'EOF'\n$(rm -rf /)\nEOF"), Decision::Ask);
+    assert_eq!(decide("cat <<EOF > notes.md\nhello\nEOF\nrm -rf /"), Decision::Deny);
+    assert_eq!(decide("bash <<EOF\nrm -rf /\nEOF"), Decision::Deny);
+    assert_eq!(decide("bash <<-EOF\n\trm -rf /\n\tEOF"), Decision::Deny);
+    assert_eq!(decide("python3 - <<EOF\nimport shutil\nshutil.rmtree('/')\nEOF"), Decision::Deny);
+    assert_eq!(decide("cat <<EOF > .trimtab/config.toml\nx\nEOF"), Decision::Deny);
+    assert_eq!(decide(""), Decision::Ask);
+    assert_eq!(decide("  \n "), Decision::Ask);
+    assert_eq!(decide("# only a comment"), Decision::Ask);
+}
+
+#[test]
+fn a_rule_of_ones_own_covers_words_and_not_letters() {
+    assert_eq!(with(&["npm run"], "npm run build").decision, Decision::Auto);
+    assert_eq!(with(&["npm run"], "npm publish").decision, Decision::Ask);
+    assert_eq!(with(&["npm run"], "npmx run").decision, Decision::Ask);
+    assert_eq!(with(&["npm run"], "npm runx").decision, Decision::Ask);
+    assert_eq!(with(&["npm run"], "npm").decision, Decision::Ask);
+    assert_eq!(with(&["npm run"], "ls").decision, Decision::Ask, "the list given is the whole list");
+    assert_eq!(with(&["ls"], "ls && pwd").decision, Decision::Ask);
+    assert_eq!(with(&["git"], "git status").decision, Decision::Auto);
+    assert_eq!(with(&["git  status "], "git status").decision, Decision::Auto);
+    assert_eq!(with(&["\"git\" 'status'"], "git status").decision, Decision::Auto);
+    for never in ["", " ", "*", "git *", "$x", "l", "git stat"] {
+        assert_eq!(with(&[never], "git status").decision, Decision::Ask, "{never:?}");
+        assert_eq!(with(&[never], "ls").decision, Decision::Ask, "{never:?}");
+    }
+}
+
+#[test]
+fn programs_with_a_table_are_bound_by_it_under_any_rule() {
+    for (rule, line) in [
+        ("git", "git push"),
+        ("git", "git -c core.pager=x log"),
+        ("git", "git branch -D x"),
+        ("git", "git clean -fdx"),
+        ("git", "git config alias.x '!y'"),
+        ("git", "git grep -O foo"),
+        ("git", "git frobnicate"),
+        ("git", "git log --output=x"),
+        ("find", "find . -delete -name x"),
+        ("find", "find . -exec cat {} ;"),
+        ("sort", "sort -o out in"),
+        ("sort", "sort --compress-program=./x in"),
+        ("sort", "sort -T /tmp in"),
+        ("uniq", "uniq in out"),
+        ("rg", "rg --pre ./x foo"),
+        ("rg", "rg -z foo"),
+        ("rg", "rg foo /etc"),
+        ("tree", "tree -o out"),
+        ("date", "date -s now"),
+        ("date", "date 010100002030"),
+        ("sed", "sed -i s/a/b/ x"),
+        ("sed", "sed -n 1p x"),
+        ("sed", "sed 1w\\ out x"),
+        ("awk", "awk 'BEGIN{system(\"id\")}'"),
+        ("test", "test -v 'a[$(id)]'"),
+        ("printf", "printf -v PATH x"),
+        ("tar", "tar xf x --to-command=./y"),
+        ("env", "env"),
+        ("env", "env ls"),
+        ("xargs", "xargs ls"),
+        ("less", "less x"),
+        ("tee", "tee x"),
+        ("node", "node -e 1"),
+        ("node", "node x.js"),
+        ("perl", "perl x.pl"),
+        ("ruby", "ruby -e 1"),
+        ("bash", "bash x.sh"),
+        ("sh", "sh -c ls"),
+        ("sudo", "sudo ls"),
+        ("rm", "rm x"),
+        ("rm", "rm -f x"),
+        ("cd", "cd src"),
+        ("pytest", "pytest -p evil"),
+        ("pytest", "pytest -c /tmp/x"),
+        ("pytest", "pytest --rootdir=/tmp"),
+        ("eslint", "eslint --fix ."),
+        ("eslint", "eslint -c /tmp/x ."),
+        ("prettier", "prettier --write ."),
+        ("go vet", "go vet -vettool=./x"),
+        ("cargo", "cargo install x"),
+        ("cargo", "cargo fmt"),
+        ("jq", "jq -f /etc/passwd x"),
+        ("docker", "docker run x"),
+        ("timeout", "timeout 5 ls"),
+        ("command", "command ls"),
+        ("eval", "eval ls"),
+        ("busybox", "busybox ls"),
+        ("npx", "npx x"),
+        ("curl", "curl https://example.com"),
+        ("/bin/ls", "/bin/ls"),
+        ("trimtab", "trimtab doctor"),
+        ("python3.12", "python3.12 x.py"),
+    ] {
+        assert_eq!(with(&[rule], line).decision, Decision::Ask, "{rule}: {line}");
+    }
+    for (rule, line) in [
+        ("git show", "git show HEAD:src/main.rs"),
+        ("git ls-files", "git ls-files"),
+        ("wc", "wc -l README.md"),
+        ("rg", "rg -n foo src"),
+        ("sort", "sort -u README.md"),
+        ("uniq", "uniq -c in"),
+        ("git blame", "git blame src/x.rs"),
+        ("tree", "tree -L 2"),
+        ("date", "date +%s"),
+        ("pytest", "pytest -q tests"),
+        ("cargo clippy", "cargo clippy --all-targets"),
+        ("cargo fmt", "cargo fmt --check"),
+        ("diff", "diff -u a b"),
+        ("git", "git rev-parse --show-toplevel"),
+        ("npm ci", "npm ci"),
+        ("git tag", "git tag --list"),
+        ("eslint", "eslint src"),
+        ("node", "node --version"),
+    ] {
+        let verdict = with(&[rule], line);
+        assert_eq!(verdict.decision, Decision::Auto, "{rule}: {line}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn a_program_without_a_table_gets_plain_words_but_no_unknown_flag() {
+    assert_eq!(with(&["make"], "make").decision, Decision::Auto);
+    assert_eq!(with(&["make"], "make test").decision, Decision::Auto);
+    assert_eq!(with(&["make test"], "make test").decision, Decision::Auto);
+    assert_eq!(with(&["make test"], "make deploy").decision, Decision::Ask);
+    assert_eq!(with(&["make -j4"], "make -j4 test").decision, Decision::Auto, "the rule itself names the flag");
+    assert_eq!(with(&["./scripts/test"], "./scripts/test").decision, Decision::Auto);
+    for line in [
+        "make -f x",
+        "make -C ..",
+        "make SHELL=./x",
+        "make ../x",
+        "make /x",
+        "make 'a;b'",
+        "make https://x.example/",
+        "make 'a b;c'",
+    ] {
+        assert_eq!(with(&["make"], line).decision, Decision::Ask, "{line}");
+    }
+    assert_eq!(with(&["../x"], "../x").decision, Decision::Ask);
+    assert_eq!(with(&["/opt/x"], "/opt/x").decision, Decision::Ask);
+}
+
+#[test]
+fn a_rule_that_says_the_whole_command_vouches_for_it_unless_it_deletes_or_hides_what_it_runs() {
+    for line in [
+        "python manage.py test",
+        "sed -n 1,10p README.md",
+        "git push",
+        "pip install -r requirements.txt",
+        "git commit -m 'a b'",
+        "docker ps",
+    ] {
+        assert_eq!(with(&[line], line).decision, Decision::Auto, "{line}");
+        assert_eq!(with(&[line], &format!("{line} -x")).decision, Decision::Ask, "{line} -x");
+        assert_eq!(with(&[line, "ls"], &format!("ls | {line}")).decision, Decision::Ask, "ls | {line}");
+    }
+    for line in [
+        "rm x",
+        "rm -rf target",
+        "find . -delete -name x",
+        "sh -c ls",
+        "sudo ls",
+        "python -c 1",
+        "git clean -fd",
+        "cat ../x",
+        "curl https://x.example",
+        "timeout 5 rm x",
+        "git -c a.b=c status",
+    ] {
+        assert_eq!(with(&[line], line).decision, Decision::Ask, "{line}");
+    }
+    assert_eq!(with(&["rm -rf /"], "rm -rf /").decision, Decision::Deny, "no rule allows what is refused");
+}
+
+#[test]
+fn ones_own_ask_and_deny_rules_beat_allow_rules() {
+    let strict =
+        Policy { ask: vec!["git log".into()], deny: vec!["git push".into(), "npm publish".into()], ..policy() };
+    let decide = |line| judge(line, &strict);
+    assert_eq!(decide("git log").decision, Decision::Ask);
+    assert_eq!(decide("git log").rule.as_deref(), Some("git log"));
+    assert_eq!(decide("git --no-pager log").decision, Decision::Ask);
+    assert_eq!(decide("git status").decision, Decision::Auto);
+    assert_eq!(decide("git push origin main").decision, Decision::Deny);
+    assert_eq!(decide("git push").rule.as_deref(), Some("git push"));
+    for line in [
+        "ls && git push",
+        "sudo git push",
+        "sh -c 'git push'",
+        "echo $(git push)",
+        "(npm publish)",
+        "env A=b npm publish",
+    ] {
+        assert_eq!(decide(line).decision, Decision::Deny, "{line}");
+    }
+    assert_eq!(decide("git pushx").decision, Decision::Ask);
+}
+
+#[test]
+fn without_a_sandbox_nothing_runs_by_itself() {
+    let open = Policy { sandboxed: false, ..policy() };
+    for (decision, line) in table() {
+        let expected = if decision == Decision::Auto { Decision::Ask } else { decision };
+        assert_eq!(judge(line, &open).decision, expected, "{line}");
+    }
+}
+
+#[test]
+fn the_verdict_gives_the_exact_words_and_a_direct_command_only_for_one_plain_part() {
+    let one = judge("git log \"--format=%h %s\" -5", &policy());
+    let words = ["git", "log", "--format=%h %s", "-5"].map(String::from).to_vec();
+    assert_eq!(one.argv, Some(vec![words.clone()]));
+    assert_eq!(one.direct, Some(words));
+    assert_eq!(one.rule.as_deref(), Some("git log"));
+    let chain = judge("ls && rm 'a b'", &policy());
+    assert_eq!(chain.argv.map(|parts| parts.len()), Some(2));
+    assert_eq!(chain.direct, None);
+    assert_eq!(judge("ls 2>/dev/null", &policy()).direct, None);
+    assert_eq!(judge("cd src", &policy()).direct, None);
+    assert_eq!(judge("ls $x", &policy()).argv, None);
+    assert_eq!(judge("rm -rf /", &policy()).argv, None);
+    let json = serde_json::to_value(judge("ls", &policy())).unwrap();
+    assert_eq!(json, serde_json::json!({"decision": "auto", "reason": "allowed by `ls`", "rule": "ls"}));
+}
+
+#[test]
+fn the_reason_names_the_part() {
+    for (line, part) in [
+        ("ls && rm x", "rm x"),
+        ("ls $X", "$X"),
+        ("find . -exec ls {} ;", "-exec"),
+        ("cat ../x", "../x"),
+        ("tail -f x", "-f"),
+        ("git diff --ext-diff", "--ext-diff"),
+        ("echo x > f", "f"),
+        ("A=1 ls", "A"),
+        ("rm -rf /", "/"),
+        ("curl 127.0.0.1:7420", "127.0.0.1:7420"),
+        ("npm install left-pad", "left-pad"),
+        ("ls *.rs", "*"),
+        ("cat .env", ".env"),
+    ] {
+        let reason = judge(line, &policy()).reason;
+        assert!(reason.contains(part), "{line}: {reason}");
+    }
+}
+
+#[test]
+fn the_folder_bounds_hold_wherever_the_folder_is() {
+    let demo = Policy::new("/home/ada/.local/share/trimtab/demo", "/home/ada");
+    assert_eq!(
+        judge("cat README.md && touch x", &demo).decision,
+        Decision::Auto,
+        "a folder in our data is still a folder"
+    );
+    assert_eq!(judge("echo x > ../log.db", &demo).decision, Decision::Deny);
+    assert_eq!(judge("echo x > .trimtab/config.toml", &demo).decision, Decision::Deny);
+    for folder in ["/", ""] {
+        let odd = Policy::new(folder, "/home/ada");
+        assert_eq!(judge("cat /etc/passwd", &odd).decision, Decision::Ask, "{folder:?}");
+    }
+    let root = Policy::new("/root/x", "/root");
+    assert_eq!(judge("rm -rf ~", &root).decision, Decision::Deny);
+    let elsewhere = Policy { ports: vec![9000], own: vec!["/srv/tt".into()], ..policy() };
+    assert_eq!(judge("curl localhost:9000", &elsewhere).decision, Decision::Deny);
+    assert_eq!(judge("curl localhost:7420", &elsewhere).decision, Decision::Ask);
+    assert_eq!(judge("echo x > /srv/tt/config.toml", &elsewhere).decision, Decision::Deny);
+}
+
+/// Texts that have made readers of shell slow, or have ended them.
+fn hostile() -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in [
+        "(",
+        "$(",
+        "`",
+        "\"$(",
+        "${",
+        "$((",
+        "{ ",
+        "{a,",
+        "'",
+        "\"",
+        "\\",
+        "if ",
+        "! ",
+        "&&",
+        "|",
+        ";",
+        "<<A ",
+        "<(",
+        "a=$a$a;",
+        "[",
+        "~",
+        "$IFS",
+        "-exec {} ",
+        "sh -c '",
+        "eval ",
+        "sudo ",
+        "echo x|sh;",
+        "f(){f|f&};",
+        "x(){",
+        "cd a;",
+        "((",
+        "/..",
+        "ls ",
+        "-a ",
+        "a b c ",
+        "env -S ",
+        "\n",
+        "`echo ",
+        "a=b c=d `x`;",
+        "\u{202e}",
+        "for a in b;do ",
+        "case a in b) ",
+        "$((`",
+        "((x ",
+        "$((1+$((",
+        "$(((a) ",
+        "python -c '\"rm -rf /\"' ;",
+        "\"`\"",
+        "ls && ",
+    ] {
+        lines.push(piece.repeat(64 * 1024 / piece.len()));
+        lines.push(format!("ls {}", piece.repeat(16_000 / piece.len())));
+    }
+    lines.push(format!("{}ls{}", "$(".repeat(5000), ")".repeat(5000)));
+    lines.push(format!("find {} -exec rm {}", "a".repeat(8000), "{}".repeat(4000)));
+    lines
+}
+
+#[test]
+fn hostile_lines_neither_end_the_process_nor_hold_it_up() {
+    assert_eq!(with(&["nice"], &format!("{}ls", "nice ".repeat(3000))).decision, Decision::Ask);
+    for line in hostile() {
+        let verdict = judge(&line, &policy());
+        assert!(verdict.decision != Decision::Auto || line.len() <= 16 * 1024, "nobody reads so long a line");
+    }
+}
+
+/// The words as `brush-parser` sees them, if it finds nothing in them to expand.
+fn second_opinion(line: &str) -> Option<Vec<String>> {
+    use brush_parser::word::{WordPiece, WordPieceWithSource, parse};
+    use brush_parser::{ParserOptions, Token, TokenizerOptions, uncached_tokenize_str};
+    fn text(pieces: Vec<WordPieceWithSource>) -> Option<String> {
+        pieces
+            .into_iter()
+            .map(|piece| match piece.piece {
+                WordPiece::Text(text) | WordPiece::SingleQuotedText(text) => Some(text),
+                WordPiece::EscapeSequence(text) => Some(text.strip_prefix('\\').unwrap_or(&text).to_owned()),
+                WordPiece::DoubleQuotedSequence(pieces) => text(pieces),
+                _ => None,
+            })
+            .collect()
+    }
+    let words =
+        uncached_tokenize_str(line, &TokenizerOptions::default()).ok()?.into_iter().filter_map(|token| match token {
+            Token::Operator(..) => None,
+            Token::Word(word, _) => Some(parse(&word, &ParserOptions::default()).ok().and_then(text)),
+        });
+    words.collect()
+}
+
+#[test]
+fn a_second_reader_of_shell_finds_the_same_words_in_all_that_is_known() {
+    let mut compared = 0;
+    for (_, line) in table() {
+        let Some(argv) = judge(line, &policy()).argv else { continue };
+        if line.contains(['<', '>']) {
+            // The numbers before redirections are words to that tokenizer.
+            continue;
+        }
+        assert_eq!(second_opinion(line).as_deref(), Some(argv.concat().as_slice()), "{line}");
+        compared += 1;
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+/// A word, quoted in one of the ways that a shell offers.
+fn quoted(word: &str, way: u8) -> String {
+    match way % 4 {
+        0 => format!("'{}'", word.replace('\'', "'\\''")),
+        1 => format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
+        2 if !word.is_empty() => word.chars().flat_map(|c| ['\\', c]).collect(),
+        _ => format!("''{}", quoted(word, 0)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn no_text_makes_it_panic(line in any::<String>(), shell in "[a-z $`'\"\\\\(){}\\[\\]<>|&;*?~#!=/.\\n-]{0,60}") {
+        judge(&line, &policy());
+        judge(&shell, &policy());
+    }
+
+    #[test]
+    fn quoting_does_not_change_the_verdict(at in 0..2000_usize, ways in proptest::collection::vec(any::<u8>(), 12)) {
+        let lines = &*TABLE;
+        let (_, line) = lines[at % lines.len()];
+        let plain = judge(line, &policy());
+        if let Some([argv]) = plain.argv.as_deref() && !line.contains(['<', '>']) {
+            let other: Vec<String> = argv.iter().enumerate().map(|(at, word)| quoted(word, ways[at % ways.len()])).collect();
+            let again = judge(&other.join(" "), &policy());
+            prop_assert_eq!(&again.argv, &plain.argv, "{:?}", other);
+            prop_assert_eq!(again.decision, plain.decision, "{:?}", other);
+        }
+    }
+
+    #[test]
+    fn a_chain_is_never_freer_than_its_parts(first in 0..2000_usize, second in 0..2000_usize, join in 0..5_usize) {
+        let lines = &*TABLE;
+        let ((a, left), (b, right)) = (lines[first % lines.len()], lines[second % lines.len()]);
+        let join = [" && ", " || ", "; ", " | ", "\n"][join];
+        // A line that is not finished takes the next one for its end.
+        prop_assume!(!left.ends_with(['\\', '&', '|']));
+        let whole = decide(&format!("{left}{join}{right}"));
+        if a != Decision::Auto && !left.trim_start().starts_with('#') {
+            prop_assert_ne!(whole, Decision::Auto, "{}{}{}", left, join, right);
+        }
+        // What stands behind a comment or an open quote is no part any more.
+        if b != Decision::Auto && a == Decision::Auto && (!left.contains('#') || join == "\n") {
+            prop_assert_ne!(whole, Decision::Auto, "{}{}{}", left, join, right);
+        }
+        if a == Decision::Auto && b == Decision::Deny && (!left.contains('#') || join == "\n") {
+            prop_assert_eq!(whole, Decision::Deny, "{}{}{}", left, join, right);
+        }
+    }
+
+    #[test]
+    fn an_unknown_flag_is_never_waved_through(rule in 0..40_usize, flag in "--[a-z]{3,8}-zz(=[a-z/]{1,5})?", place in any::<bool>()) {
+        let rule = default_allow()[rule];
+        if rule != "echo" {
+            let line = if place { format!("{rule} {flag}") } else { format!("{rule} {flag} src") };
+            prop_assert_ne!(decide(&line), Decision::Auto, "{}", line);
+        }
+    }
+
+    #[test]
+    fn nothing_outside_the_folder_is_touched(rule in 0..40_usize, path in "(/|\\.\\./|src/\\.\\./\\.\\./|~/)[a-z]{0,6}") {
+        let rule = default_allow()[rule];
+        if rule != "echo" && rule != "grep" && rule != "cargo test" {
+            prop_assert_ne!(decide(&format!("{rule} {path}")), Decision::Auto, "{} {}", rule, path);
+        }
+        prop_assert_ne!(decide(&format!("grep x {path}")), Decision::Auto);
+    }
+
+    #[test]
+    fn a_refusal_holds_under_every_cover(at in 0..2000_usize, cover in 0..9_usize) {
+        let denied: Vec<_> = table().filter(|(decision, _)| *decision == Decision::Deny).collect();
+        let (_, line) = denied[at % denied.len()];
+        let covered = match cover {
+            0 => format!("({line})"),
+            1 => format!("ls; {line}"),
+            2 => format!("echo $({line})"),
+            3 => format!("if ls; then {line}; fi"),
+            4 => format!("sh -c {}", quoted(line, 0)),
+            5 => format!("bash -c {}", quoted(line, 1)),
+            6 => format!("sudo bash -c {}", quoted(line, 0)),
+            7 => format!("eval {}", quoted(line, 0)),
+            _ => format!("ls && {line} && ls"),
+        };
+        prop_assert_eq!(decide(&covered), Decision::Deny, "{}", covered);
+    }
+}
