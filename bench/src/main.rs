@@ -7,6 +7,8 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
 mod cancel;
+mod permission;
+mod rounds;
 mod startup;
 mod table;
 
@@ -20,7 +22,12 @@ const ROUNDS: usize = 31;
 
 type Measurement = (&'static str, fn(&std::path::Path, &mut Table));
 
-const MEASUREMENTS: &[Measurement] = &[("startup", startup::measure), ("cancel", cancel::measure)];
+const MEASUREMENTS: &[Measurement] = &[
+    ("startup", startup::measure),
+    ("cancel", cancel::measure),
+    ("permission", permission::measure),
+    ("rounds", rounds::measure),
+];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

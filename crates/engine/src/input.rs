@@ -1,7 +1,11 @@
 //! What can happen to a session.
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::{CallId, CheckpointId, Control, Fault, Message, RefKey, Reply, Request, RequestId, TimerId};
+use trimtab_vocab::event::LoadedFile;
+use trimtab_vocab::{
+    CallId, CheckpointId, Control, Fault, FileWrite, Message, RefKey, Reply, Request, RequestId, Rule, Seen, TimerId,
+    Usage,
+};
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
 /// them is the log's: additions only.
@@ -16,7 +20,7 @@ pub enum Input {
     /// A person said something.
     Said {
         /// What.
-        request: Request,
+        request: Box<Request>,
     },
     /// A person wants something of a request.
     Controlled {
@@ -81,6 +85,77 @@ pub enum Input {
         #[serde(default)]
         partial: Option<Partial>,
     },
+    /// A name for the session was found.
+    Titled {
+        /// For which request it was asked.
+        request: RequestId,
+        /// The name.
+        title: String,
+        /// Who found it.
+        model: String,
+        /// What that cost.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// What a request names was read, as far as it is there.
+    Loaded {
+        /// Which request.
+        request: RequestId,
+        /// The files.
+        #[serde(default)]
+        files: Vec<LoadedFile>,
+        /// What could not be read.
+        #[serde(default)]
+        missing: Vec<String>,
+        /// The folder's own instructions.
+        #[serde(default)]
+        instructions: Option<String>,
+    },
+    /// Something was seen.
+    Looked {
+        /// By which call.
+        call: CallId,
+        /// What.
+        seen: Seen,
+    },
+    /// It is known what a change would make of the files.
+    Prepared {
+        /// By which call.
+        call: CallId,
+        /// What it would.
+        prepared: Prepared,
+    },
+    /// Files were written, or were not.
+    Applied {
+        /// By which call.
+        call: CallId,
+        /// Why they were not; nothing is changed then.
+        #[serde(default)]
+        problem: Option<String>,
+    },
+    /// The history moved, or did not.
+    Restored {
+        /// Why it did not; nothing is changed then.
+        #[serde(default)]
+        problem: Option<String>,
+    },
+    /// A command ended.
+    Ran {
+        /// By which call.
+        call: CallId,
+        /// How.
+        ran: Ran,
+    },
+    /// A person made a rule, in whichever session.
+    RuleAdded {
+        /// The rule.
+        rule: Rule,
+    },
+    /// A person removed one.
+    RuleRemoved {
+        /// The rule.
+        rule: Rule,
+    },
     /// A wait is over.
     TimerFired {
         /// Which one.
@@ -114,4 +189,42 @@ pub struct Interrupted {
     /// What had been saved of it.
     #[serde(default)]
     pub partial: Option<Partial>,
+}
+
+/// What a change would make of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "prepared", rename_all = "camelCase")]
+pub enum Prepared {
+    /// This; both states of each file are stored.
+    Ready {
+        /// The files.
+        writes: Vec<FileWrite>,
+        /// The change of each, for people: a unified diff.
+        diffs: Vec<String>,
+    },
+    /// It cannot be made.
+    Refused {
+        /// A sentence that lets the model do better.
+        reason: String,
+    },
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ran {
+    /// Absent when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal.
+    pub signal: Option<i32>,
+    /// It took too long.
+    pub timed_out: bool,
+    /// A person stopped it.
+    pub stopped: bool,
+    /// It was started, and how it ended was not seen.
+    pub lost: bool,
+    /// It did not start, and why.
+    pub not_started: Option<String>,
+    /// What it wrote, in order.
+    pub output: String,
 }

@@ -13,15 +13,20 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+mod history;
 mod input;
 pub mod intake;
 mod output;
+mod permit;
+pub mod proposal;
 pub mod record;
+mod route;
 mod step;
 pub mod tokens;
 pub mod turn;
 
-pub use input::{Input, Interrupted, Partial};
-pub use output::{Effect, Output};
-pub use record::{Active, Checkpoint, Phase, Session};
+pub use input::{Input, Interrupted, Partial, Prepared, Ran};
+pub use output::{Change, Effect, Output};
+pub use permit::by_hand;
+pub use record::{Active, ChangeSet, Checkpoint, Phase, Session};
 pub use step::{give_up, step};

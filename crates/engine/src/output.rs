@@ -1,10 +1,11 @@
 //! What a step asks for.
 
-use trimtab_vocab::{CallId, Fact, Prompt, RefKey, RequestId, TimerId};
+use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Prompt, RefKey, RequestId, TimerId};
+
+use crate::proposal::edit::Edit;
 
 /// One consequence of an input. Facts and texts are durable before any effect starts.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "most outputs are events, and each is moved once")]
 pub enum Output {
     /// A fact to record.
     Event {
@@ -39,7 +40,71 @@ pub enum Effect {
         /// What to send.
         prompt: Box<Prompt>,
     },
-    /// End a call now; its answer is `CallAborted`, unless it was quicker.
+    /// Find a name for the session, beside everything else; answered by `Titled`, or not at all.
+    Title {
+        /// Whom it is for.
+        request: RequestId,
+        /// What to send.
+        prompt: Box<Prompt>,
+    },
+    /// Read what a request names, and the folder's own instructions; answered by `Loaded`.
+    Load {
+        /// Which one.
+        request: RequestId,
+        /// Files that its words may name.
+        files: Vec<String>,
+        /// Pages that its words name and that may be fetched.
+        urls: Vec<String>,
+    },
+    /// See something; answered by `Looked`.
+    Look {
+        /// Names the call.
+        call: CallId,
+        /// What to look at.
+        look: Look,
+    },
+    /// Read a stored text of this session; answered by `Looked`.
+    Recall {
+        /// Names the call.
+        call: CallId,
+        /// The text.
+        key: RefKey,
+        /// The first byte to show.
+        offset: usize,
+        /// Bytes to show at most.
+        limit: usize,
+    },
+    /// Find out what a change would make of the files, and store both; answered by `Prepared`.
+    Prepare {
+        /// Names the call.
+        call: CallId,
+        /// The change.
+        change: Change,
+        /// The file as the model has seen it, by its hash.
+        seen: Option<String>,
+    },
+    /// Write files; answered by `Applied`. Asked again after a crash, it finishes what was begun.
+    Apply {
+        /// Names the call.
+        call: CallId,
+        /// What was approved.
+        plan: FilePlan,
+    },
+    /// Put files as the history wants them; answered by `Restored`. Asked again after a crash, it finishes
+    /// what was begun.
+    Restore {
+        /// What was approved.
+        plan: FilePlan,
+    },
+    /// Run a command; answered by `Ran`. Never asked again after a crash.
+    Run {
+        /// Names the call.
+        call: CallId,
+        /// What was approved.
+        plan: CommandPlan,
+    },
+    /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
+    /// a look has none.
     Abort {
         /// Which one.
         call: CallId,
@@ -51,4 +116,33 @@ pub enum Effect {
         /// How long.
         millis: u64,
     },
+}
+
+/// A change to files that a model would like to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Edit one.
+    Edit(Edit),
+    /// Delete one.
+    Delete {
+        /// Which.
+        path: String,
+    },
+    /// Move one.
+    Move {
+        /// Which.
+        from: String,
+        /// Where to; the place must be free.
+        to: String,
+    },
+}
+
+impl Change {
+    /// The file that is changed.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Edit(edit) => edit.path(),
+            Self::Delete { path } | Self::Move { from: path, .. } => path,
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! The one door: an input goes in, facts and effects come out.
 
-use trimtab_vocab::event::{RequestFact, SessionFact};
-use trimtab_vocab::{Control, Fact, Problem, RefKey, RequestId};
+use trimtab_vocab::event::SessionFact;
+use trimtab_vocab::{Fact, Problem, RefKey, RequestId};
 
-use crate::record::{Phase, Session};
-use crate::{Effect, Input, Output, intake, turn};
+use crate::record::Session;
+use crate::{Effect, Input, Output, history, intake, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -16,16 +16,29 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
                 step.say(None, SessionFact::Opened { folder });
             }
         }
-        Input::Said { request } => intake::take_in(&mut step, request),
-        Input::Controlled { request, action: Control::Cancel } => cancel(&mut step, request),
+        Input::Said { request } => intake::take_in(&mut step, *request),
+        Input::Controlled { request, action } => turn::control::controlled(&mut step, request, action),
         Input::Answered { checkpoint, choice, text, by } => {
-            turn::budget::answered(&mut step, &checkpoint, choice, text, by);
+            turn::answers::answered(&mut step, &checkpoint, choice, text, by);
         }
         Input::Admitted { request } => turn::admitted(&mut step, &request),
         Input::Held { request, ahead } => turn::held(&mut step, &request, ahead),
         Input::Replied { call, reply, raw, warnings } => turn::replied(&mut step, &call, reply, raw, warnings),
         Input::CallFailed { call, fault, partial } => turn::failed(&mut step, &call, fault, partial),
         Input::CallAborted { call, partial } => turn::aborted(&mut step, &call, partial),
+        Input::Titled { request, title, model, usage } => {
+            turn::title::titled(&mut step, &request, &title, model, usage)
+        }
+        Input::Loaded { request, files, missing, instructions } => {
+            turn::loaded(&mut step, &request, files, missing, instructions);
+        }
+        Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
+        Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
+        Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),
+        Input::Restored { problem } => history::restored(&mut step, problem),
+        Input::Ran { call, ran } => turn::batch::ran(&mut step, &call, ran),
+        Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
+        Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
@@ -62,20 +75,5 @@ impl Step<'_> {
     /// Asks the world for work.
     pub(crate) fn ask(&mut self, effect: Effect) {
         self.outputs.push(Output::Effect(effect));
-    }
-}
-
-fn cancel(step: &mut Step<'_>, wanted: Option<RequestId>) {
-    let Some(active) = step.session.active() else { return };
-    let running = active.request.id.clone();
-    match wanted {
-        Some(wanted) if wanted != running => turn::withdraw(step, &wanted),
-        _ => {
-            if matches!(active.phase, Phase::Stopping { .. }) {
-                return;
-            }
-            step.say(Some(&running), RequestFact::Stopping {});
-            turn::stop(step);
-        }
     }
 }

@@ -8,7 +8,14 @@ fn said(id: &str) -> Input {
     let id: RequestId = id.parse().expect("an id");
     let text = format!("words of {id}");
     Input::Said {
-        request: Request { id, text, refs: vec![], images: vec![], mode: Mode::Auto, settings: RunSettings::default() },
+        request: Box::new(Request {
+            id,
+            text,
+            refs: vec![],
+            images: vec![],
+            mode: Mode::Auto,
+            settings: RunSettings::default(),
+        }),
     }
 }
 

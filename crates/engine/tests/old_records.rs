@@ -30,6 +30,6 @@ fn a_log_of_0_1_0_gives_the_state_it_gave() {
     assert!(session.is_idle());
     assert_eq!(session.usage().input_tokens, 118);
     let talk: Vec<String> = session.conversation().iter().map(|message| message.text()).collect();
-    let expected = ["What is a trim tab?", "A small surface on a rudder.", "More", "[Request interrupted by user]"];
+    let expected = ["What is a trim tab?", "A small surface on a rudder.", "", "More", "[Request interrupted by user]"];
     assert_eq!(talk, expected);
 }

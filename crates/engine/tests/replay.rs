@@ -2,11 +2,13 @@
 //! contradicts itself.
 
 use proptest::prelude::*;
-use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Session, step};
-use trimtab_vocab::event::{Fact, RequestFact};
+use serde_json::json;
+use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Prepared, Ran, Session, step};
+use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Fault, Message, Mode, ModelFacts, Prices, Problem, ProblemKind, Reply, Request,
-    RequestId, Retry, RunSettings, StopReason, TimerId, Usage,
+    CallId, CheckpointId, Control, Fault, FileState, FileWrite, Message, Mode, ModelFacts, Part, Prices, Problem,
+    ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, Seen, StopReason, TimerId,
+    ToolCall, Usage,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -37,12 +39,27 @@ fn any_input() -> impl Strategy<Value = Input> {
         2 => (id.clone(), prop::option::of(0.0_f64..0.02), any::<bool>()).prop_map(|(id, budget_usd, attended)| {
             let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
             let facts = ModelFacts { prices, ..ModelFacts::default() };
-            let settings = RunSettings { retries: 2, facts, budget_usd, attended, ..RunSettings::default() };
-            Input::Said { request: Request { text: format!("words of {id}"), id, refs: vec![], images: vec![], mode: Mode::Auto, settings } }
+            // Which of the other settings it has, its budget decides: the dice need not be thrown again.
+            let odd = budget_usd.is_some_and(|budget| (budget * 1e6) as u64 % 2 == 1);
+            let window = if odd { 1_200 } else { 32_768 };
+            let facts = ModelFacts { window, ..facts };
+            let settings = RunSettings {
+                retries: 2, facts, budget_usd: budget_usd.filter(|budget| *budget > 0.01), attended,
+                max_steps: if odd { 2 } else { 25 }, trusted: !odd || attended,
+                ..RunSettings::default()
+            };
+            let mode = if odd && attended { Mode::Plan } else { Mode::Auto };
+            let text = format!("words of {id} about src/a.rs and @b.rs");
+            Input::Said { request: Box::new(Request { text, id, refs: vec![], images: vec![], mode, settings }) }
         }),
-        1 => prop::option::of(id.clone()).prop_map(|request| Input::Controlled { request, action: Control::Cancel }),
+        1 => (prop::option::of(id.clone()), any_control()).prop_map(|(request, action)| Input::Controlled { request, action }),
+        3 => any_tool_input(),
         3 => id.clone().prop_map(|request| Input::Admitted { request }),
         1 => (id, 0_u32..99).prop_map(|(request, ahead)| Input::Held { request, ahead }),
+        4 => (call.clone(), any_wishes()).prop_map(|(call, message)| {
+            let reply = Reply { message, stop_reason: Some(StopReason::ToolUse), usage: Usage::default() };
+            Input::Replied { call, reply, raw: None, warnings: vec![] }
+        }),
         3 => (call.clone(), "[a-z]{0,9}", stop).prop_map(|(call, text, stop_reason)| {
             let usage = Usage { cost_usd: Some(0.004), ..Usage::default() };
             let reply = Reply { message: Message::assistant(text), stop_reason, usage };
@@ -57,11 +74,111 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => prop::collection::vec((call, partial), 0..2).prop_map(|calls| Input::Woke {
             interrupted: calls.into_iter().map(|(call, partial)| Interrupted { call, partial }).collect(),
         }),
-        2 => (0_u8..4, 1_u32..3, "raise|stop|dance", prop::option::of("0|1|9|x")).prop_map(|(id, n, choice, text)| {
+        4 => (0_u8..4, 1_u32..6, "raise|stop|dance|allow|always|never|wait|trust|no|continue|tell|again|skip|o1|other",
+              prop::option::of("0|1|9|x")).prop_map(|(id, n, choice, text)| {
             Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into() }
         }),
         1 => Just(Input::Opened { folder: "/project".into() }),
     ]
+}
+
+/// A reply that asks for tools of every kind, some of them impossible.
+fn any_wishes() -> impl Strategy<Value = Message> {
+    let wish = prop_oneof![
+        Just(("read_file", json!({"path": "a"}))),
+        Just(("search", json!({"pattern": "x"}))),
+        Just(("write_file", json!({"path": "a", "content": "b"}))),
+        Just(("delete_file", json!({"path": "a"}))),
+        Just(("run_command", json!({"command": "make"}))),
+        Just(("fetch_url", json!({"url": "http://example.org/"}))),
+        Just(("set_steps", json!({"steps": ["one"]}))),
+        Just(("ask_user", json!({"question": "?", "options": ["a"]}))),
+        Just(("read_ref", json!({"key": "ref:x"}))),
+        Just(("dance", json!({}))),
+        Just(("read_file", json!({"file": 1}))),
+    ];
+    prop::collection::vec(wish, 1..4).prop_map(|wishes| {
+        let wish = |(number, (name, input)): (usize, (&str, serde_json::Value))| {
+            Part::ToolUse(ToolCall { id: format!("t{number}"), name: name.into(), input, broken: None })
+        };
+        Message { role: Role::Assistant, parts: wishes.into_iter().enumerate().map(wish).collect() }
+    })
+}
+
+/// What comes of tools, whether or not they were asked for.
+fn any_tool_input() -> impl Strategy<Value = Input> {
+    let call = (1_u64..6, 1_usize..4).prop_map(|(n, tool)| CallId::tool(&CallId::nth(n), tool));
+    let state = |hash: &str| Some(FileState { hash: hash.into(), mode: 0o644 });
+    prop_oneof![
+        (0_u8..4).prop_map(|id| Input::Loaded {
+            request: request_id(id),
+            files: vec![],
+            missing: vec![],
+            instructions: None
+        }),
+        call.clone().prop_map(|call| Input::Looked {
+            call,
+            seen: Seen { status: ToolStatus::Ok, text: "seen".into(), images: vec![], files: vec![] },
+        }),
+        call.clone().prop_map(move |call| {
+            let writes = vec![FileWrite { path: "a".into(), before: None, after: state("1"), added: 1, removed: 0 }];
+            Input::Prepared { call, prepared: Prepared::Ready { writes, diffs: vec!["+b".into()] } }
+        }),
+        call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),
+        (call.clone(), any::<bool>())
+            .prop_map(|(call, bad)| Input::Applied { call, problem: bad.then(|| "no".into()) }),
+        (call, any::<bool>(), any::<bool>()).prop_map(|(call, stopped, lost)| Input::Ran {
+            call,
+            ran: Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() },
+        }),
+        Just(Input::RuleAdded { rule: Rule::trust("/project") }),
+        Just(Input::RuleAdded {
+            rule: Rule {
+                verdict: RuleVerdict::Allow,
+                tool: "run_command".into(),
+                pattern: "make".into(),
+                folder: None
+            },
+        }),
+        Just(Input::RuleRemoved { rule: Rule::trust("/project") }),
+    ]
+}
+
+fn any_control() -> impl Strategy<Value = Control> {
+    let call = (1_u64..6, 1_usize..4).prop_map(|(n, tool)| CallId::tool(&CallId::nth(n), tool));
+    prop_oneof![
+        2 => Just(Control::Cancel),
+        1 => Just(Control::Pause),
+        1 => Just(Control::Resume),
+        1 => Just(Control::Skip),
+        1 => Just(Control::Steer { text: "steer".into() }),
+        1 => call.prop_map(|call| Control::StopTool { call }),
+        1 => Just(Control::EditSummary { text: "short".into() }),
+        1 => Just(Control::UndoSummary),
+        1 => any::<bool>().prop_map(|attended| Control::Adjust {
+            approve: None, attended: Some(attended), max_steps: Some(3), trusted: None,
+        }),
+    ]
+}
+
+/// Whether every tool use is answered in the next message, and nothing else is.
+fn is_valid(messages: &[std::sync::Arc<Message>]) -> bool {
+    let ids = |message: &Message, uses: bool| -> Vec<String> {
+        let id = |part: &Part| match part {
+            Part::ToolUse(call) if uses => Some(call.id.clone()),
+            Part::ToolResult(result) if !uses => Some(result.tool_use_id.clone()),
+            _ => None,
+        };
+        message.parts.iter().filter_map(id).collect()
+    };
+    let mut open = Vec::new();
+    for message in messages {
+        if ids(message, false) != open {
+            return false;
+        }
+        open = ids(message, true);
+    }
+    open.is_empty()
 }
 
 proptest! {
@@ -94,6 +211,7 @@ proptest! {
                     }
                     Output::Effect(Effect::CallModel { prompt, .. }) => {
                         prop_assert!(!prompt.messages.is_empty(), "a prompt without words");
+                        prop_assert!(is_valid(&prompt.messages), "{:?}", prompt.messages);
                         prop_assert_eq!(prompt.messages.last().map(|last| last.role), Some(trimtab_vocab::Role::User));
                     }
                     Output::Effect(_) | Output::Keep { .. } => {}

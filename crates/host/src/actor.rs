@@ -7,14 +7,15 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
-use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, SessionFact};
-use trimtab_vocab::{CallId, Event, Fact, Message, Problem, ProblemKind, RequestId, SessionId};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, ToolFact};
+use trimtab_vocab::{CallId, Event, Fact, Message, Problem, ProblemKind, RequestId, Rule, SessionId};
 use trimtab_world::store::{Claim, Commit, Lease, StoreError};
 
 use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
+use crate::tools;
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -111,6 +112,7 @@ struct Actor {
     nudges: mpsc::Receiver<Input>,
     /// Calls that were under way when the last owner went, until they are dealt with.
     interrupted: Option<Vec<Interrupted>>,
+    /// How to end what runs: calls of models and of tools.
     calls: BTreeMap<CallId, StreamController>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
@@ -175,14 +177,21 @@ impl Actor {
     }
 
     async fn find_interrupted(&self) -> Result<Vec<Interrupted>, StoreError> {
-        let Some(call) = self.session.open_call() else { return Ok(Vec::new()) };
+        let under_way = self.session.under_way();
+        if under_way.is_empty() {
+            return Ok(Vec::new());
+        }
         let lease = &self.reporter.lease;
-        let saved = self.deps.world.store.partials(lease.session()).await?;
-        let partial = saved.into_iter().find(|(of, _)| of == call).map(|(_, words)| Partial {
-            raw: effects::raw_key(lease, call, &words),
-            message: Message::assistant(words),
-        });
-        Ok(vec![Interrupted { call: call.clone(), partial }])
+        let mut saved = self.deps.world.store.partials(lease.session()).await?;
+        let interrupted = |call: CallId| {
+            let words = saved.iter().position(|(of, _)| *of == call).map(|at| saved.swap_remove(at).1);
+            let partial = words.map(|words| Partial {
+                raw: effects::raw_key(lease, &call, &words),
+                message: Message::assistant(words),
+            });
+            Interrupted { call, partial }
+        };
+        Ok(under_way.into_iter().map(interrupted).collect())
     }
 
     async fn work(&mut self) -> Result<(), Trouble> {
@@ -192,7 +201,13 @@ impl Actor {
             let mut commit = Commit::default();
             for row in rows {
                 commit.consumed.push(row.id);
-                inputs.push((read_input(&row.payload)?, Some(row.payload)));
+                let mut input = read_input(&row.payload)?;
+                if let Input::Said { request } = &mut input {
+                    // Read when it is taken up, not when it was said: a rule made in between must hold, and
+                    // whatever is made from now on is told to this session.
+                    request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
+                }
+                inputs.push((input, Some(row.payload)));
             }
             while let Ok(nudge) = self.nudges.try_recv() {
                 inputs.push((nudge, None));
@@ -288,15 +303,26 @@ impl Actor {
             }
         }
         let news: Vec<Arc<Event>> = commit.events.iter().cloned().map(Arc::new).collect();
-        let (closed, finished) = (commit.closed_calls.clone(), commit.finished.clone());
+        let mut closed = commit.closed_calls.clone();
+        let ended: Vec<RequestId> =
+            commit.finished.iter().map(|(request, _)| request).chain(&commit.reopened).cloned().collect();
+        closed.extend(commit.events.iter().filter_map(|event| match &event.fact {
+            Fact::Tool(ToolFact::Finished { call, .. }) => Some(call.clone()),
+            _ => None,
+        }));
         self.named |= commit.title.is_some();
+        let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
+        commit.settled = over.cloned().collect();
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         for event in news {
+            if tracing::enabled!(tracing::Level::DEBUG) {
+                tracing::debug!(session = %event.session, seq = event.seq, kind = event.fact.kind(), "recorded");
+            }
             self.deps.hub.publish(self.reporter.lease.session(), News::Event(event));
         }
-        for (request, _) in finished {
-            // Should it be reopened, it must find room again.
+        for request in ended {
+            // When it is reopened, perhaps in the same step, it must find room again.
             self.admitted.remove(&request);
             self.asked.remove(&request);
             self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
@@ -331,20 +357,58 @@ impl Actor {
                 // Under a new owner a request goes on in the middle, and must find room like any other.
                 let has_room = self.admitted.contains(&request);
                 let settings = &active.request.settings;
-                let facts = match &settings.vision_facts {
-                    Some(facts) if prompt.model == settings.vision_model => facts,
+                let facts = match (&settings.vision_facts, &settings.fast_facts) {
+                    (Some(facts), _) if prompt.model == settings.vision_model => facts,
+                    (_, Some(facts)) if prompt.model == settings.fast_model => facts,
                     _ => &settings.facts,
                 };
                 let prices = facts.prices;
-                let order = effects::Call { request, call, prompt, prices, has_room };
+                let cache_s = settings.cache_s;
+                let order = effects::Call { request, call, prompt, prices, has_room, cache_s };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
+            Effect::Title { request, prompt } => {
+                // Not among the waits of the request: a name may come after its end.
+                self.tasks.spawn(effects::title(deps, reporter, request, prompt));
+            }
+            Effect::Load { request, files, urls } => {
+                let Some(folder) = self.session.folder().map(str::to_owned) else { return };
+                // One that was begun before a question was answered is of no use any more.
+                self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
+                let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, files, urls));
+                self.waits.entry(request).or_default().push(wait);
+            }
+            Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),
+            Effect::Recall { call, key, offset, limit } => {
+                self.start_tool(call, tools::Work::Recall { key, offset, limit });
+            }
+            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
+            Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
+            Effect::Restore { plan } => {
+                self.tasks.spawn(tools::restore(deps, reporter, plan));
+            }
+            Effect::Run { call, plan } => self.start_tool(call, tools::Work::Run(plan)),
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {
                     controller.abort();
                 }
             }
         }
+    }
+}
+
+impl Actor {
+    fn start_tool(&mut self, call: CallId, work: tools::Work) {
+        let (Some(active), Some(folder)) = (self.session.active(), self.session.folder()) else { return };
+        let request = active.request.id.clone();
+        let controller = StreamController::new();
+        // After a rest a look may begin again that was still under way.
+        if let Some(earlier) = self.calls.insert(call.clone(), controller.clone()) {
+            earlier.abort();
+        }
+        let has_room = self.admitted.contains(&request);
+        let order = tools::Order { request, call, folder: folder.to_owned(), work, has_room };
+        self.tasks.spawn(tools::carry_out(Arc::clone(&self.deps), self.reporter.clone(), order, controller));
     }
 }
 
@@ -373,11 +437,26 @@ fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
         (Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }), _) => {
             commit.resolved.push(checkpoint.clone());
         }
+        (Fact::Rule(RuleFact::Added { rule }), Some(_)) => {
+            // Made in this session; one that came from elsewhere belongs to no request and is stored already.
+            commit.rules.added.push(written_rule(rule));
+            commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
+        }
         (Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }), _) => {
             commit.closed_calls.push(call.clone());
         }
         _ => {}
     }
+}
+
+/// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.
+pub(crate) fn read_rules(written: &[String]) -> Vec<Rule> {
+    written.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect()
+}
+
+/// A rule as the store holds it.
+pub(crate) fn written_rule(rule: &Rule) -> String {
+    serde_json::to_string(rule).expect("a rule is plain data")
 }
 
 /// The first line of a text, short enough for a list.

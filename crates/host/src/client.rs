@@ -1,20 +1,21 @@
 //! All that a surface sees.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trimtab_engine::Input;
 use trimtab_vocab::{
-    CheckpointId, Control, Event, ImageRef, Mode, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings,
+    CheckpointId, Control, Event, ImageRef, Mode, Problem, ProblemKind, RefKey, Request, RequestId, Rule, RunSettings,
     SessionId,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
-use trimtab_world::store::{JobRow, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError};
+use trimtab_world::store::{JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError};
 
-use crate::actor;
+use crate::actor::{self, written_rule};
 use crate::config::Profile;
 use crate::effects::written;
+use crate::hands::{Hands, RealHands};
 use crate::hub::{Hub, Watch};
 use crate::roster::Roster;
 
@@ -30,6 +31,8 @@ pub struct World {
     pub models: Arc<dyn Models>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// What touches folders.
+    pub hands: Arc<dyn Hands>,
 }
 
 pub(crate) struct Deps {
@@ -113,7 +116,9 @@ impl Client {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store =
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
-        let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock };
+        let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
+        let hands = Arc::new(RealHands::new(std::env::vars_os(), &own));
+        let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock, hands };
         Ok(Self::with(world, profile.limits.jobs))
     }
 
@@ -141,7 +146,7 @@ impl Client {
         }
         let (text, mode, settings) = (say.text, say.mode, say.settings);
         let said = Request { id: request.clone(), text, refs: Vec::new(), images, mode, settings };
-        let payload = written(&Input::Said { request: said });
+        let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps };
         let session = match target {
             Target::New { folder } => self.create(folder, input).await?,
@@ -232,6 +237,26 @@ impl Client {
             Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
                 .hint("The event that mentions a ref has its exact name.")
         })
+    }
+
+    /// What a person has decided once and for all.
+    pub async fn rules(&self) -> Result<Vec<Rule>, Problem> {
+        let written = self.inner.deps.world.store.rules().await.map_err(store_problem)?;
+        Ok(actor::read_rules(&written))
+    }
+
+    /// Makes a rule, or removes it.
+    pub async fn change_rule(&self, rule: &Rule, add: bool) -> Result<(), Problem> {
+        let mut change = RuleChange::default();
+        let told = if add {
+            change.added.push(written_rule(rule));
+            Input::RuleAdded { rule: rule.clone() }
+        } else {
+            change.removed.push(written_rule(rule));
+            Input::RuleRemoved { rule: rule.clone() }
+        };
+        change.tell.push(written(&told));
+        self.inner.deps.world.store.change_rules(change).await.map_err(store_problem)
     }
 
     /// Looks for damage in the store; says what it finds.

@@ -19,6 +19,7 @@ use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::Trouble;
+use crate::cache;
 use crate::client::Deps;
 use crate::hub::{LOOK_EVERY, News};
 
@@ -43,7 +44,7 @@ pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestI
 }
 
 /// Waits for room; tells once that it has to.
-async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), Trouble> {
+pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), Trouble> {
     let mut told = false;
     loop {
         match deps.world.store.admit(&reporter.lease, request, deps.job_limit).await? {
@@ -64,6 +65,32 @@ pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Res
     Ok(())
 }
 
+/// Seconds that a name may take; it is not worth more.
+const TITLE: Duration = Duration::from_secs(20);
+
+/// Finds a name for the session. It is no loss if none is found.
+pub(crate) async fn title(
+    deps: Arc<Deps>,
+    reporter: Reporter,
+    request: RequestId,
+    prompt: Box<Prompt>,
+) -> Result<(), Trouble> {
+    let Ok(model) = deps.world.models.find(&prompt.model) else { return Ok(()) };
+    let mut assembly = Assembly::of(model.dialect());
+    let listen = async {
+        let mut pieces = model.stream(&prompt);
+        while let Some(piece) = pieces.next().await {
+            assembly.push(piece?)?;
+        }
+        assembly.finish()
+    };
+    if let Ok(Ok(reply)) = tokio::time::timeout(TITLE, listen).await {
+        let (title, model, usage) = (reply.message.text(), prompt.model.clone(), reply.usage);
+        let _ = reporter.nudges.send(Input::Titled { request, title, model, usage }).await;
+    }
+    Ok(())
+}
+
 /// A model call to make.
 pub(crate) struct Call {
     pub(crate) request: RequestId,
@@ -73,6 +100,8 @@ pub(crate) struct Call {
     pub(crate) prices: Option<Prices>,
     /// Whether the request already has room among the running ones.
     pub(crate) has_room: bool,
+    /// Seconds for which the reply to the same prompt is used again.
+    pub(crate) cache_s: u64,
 }
 
 /// Makes a model call and puts what comes of it into the inbox.
@@ -92,12 +121,18 @@ pub(crate) async fn call_model(
     };
     // The abort is raced at every wait; giving up the rest drops the stream, which closes the
     // connection before anything else is done.
+    if let Some(input) = cache::find(&deps, &order).await? {
+        deps.world.store.enqueue(reporter.lease.session(), input).await?;
+        reporter.wake.notify_one();
+        return Ok(());
+    }
     let end = tokio::select! {
         biased;
         () = controller.aborted() => End::Aborted,
         end = listener.listen() => end?,
     };
     let input = listener.conclude(end);
+    cache::keep(&deps, reporter.lease.session(), &order, &input).await?;
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
     Ok(())

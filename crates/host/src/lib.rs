@@ -11,16 +11,24 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 mod actor;
+mod by_hand;
+mod cache;
 mod client;
 pub mod config;
 mod effects;
+mod hands;
 mod hub;
+mod prepare;
 mod roster;
 mod stream_controller;
+mod tools;
 
+pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
+pub use hands::{FileNow, Hands, RealHands};
 pub use hub::Watch;
 pub use stream_controller::StreamController;
+pub use trimtab_engine::proposal::edit::Edit;
 pub use trimtab_world::store::{JobRow, JobState, SessionRow};
 
 /// The models that a provider of the settings offers.
@@ -38,6 +46,22 @@ pub async fn local_model(profile: &config::Profile) -> Option<String> {
     let patience = std::time::Duration::from_millis(500);
     let listed = tokio::time::timeout(patience, list_models(profile, "ollama")).await.ok()?.ok()?;
     listed.first().map(|model| format!("ollama/{}", model.name))
+}
+
+/// What this process is to be when it was started as the supervisor of a command; nothing otherwise.
+/// A program that runs commands must ask this before anything else.
+pub fn supervise() -> Option<std::process::ExitCode> {
+    use trimtab_world::sandbox::{SUPERVISE, supervise};
+    std::env::args_os().nth(1).is_some_and(|argument| argument == SUPERVISE).then(supervise::main)
+}
+
+/// Which fences commands run behind on this machine: what each keeps them from, and why it does not hold.
+pub async fn fences(profile: &config::Profile) -> Vec<(&'static str, Option<String>)> {
+    use trimtab_world::sandbox::run::{Setup, probe};
+    let mut setup = Setup::new(std::env::vars_os());
+    setup.hidden.extend(profile.hands.machine.own.iter().map(std::path::PathBuf::from));
+    let fences = probe(&setup).await;
+    fences.each().map(|(what, fence)| (what, (!fence.holds()).then(|| fence.to_string()))).to_vec()
 }
 
 /// What time it is, for telling ages.

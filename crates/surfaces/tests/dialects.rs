@@ -36,7 +36,7 @@ fn events(kind: &str, api: &str, answer: impl Fn(Reply) -> Answer) -> Vec<String
 
 fn plain(mut event: Value) -> String {
     let fields = event.as_object_mut().expect("an object");
-    for accident in ["time", "session", "request", "raw"] {
+    for accident in ["time", "session", "request", "raw", "settings"] {
         fields.shift_remove(accident);
     }
     event.to_string()

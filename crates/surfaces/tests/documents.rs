@@ -235,18 +235,28 @@ fn help_is_enough_to_start() {
     Usage: trimtab <COMMAND>
 
     Commands:
-      run          Make one request; the answer goes to standard output, progress to standard error
-      resume       Go on with the latest unfinished request of the folder
-      sessions     List, show, export or delete earlier sessions
-      jobs         List the requests that run or wait
-      checkpoints  List what waits for an answer
-      answer       Answer it, and go on
-      models       List the models that a provider offers, and what is known about them
-      ref          Print a stored text: a reply as it came, or a request too large to send
-      config       Show the settings in force and where each comes from
-      doctor       Check what is set up, and look for damage
-      demo         A guided tour with a recorded model: no key, no network
-      help         Print this message or the help of the given subcommand(s)
+      run            Make one request; the answer goes to standard output, progress to standard error
+      resume         Go on with the latest unfinished request of the folder
+      sessions       List, show, export or delete earlier sessions
+      jobs           List the requests that run or wait
+      checkpoints    List what waits for an answer
+      answer         Answer it, and go on
+      changes        List what was changed, newest first, or show one change
+      rewind         Take changes back
+      forward        Bring changes forward that were taken back
+      control        Say something to a request that runs: pause, steer, skip, cancel
+      rules          List, make or remove rules about what is allowed
+      trust          Trust a folder: its files may be read, changed and sent to the model
+      check-command  Say what the policy would do with a command
+      apply-edit     Apply one edit to the folder, exactly or not at all
+      recover        Read a saved model answer, however damaged: what is certain of it
+      models         List the models that a provider offers, and what is known about them
+      ref            Print a stored text: a reply as it came, or a request too large to send
+      config         Show the settings in force and where each comes from
+      doctor         Check what is set up, and look for damage
+      stats          Count how requests ended, what was allowed, what tools did
+      demo           A guided tour with a recorded model: no key, no network
+      help           Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help

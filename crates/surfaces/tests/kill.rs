@@ -121,7 +121,7 @@ fn killed_between_any_two_pieces_of_the_reply() {
 
 /// Starts the program so that it is killed as it enters its `nth` system call of those that matter.
 fn killed_at(program: &Program, nth: u64, arguments: &[&str]) -> Running {
-    const CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,unlink,rename,flock,fcntl,connect,sendto,writev,recvfrom,read,epoll_wait,futex";
+    const CALLS: &str = "openat,openat2,write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat2,mkdirat,flock,fcntl,connect,sendto,writev,recvfrom,read,epoll_wait,futex";
     let inject = format!("inject={CALLS}:signal=SIGKILL:when={nth}");
     let trace = format!("trace={CALLS}");
     let binary = program.binary().display().to_string();
@@ -164,4 +164,65 @@ fn killed_at_system_calls_again_and_again() {
         finish(&program, &place);
     }
     assert!(kills > rounds() / 2, "only {kills} kills: the test does not meet what it is for");
+}
+
+/// A recording keeps no place: however often the program is killed, the conversation says what comes next.
+const WORK: &str = r#"{"reply":[{"text":"I look."},{"tool":{"id":"t1","name":"read_file","input":{"path":"a.txt"}}},{"tool":{"id":"t2","name":"list_files","input":{}}},{"stop":"tool_use"}]}
+{"reply":[{"tool":{"id":"t3","name":"write_file","input":{"path":"b/new.txt","content":"beta\n"}}},{"tool":{"id":"t4","name":"edit_file","input":{"path":"a.txt","blocks":[{"search":"alpha","replace":"ALPHA"}]}}},{"stop":"tool_use"}]}
+{"reply":[{"tool":{"id":"t5","name":"edit_file","input":{"path":"a.txt","blocks":[{"search":"ALPHA","replace":"omega"}]}}},{"tool":{"id":"t6","name":"move_file","input":{"from":"b/new.txt","to":"c/moved.txt"}}},{"stop":"tool_use"}]}
+{"reply":[{"text":"It is done."},{"stop":"end_turn"}]}
+"#;
+
+#[test]
+fn killed_at_system_calls_while_tools_change_files() {
+    let mut dice = Dice::new(11);
+    let mut kills = 0;
+    for round in 0..rounds() / 2 {
+        let program = program();
+        std::fs::write(program.project().join("a.txt"), "alpha\n").expect("a file");
+        let tape = program.home().with_file_name("tape.jsonl");
+        std::fs::write(&tape, WORK).expect("a file");
+        let model = format!("replay/{}", tape.display());
+        let mut place = format!("round {round}: killed at calls");
+        let mut arguments = vec!["run", "--trust", "--model", &model, "Work"];
+        for _ in 0..4 {
+            let nth = 1 + dice.below(350);
+            place.push_str(&format!(" {nth}"));
+            let ended = killed_at(&program, nth, &arguments).wait();
+            let killed = ended.code.is_none_or(|code| code == 137);
+            kills += u64::from(killed);
+            if !killed || look(&program).finished {
+                break;
+            }
+            if look(&program).accepted {
+                arguments = vec!["resume", "--trust"];
+            }
+        }
+        if !look(&program).accepted {
+            continue;
+        }
+        let resumed = program.run(&["resume", "--json", "--trust"]);
+        assert_eq!(resumed.code, Some(0), "{place}: {}", resumed.stderr);
+        let events = resumed.events();
+        let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+        assert_eq!((of("answer"), of("change.applied"), of("request.finished")), (1, 4, 1), "{place}");
+        assert_eq!(of("tool.finished"), 6, "{place}");
+        let mut files: Vec<String> = Vec::new();
+        for (name, text) in [("a.txt", "omega\n"), ("c/moved.txt", "beta\n")] {
+            let path = program.project().join(name);
+            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{place}: {name}");
+        }
+        let mut folders = vec![program.project()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+                match entry.path().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => files.push(entry.file_name().to_string_lossy().into_owned()),
+                }
+            }
+        }
+        files.sort();
+        assert_eq!(files, ["a.txt", "moved.txt"], "{place}: nothing is left behind");
+    }
+    assert!(kills > rounds() / 4, "only {kills} kills: the test does not meet what it is for");
 }

@@ -29,6 +29,7 @@ fn json_prints_the_events_of_the_contract_in_order_and_nothing_else() {
     stage
     route
     stage
+    stage
     model.called
     reply.delta
     reply.delta
@@ -204,8 +205,8 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Name a recording as replay/PATH, or use replay/demo.
 
     unknown session: exit 1
-    error: There is no such session.
-      `trimtab sessions list` shows the sessions there are.
+    error: There is no session called s-nobody.
+      `trimtab sessions list` shows those there are.
 
     nothing to go on with: exit 2
     error: There is no session in this folder to go on with.

@@ -8,9 +8,11 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 pub mod dice;
+pub mod hands;
 pub mod memory_store;
 pub mod program;
 pub mod provider;
 pub mod scenario;
 pub mod simulator;
+pub mod validity;
 pub mod wire;

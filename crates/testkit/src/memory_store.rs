@@ -13,7 +13,8 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
 use trimtab_world::store::{
-    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, SessionRow, Store, StoreError,
+    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow, Store,
+    StoreError,
 };
 
 use crate::dice::Dice;
@@ -41,6 +42,16 @@ pub struct State {
     pub checkpoints: BTreeMap<CheckpointId, Event>,
     /// Stored texts.
     pub texts: BTreeMap<RefKey, String>,
+    /// Stored bytes.
+    pub bytes: BTreeMap<RefKey, Vec<u8>>,
+    /// The user's files.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// How often each command was begun.
+    pub commands: BTreeMap<String, u32>,
+    /// What processes are doing with their hands just now.
+    pub doing: BTreeSet<(u64, String)>,
+    /// A person's standing decisions.
+    pub rules: Vec<String>,
     leases: BTreeMap<SessionId, (Option<u64>, u64)>,
     alive: BTreeSet<u64>,
     next_owner: u64,
@@ -57,7 +68,8 @@ pub struct State {
 /// A request as the disk knows it.
 #[derive(Debug, Clone)]
 pub struct Job {
-    row: JobRow,
+    /// How it is listed.
+    pub row: JobRow,
     asked: Option<u64>,
     running: bool,
     /// How it ended.
@@ -213,6 +225,25 @@ impl State {
         }
     }
 
+    fn change_rules(&mut self, change: RuleChange, by: Option<&SessionId>) {
+        for rule in change.added {
+            if !self.rules.contains(&rule) {
+                self.rules.push(rule);
+            }
+        }
+        self.rules.retain(|rule| !change.removed.contains(rule));
+        let open = self.jobs.values().filter(|job| job.status.is_none()).map(|job| job.row.session.clone());
+        let mut others: Vec<SessionId> =
+            open.chain(self.checkpoints.values().map(|event| event.session.clone())).collect();
+        others.sort();
+        others.dedup();
+        for payload in change.tell {
+            for session in others.iter().filter(|session| Some(*session) != by) {
+                self.put_input(session, NewInput { payload: payload.clone(), ..NewInput::default() });
+            }
+        }
+    }
+
     fn session_is_owned(&self, session: &SessionId) -> bool {
         self.is_alive(self.leases.get(session).and_then(|(owner, _)| *owner))
     }
@@ -334,18 +365,13 @@ impl Store for MemoryStore {
                 state.complain(format!("{id}: an input was taken up twice"));
             }
             state.texts.extend(commit.keeps);
+            state.change_rules(commit.rules, Some(id));
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
             }
-            let finished = commit.finished.clone();
             for (request, status) in commit.finished {
                 if let Some(job) = state.jobs.get_mut(&request) {
                     (job.status, job.running) = (Some(status), false);
-                }
-            }
-            for (request, status) in &finished {
-                if *status == Status::Cancelled {
-                    state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
                 }
             }
             for request in commit.reopened {
@@ -356,6 +382,9 @@ impl Store for MemoryStore {
             state.checkpoints.extend(commit.opened);
             for id in commit.resolved {
                 state.checkpoints.remove(&id);
+            }
+            for request in &commit.settled {
+                state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
             }
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;
@@ -438,8 +467,32 @@ impl Store for MemoryStore {
         self.operate(|state, _| Ok(state.checkpoints.values().cloned().collect())).await
     }
 
-    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
-        self.operate(|state, _| Ok(state.texts.get(key).cloned())).await
+    async fn keep(&self, _: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
+        self.write(|state, _| {
+            state.bytes.insert(key.clone(), bytes);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn bytes(&self, _: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {
+        self.operate(|state, _| {
+            let text = state.texts.get(key).map(|text| text.clone().into_bytes());
+            Ok(text.or_else(|| state.bytes.get(key).cloned()))
+        })
+        .await
+    }
+
+    async fn rules(&self) -> Result<Vec<String>> {
+        self.operate(|state, _| Ok(state.rules.clone())).await
+    }
+
+    async fn change_rules(&self, change: RuleChange) -> Result<()> {
+        self.write(|state, _| {
+            state.change_rules(change, None);
+            Ok(())
+        })
+        .await
     }
 
     async fn version(&self) -> Result<u64> {

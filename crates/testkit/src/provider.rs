@@ -29,7 +29,8 @@ pub mod responses;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,19 @@ impl FakeProvider {
         Gate::new(self.handle.clone())
     }
 
+    /// Bodies are counted and dropped from now on: for measurements with thousands of requests.
+    pub fn drop_bodies(&self) {
+        self.script.drops_bodies.store(true, Ordering::Relaxed);
+    }
+
+    /// When each request came, when its answer had left, and how large it was.
+    pub fn times(&self) -> Vec<(Instant, Option<Instant>, usize)> {
+        let time = |exchange: &Arc<Exchange>| {
+            (exchange.request.arrived, exchange.answered.get().copied(), exchange.request.size)
+        };
+        self.script.lines().exchanges.iter().map(time).collect()
+    }
+
     /// Every request so far, in the order they came.
     pub fn requests(&self) -> Vec<Request> {
         self.script.lines().exchanges.iter().map(|exchange| exchange.request.clone()).collect()
@@ -128,6 +142,16 @@ impl FakeProvider {
         let what = format!("{count} requests");
         patiently(&self.handle, what, async move { arrived.wait_for(|arrived| *arrived >= count).await.is_ok() }).await;
         self.requests()
+    }
+
+    /// Waits until there are so many requests, without handing them out.
+    ///
+    /// # Panics
+    /// When they do not come.
+    pub async fn wait_for_requests_silently(&self, count: usize) {
+        let mut arrived = self.script.arrived.subscribe();
+        let what = format!("{count} requests");
+        patiently(&self.handle, what, async move { arrived.wait_for(|arrived| *arrived >= count).await.is_ok() }).await;
     }
 
     /// When the connection of the request with this index (from 0) was over: as soon as the peer
@@ -186,6 +210,7 @@ async fn patiently<T: Send + 'static>(
 struct Script {
     lines: Mutex<Lines>,
     arrived: watch::Sender<usize>,
+    drops_bodies: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -202,11 +227,17 @@ struct Exchange {
     request: Request,
     sent: watch::Sender<u64>,
     closed: watch::Sender<Option<Instant>>,
+    /// When the last byte of the answer had left.
+    answered: OnceLock<Instant>,
 }
 
 impl Script {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keeps_bodies(&self) -> bool {
+        !self.drops_bodies.load(Ordering::Relaxed)
     }
 
     fn exchange(&self, index: usize) -> Arc<Exchange> {
@@ -226,7 +257,12 @@ impl Script {
             );
             Answer::json(500, anthropic::error_body("api_error", &message))
         });
-        let exchange = Arc::new(Exchange { request, sent: watch::Sender::new(0), closed: watch::Sender::new(None) });
+        let exchange = Arc::new(Exchange {
+            request,
+            sent: watch::Sender::new(0),
+            closed: watch::Sender::new(None),
+            answered: OnceLock::new(),
+        });
         lines.exchanges.push(Arc::clone(&exchange));
         self.arrived.send_replace(lines.exchanges.len());
         (exchange, answer)

@@ -13,10 +13,26 @@
 //! <~ Hal               the model says this and the connection is cut
 //! <… Hal               the model says this and then nothing more
 //! <%                   the program fails at the call, by a defect of its own
+//! <@ search {"pattern":"x"}   the model asks for a tool; several lines in a row are one reply, which `#` ends
+//! <+ I will look.      and says this before it
+//! ?~ 3 matches         somewhere in the last message of the prompt, results included, stands this
+//! ?+ 3 matches         somewhere in the prompt stands this
+//! ?- 3 matches         nowhere in the prompt stands this
+//! ?^ Copilot           the system prompt holds this
+//! ! allow              the person answers what is asked
+//! ! wait use b         and says something with it
 //! ^C                   the person cancels what runs
 //! ^K                   the program is killed and started again
+//! ^P ^R ^X             pause, resume, skip
+//! ^S only tests        steer
+//! ^T c1t1              stop one tool
+//! ^U                   undo the last summary
+//! @ command.started    wait for such a fact
+//! % attended=false     settings of what is said from here on
+//! = echo > a.txt       the person does this in the folder
 //! ```
 //!
+//! Calls that sum up the conversation are not in the script: they are answered with a poor summary.
 //! Lines that answer the model stand after the words that cause the call. [`play`] runs it with the
 //! real engine, host and database, and gives back the facts and the files as text, for an inline
 //! snapshot. That replaying the log gives the live state is checked by the host itself in every
@@ -25,27 +41,79 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::Notify;
-use trimtab_host::{Client, Say, Sent, Target, World};
-use trimtab_vocab::event::RequestFact;
+use trimtab_host::{Answered, Client, Say, Sent, Target, World};
+use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{
-    Control, Event, Fact, Fault, Mode, Problem, ProblemKind, Prompt, Retry, RunSettings, StopReason, Time, Usage,
+    Control, Event, Fact, Fault, Message, Mode, ModelFacts, Part, Problem, ProblemKind, Prompt, RequestId, Retry,
+    RunSettings, StopReason, Time, Usage,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 use trimtab_world::store::SqliteStore;
 
+use crate::hands::PlainHands;
+use crate::validity::invalid;
+
 /// What the scripted model does at its next call.
 #[derive(Debug, Clone, Default)]
 struct Turn {
-    expects: Option<String>,
+    expects: Vec<Expectation>,
     says: Vec<String>,
+    tools: Vec<(String, String)>,
     end: Ending,
+}
+
+/// What must be true of the prompt.
+#[derive(Debug, Clone)]
+enum Expectation {
+    EndsWith(String),
+    LastHolds(String),
+    Holds(String),
+    Lacks(String),
+    SystemHolds(String),
+}
+
+impl Expectation {
+    /// What is wrong with the prompt, if something is.
+    fn complaint(&self, prompt: &Prompt) -> Option<String> {
+        let last = prompt.messages.last();
+        let whole = |message: &Message| {
+            let part = |part: &Part| match part {
+                Part::Text { text } => text.clone(),
+                Part::ToolResult(result) => result.content.clone(),
+                Part::ToolUse(call) => call.input.to_string(),
+                Part::Image { image, .. } => format!("[picture {image}]"),
+                _ => String::new(),
+            };
+            message.parts.iter().map(part).collect::<Vec<_>>().join("\n")
+        };
+        let last_words = last.map(|message| message.text()).unwrap_or_default();
+        let last_whole = last.map(|message| whole(message)).unwrap_or_default();
+        match self {
+            Self::EndsWith(words) if !last_words.ends_with(words) => {
+                Some(format!("the prompt ends with {last_words:?}, not with {words:?}"))
+            }
+            Self::LastHolds(words) if !last_whole.contains(words) => {
+                Some(format!("the last message is {last_whole:?}, without {words:?}"))
+            }
+            Self::Holds(words) | Self::Lacks(words) => {
+                let all: Vec<String> = prompt.messages.iter().map(|message| whole(message)).collect();
+                let all = format!("{}\n{}", prompt.system, all.join("\n"));
+                let wanted = matches!(self, Self::Holds(_));
+                (all.contains(words) != wanted).then(|| format!("{words:?} in the prompt is {}: {all}", !wanted))
+            }
+            Self::SystemHolds(words) if !prompt.system.contains(words) => {
+                Some(format!("the system prompt is {:?}, without {words:?}", prompt.system))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -60,8 +128,12 @@ enum Ending {
 
 enum Move {
     Say(String),
-    Cancel,
+    Answer(String, Option<String>),
+    Control(Control),
     Kill,
+    Await(String),
+    Set(String, String),
+    Do(String),
 }
 
 struct Script {
@@ -80,7 +152,7 @@ pub fn play(scenario: &str) -> String {
 fn parse(scenario: &str) -> Script {
     let mut script = Script { files: Vec::new(), moves: Vec::new(), turns: VecDeque::new() };
     let mut section: Option<String> = None;
-    let mut expects = None;
+    let mut pending = Turn::default();
     for line in scenario.lines().map(|line| line.strip_prefix("        ").unwrap_or(line)) {
         if let Some(name) = line.trim().strip_prefix("--- ") {
             section = Some(name.to_owned());
@@ -90,7 +162,7 @@ fn parse(scenario: &str) -> Script {
             continue;
         }
         match section.as_deref() {
-            Some("dialogue") | None => parse_line(line.trim(), &mut script, &mut expects),
+            Some("dialogue") | None => parse_line(line.trim(), &mut script, &mut pending),
             Some(_) => {
                 if let Some((_, text)) = script.files.last_mut() {
                     text.push_str(line);
@@ -99,20 +171,71 @@ fn parse(scenario: &str) -> Script {
             }
         }
     }
+    end_tools(&mut script, &mut pending);
     script
 }
 
-fn parse_line(line: &str, script: &mut Script, expects: &mut Option<String>) {
-    let pieces = |words: &str| words.split('|').map(|piece| piece.replace("\\n", "\n")).collect::<Vec<_>>();
+/// A reply with tools is over when something else follows.
+fn end_tools(script: &mut Script, pending: &mut Turn) {
+    if !pending.tools.is_empty() {
+        let turn = Turn { end: Ending::Stop(StopReason::ToolUse), ..std::mem::take(pending) };
+        script.turns.push_back(turn);
+    }
+}
+
+fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
+    // `\n` is the end of a line, and `\\n` is how JSON writes one.
+    let unescaped = |piece: &str| piece.replace("\\\\n", "\0").replace("\\n", "\n").replace('\0', "\\n");
+    let pieces = |words: &str| words.split('|').map(unescaped).collect::<Vec<_>>();
+    let (sign, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if sign == "<@" {
+        let (name, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        pending.tools.push((name.to_owned(), input.to_owned()));
+        return;
+    }
+    end_tools(script, pending);
+    let expects = std::mem::take(&mut pending.expects);
+    let said_before = std::mem::take(&mut pending.says);
     let mut turn = |says: Vec<String>, end: Ending| {
-        script.turns.push_back(Turn { expects: expects.take(), says, end });
+        script.turns.push_back(Turn { expects: expects.clone(), says, tools: Vec::new(), end });
     };
-    match line.split_once(' ').unwrap_or((line, "")) {
-        ("", _) | ("#", _) => {}
+    let mut expect = |expectation| {
+        pending.expects = expects.clone();
+        pending.expects.push(expectation);
+    };
+    match (sign, rest) {
+        ("", _) | ("#", _) => {
+            pending.expects = expects;
+            pending.says = said_before;
+        }
         (">", words) => script.moves.push(Move::Say(words.to_owned())),
-        ("?", words) => *expects = Some(words.to_owned()),
-        ("^C", _) => script.moves.push(Move::Cancel),
+        ("?", words) => expect(Expectation::EndsWith(words.to_owned())),
+        ("?~", words) => expect(Expectation::LastHolds(words.replace("\\n", "\n").replace("\\t", "\t"))),
+        ("?+", words) => expect(Expectation::Holds(words.to_owned())),
+        ("?-", words) => expect(Expectation::Lacks(words.to_owned())),
+        ("?^", words) => expect(Expectation::SystemHolds(words.to_owned())),
+        ("<+", words) => {
+            pending.expects = expects;
+            pending.says = vec![words.to_owned()];
+        }
+        ("!", words) => {
+            let (choice, text) = words.split_once(' ').map_or((words, None), |(choice, text)| (choice, Some(text)));
+            script.moves.push(Move::Answer(choice.to_owned(), text.map(str::to_owned)));
+        }
+        ("^C", _) => script.moves.push(Move::Control(Control::Cancel)),
+        ("^P", _) => script.moves.push(Move::Control(Control::Pause)),
+        ("^R", _) => script.moves.push(Move::Control(Control::Resume)),
+        ("^X", _) => script.moves.push(Move::Control(Control::Skip)),
+        ("^U", _) => script.moves.push(Move::Control(Control::UndoSummary)),
+        ("^S", words) => script.moves.push(Move::Control(Control::Steer { text: words.to_owned() })),
+        ("^T", call) => script.moves.push(Move::Control(Control::StopTool { call: call.parse().expect("a call") })),
         ("^K", _) => script.moves.push(Move::Kill),
+        ("@", kind) => script.moves.push(Move::Await(kind.to_owned())),
+        ("%", setting) => {
+            let (name, value) = setting.split_once('=').expect("NAME=VALUE");
+            script.moves.push(Move::Set(name.to_owned(), value.to_owned()));
+        }
+        ("=", command) => script.moves.push(Move::Do(command.to_owned())),
         ("<", words) => {
             let (words, reason) = match words.strip_suffix(']').and_then(|words| words.rsplit_once(" [")) {
                 Some((words, reason)) => (words, StopReason::from(reason.to_owned())),
@@ -140,6 +263,10 @@ struct ScriptedModels {
     turns: Arc<Mutex<VecDeque<Turn>>>,
     /// The model was called although the script had no more for it.
     overrun: Arc<AtomicBool>,
+    calls: Arc<AtomicU64>,
+    /// What was to be summed up.
+    summed_up: Arc<Mutex<Vec<String>>>,
+    complaints: Arc<Mutex<Vec<String>>>,
     /// Rings when the model has said what it had to say and fallen silent.
     silent: Arc<Notify>,
 }
@@ -156,21 +283,38 @@ impl Model for ScriptedModels {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
+        if prompt.system.starts_with("You sum up") || prompt.system.starts_with("You are given summaries") {
+            let inputs = prompt.messages.iter().map(|message| message.text());
+            self.summed_up.lock().unwrap_or_else(PoisonError::into_inner).extend(inputs);
+            let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+            let text = "They talked about things.".to_owned();
+            let pieces =
+                [Piece::Text { block: 0, text }, Piece::Usage(usage), Piece::Stop(StopReason::EndTurn), Piece::End];
+            return stream::iter(pieces.map(Ok)).boxed();
+        }
         let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(Turn { expects, says, end }) = turn else {
+        let Some(Turn { expects, says, tools, end }) = turn else {
             self.overrun.store(true, Ordering::Relaxed);
             panic!("the model was called once more than the script says");
         };
-        let last = prompt.messages.last().map(|message| message.text()).unwrap_or_default();
-        if let Some(words) = expects.filter(|words| !last.ends_with(words)) {
+        let complaints = expects.iter().filter_map(|expectation| expectation.complaint(prompt));
+        let complaints: Vec<String> = complaints.chain(invalid(prompt)).collect();
+        if !complaints.is_empty() {
+            self.complaints.lock().unwrap_or_else(PoisonError::into_inner).extend(complaints.clone());
             self.overrun.store(true, Ordering::Relaxed);
-            panic!("the prompt ends with {last:?}, not with {words:?}");
+            panic!("{}", complaints.join("; "));
         }
         if let Ending::Panic = end {
             panic!("as the script says");
         }
         let mut pieces: Vec<Result<Piece, Fault>> =
             says.into_iter().map(|text| Ok(Piece::Text { block: 0, text })).collect();
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        for (at, (name, input)) in tools.into_iter().enumerate() {
+            let block = u32::try_from(at + 1).expect("few");
+            let id = format!("toolu_{number}_{}", at + 1);
+            pieces.push(Ok(Piece::Tool { block, id: Some(id), name: Some(name), arguments: input }));
+        }
         let mut falls_silent = false;
         match end {
             Ending::Cut | Ending::Panic => {}
@@ -212,6 +356,12 @@ struct Stage {
     moves: Vec<Move>,
     client: Client,
     sent: Vec<Sent>,
+    settings: RunSettings,
+    mode: Mode,
+    /// What has been seen of the log.
+    seen: u64,
+    /// The request whose end is waited for.
+    awaited: Option<RequestId>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -226,7 +376,11 @@ impl Stage {
         }
         let models = ScriptedModels { turns: Arc::new(Mutex::new(script.turns)), ..ScriptedModels::default() };
         let client = start(home.path(), &models);
-        Self { home, models, moves: script.moves, client, sent: Vec::new() }
+        let facts = ModelFacts { window: 200_000, max_output: 8_192, images: true, ..ModelFacts::default() };
+        let settings = RunSettings { model: "scripted/model".into(), facts, trusted: true, ..RunSettings::default() };
+        std::fs::create_dir_all(home.path().join("project")).expect("a folder");
+        let (moves, sent) = (script.moves, Vec::new());
+        Self { home, models, moves, client, sent, settings, mode: Mode::Auto, seen: 0, awaited: None }
     }
 
     async fn perform(mut self) -> String {
@@ -235,9 +389,32 @@ impl Stage {
         while let Some(next) = moves.next() {
             match next {
                 Move::Say(words) => self.say(words).await,
-                Move::Cancel => {
+                Move::Control(action) => {
                     let Sent { session, .. } = self.last();
-                    self.client.control(&session, None, Control::Cancel).await.expect("is passed on");
+                    self.client.control(&session, None, action.clone()).await.expect("is passed on");
+                    if matches!(action, Control::Pause | Control::Steer { .. } | Control::UndoSummary) {
+                        self.settle().await;
+                        continue;
+                    }
+                }
+                Move::Answer(choice, text) => {
+                    if !self.answer(choice, text).await {
+                        continue;
+                    }
+                }
+                Move::Await(kind) => {
+                    self.wait_for(&kind).await;
+                    continue;
+                }
+                Move::Set(name, value) => {
+                    self.set(&name, &value);
+                    continue;
+                }
+                Move::Do(command) => {
+                    let folder = self.home.path().join("project");
+                    let done = std::process::Command::new("sh").args(["-c", &command]).current_dir(folder).status();
+                    assert!(done.expect("a shell").success(), "{command}");
+                    continue;
                 }
                 Move::Kill => {
                     // Nothing is said, nothing is saved: whatever ran is gone.
@@ -247,10 +424,16 @@ impl Stage {
                 }
             }
             match moves.peek() {
-                Some(Move::Cancel | Move::Kill) => self.wait_for_silence().await,
+                Some(Move::Await(_)) => {}
+                Some(Move::Control(Control::UndoSummary)) => self.wait_for_end().await,
+                Some(Move::Control(_) | Move::Kill) => self.wait_for_silence().await,
                 _ => self.wait_for_end().await,
             }
         }
+        let complaints = self.models.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+        let summed_up = self.models.summed_up.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(!summed_up.iter().any(|text| text.contains("[CONVERSATION SUMMARY]")), "a summary was summed up again");
         let left = self.models.turns.lock().unwrap_or_else(PoisonError::into_inner).len();
         assert_eq!(left, 0, "the model was called less often than the script says");
         assert!(!self.models.overrun.load(Ordering::Relaxed), "the model was not called as the script says");
@@ -262,32 +445,99 @@ impl Stage {
     }
 
     async fn say(&mut self, text: String) {
-        let settings = RunSettings { model: "scripted/model".into(), ..RunSettings::default() };
+        let settings = self.settings.clone();
         let target = match self.sent.last() {
             Some(sent) => Target::Session(sent.session.clone()),
             None => Target::New { folder: self.home.path().join("project").display().to_string() },
         };
         let sent = self
             .client
-            .send(target, Say { text, mode: Mode::Auto, settings, images: Vec::new() })
+            .send(target, Say { text, mode: self.mode, settings, images: Vec::new() })
             .await
             .expect("is taken in");
+        self.awaited = Some(sent.request.clone());
         self.sent.push(sent);
     }
 
-    async fn wait_for_end(&self) {
-        let Sent { session, request } = self.last();
-        let mut watch = self.client.watch(&session, 0);
+    /// Answers the newest open question; whether it is a request of this session that goes on.
+    async fn answer(&mut self, choice: String, text: Option<String>) -> bool {
+        let open = self.client.checkpoints().await.expect("the list");
+        let Some(event) = open.last() else { panic!("nothing is asked that could be answered with {choice}") };
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &event.fact else { return false };
+        assert!(choices.iter().any(|known| known.id == choice), "{choice} is not one of {choices:?}");
+        let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
+        // What was asked before is not waited for again.
+        let so_far = self.client.events(&event.session, self.seen).await.expect("the log");
+        self.seen = so_far.last().and_then(|event| event.seq).unwrap_or(self.seen);
+        self.awaited.clone_from(&event.request);
+        self.client.answer(&event.session, answer).await.expect("is passed on");
+        true
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        let settings = &mut self.settings;
+        match name {
+            "attended" => settings.attended = value == "true",
+            "trusted" => settings.trusted = value == "true",
+            "steps" => settings.max_steps = value.parse().expect("a number"),
+            "window" => settings.facts.window = value.parse().expect("a number"),
+            "tools" => settings.facts.tools = value == "true",
+            "files" => settings.apply_files = serde_json::from_value(value.into()).expect("auto or ask"),
+            "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),
+            "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
+            "synthesis" => settings.synthesis_list = value == "list",
+            "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
+            _ => panic!("there is no setting {name}"),
+        }
+    }
+
+    /// Waits for the end of the last request, or until it asks something.
+    async fn wait_for_end(&mut self) {
+        let Sent { session, .. } = self.last();
+        let mut watch = self.client.watch(&session, self.seen);
         let end = async {
             loop {
                 let event = watch.next().await.expect("a fact");
-                let is_end = matches!(event.fact, Fact::Request(RequestFact::Finished { .. }));
-                if is_end && event.request.as_ref() == Some(&request) {
+                self.seen = event.seq.unwrap_or(self.seen);
+                let is_end = match &event.fact {
+                    Fact::Request(RequestFact::Finished { .. }) => event.request == self.awaited,
+                    Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => {
+                        let open = self.client.checkpoints().await.expect("the list");
+                        self.settings.attended
+                            && open.iter().any(|open| matches!(&open.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint: id, .. }) if id == checkpoint))
+                    }
+                    _ => false,
+                };
+                if is_end {
                     return;
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, end).await.expect("the request comes to an end");
+        let ended = tokio::time::timeout(PATIENCE, end).await;
+        let complaints = self.models.complaints.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
+        assert!(ended.is_ok(), "the request does not come to an end\n{complaints}\n{}", self.report().await);
+    }
+
+    /// Waits for a fact of a kind that was not seen yet.
+    async fn wait_for(&mut self, kind: &str) {
+        let Sent { session, .. } = self.last();
+        let mut watch = self.client.watch(&session, self.seen);
+        let seen = async {
+            loop {
+                let event = watch.next().await.expect("a fact");
+                self.seen = event.seq.unwrap_or(self.seen);
+                let value = serde_json::to_value(&event.fact).expect("a fact is JSON");
+                if value["type"] == kind {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen).await.unwrap_or_else(|_| panic!("there is no {kind}"));
+    }
+
+    /// Lets what was said reach the session.
+    async fn settle(&self) {
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
 
     /// Waits until the model has fallen silent and what it said is saved.
@@ -314,8 +564,24 @@ impl Stage {
         let kind = fields.shift_remove("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
         fields.shift_remove("settings");
         fields.shift_remove("folder");
+        if let Some(rule) = fields.get_mut("rule").and_then(|rule| rule.as_object_mut()) {
+            rule.shift_remove("folder");
+        }
+        for operation in fields.get_mut("operations").and_then(|list| list.as_array_mut()).into_iter().flatten() {
+            for state in ["before", "after"] {
+                if let Some(state) = operation.get_mut(state).and_then(|state| state.as_object_mut()) {
+                    state.shift_remove("hash");
+                }
+            }
+        }
+        fields.shift_remove("files");
+        if kind == "change.applied" {
+            let change = serde_json::to_value(&event.fact).expect("a fact is JSON");
+            fields.insert("files".into(), change["files"].clone());
+        }
         fields.retain(|_, field| !(field.is_null() || field.as_array().is_some_and(Vec::is_empty)));
-        let mut line = format!("{kind} {value}");
+        let project = self.home.path().join("project").display().to_string();
+        let mut line = format!("{kind} {value}").replace(&project, "PROJECT");
         for (number, sent) in self.sent.iter().enumerate() {
             line = line.replace(sent.request.as_str(), &format!("r{}", number + 1)).replace(sent.session.as_str(), "s");
         }
@@ -327,7 +593,8 @@ impl Stage {
 fn start(home: &Path, models: &ScriptedModels) -> Client {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");
-    Client::with(World { store: Arc::new(store), models: Arc::new(models.clone()), clock }, 10)
+    let hands = Arc::new(PlainHands::default());
+    Client::with(World { store: Arc::new(store), models: Arc::new(models.clone()), clock, hands }, 10)
 }
 
 fn files(folder: &Path) -> String {

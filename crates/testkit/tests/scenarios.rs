@@ -17,11 +17,11 @@ fn a_plain_request_is_answered() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi there."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -44,21 +44,23 @@ fn a_second_request_sees_the_first() {
     - session.opened {}
     r1 request.received {"text":"one","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"first"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"first"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 request.received {"text":"two","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r2 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"second"}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"second"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -78,13 +80,13 @@ fn a_failed_call_is_made_again_and_the_answer_is_whole() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 model.failed {"call":"c1","error":{"kind":"overloaded","message":"busy"},"retryInMs":1}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -104,14 +106,14 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi the"}]},"partial":true}
     r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply broke off before its end."},"retryInMs":254}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi there."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -129,7 +131,7 @@ fn a_refused_call_fails_the_request_at_once() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 model.failed {"call":"c1","error":{"kind":"refused","message":"no such model"}}
@@ -152,19 +154,22 @@ fn a_cancelled_request_keeps_the_words_and_the_next_one_knows() {
     - session.opened {}
     r1 request.received {"text":"tell me a long story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 request.stopping {}
+    r1 banner {"level":"info","text":"[Conversation interrupted]"}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time"}]},"partial":true}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r2 request.received {"text":"shorter","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r2 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The end."}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":20,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"The end."}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -185,14 +190,15 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
     - session.opened {}
     r1 request.received {"text":"tell me a story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon"}]},"partial":true}
     r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Once upon a time."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -216,7 +222,8 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
     - session.opened {}
     r1 request.received {"text":"go on","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"partial":true}
@@ -229,7 +236,7 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
     r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"abcd"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"abcd"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -247,11 +254,12 @@ fn a_reply_at_the_output_limit_is_truncated() {
     - session.opened {}
     r1 request.received {"text":"list all primes","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"max_tokens","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"2, 3, 5,"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 banner {"level":"warning","text":"The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest."}
     r1 answer {"summary":"2, 3, 5,","truncated":true}
@@ -272,18 +280,19 @@ fn a_defect_is_told_once_and_the_session_goes_on() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 bug {"kind":"internal","by":"host","message":"Trimtab failed at this request because of a defect of its own."}
     r1 request.finished {"status":"failed","error":{"kind":"internal","message":"Trimtab failed at this request because of a defect of its own.","hint":"Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r2 request.received {"text":"and now?","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r2 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"Hi."}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -305,33 +314,36 @@ fn a_reply_that_is_withheld_or_empty_says_so() {
     - session.opened {}
     r1 request.received {"text":"one","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","stopReason":"content_filtered","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 banner {"level":"warning","text":"The provider withheld part of this reply."}
     r1 answer {"summary":""}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 request.received {"text":"two","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r2 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 banner {"level":"warning","text":"The model sent an empty reply."}
     r2 answer {"summary":""}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r3 request.received {"text":"three","mode":"auto"}
     r3 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"no tools are offered: the answer is in words"}
+    r3 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r3 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r3 stage {"stage":"running","label":"Waiting for the model..."}
     r3 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r3 reply.saved {"call":"c3","raw":"reply-s-c3","stopReason":"pause_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"hm"}]}}
-    r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
+    r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
     r3 stage {"stage":"finishing","label":"Finishing..."}
     r3 banner {"level":"warning","text":"The model stopped for a reason of its own: pause_turn."}
     r3 answer {"summary":"hm"}

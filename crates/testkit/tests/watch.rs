@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use trimtab_host::{Client, Say, Target, World};
+use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, RequestFact};
 use trimtab_vocab::{Event, Fact, Mode, Problem, Prompt, RunSettings, SessionId, Time};
@@ -34,7 +35,7 @@ impl Model for Talkative {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock) }
+    World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), hands: Arc::new(PlainHands::default()) }
 }
 
 #[tokio::test]

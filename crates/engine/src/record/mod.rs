@@ -1,14 +1,25 @@
-//! The state of a session, and the one way it changes.
+//! The state of a session, and the one way it changes: [`Session::fold`], in `fold.rs`.
+
+mod about;
+mod batch;
+mod fold;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ModelFact, ReplyFact, RequestFact, SessionFact, Status};
+use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{
-    CallId, CheckpointId, Fact, INTERRUPT_USER, Message, Part, ProblemKind, Request, RequestId, TimerId, Usage,
+    CallId, ChangeSetId, CheckpointId, FileWrite, Message, Part, RefKey, Request, RequestId, Role, Rule, TimerId, Todo,
+    Usage,
 };
 
-use crate::turn::budget;
+pub use about::About;
+pub use batch::{Batch, Done, Given, Item, Progress};
+
+use crate::tokens::estimate;
+
+/// A picture in a prompt, in tokens: about what the dearest one takes.
+const PICTURE: u64 = 1_600;
 
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,6 +27,15 @@ pub struct Session {
     folder: Option<String>,
     title: Option<String>,
     conversation: Vec<Arc<Message>>,
+    /// How many tokens each message has, about.
+    weights: Vec<u64>,
+    /// The tokens of the conversation's first messages as the provider counted them, and how many
+    /// messages these are.
+    measured: Option<(usize, u64)>,
+    /// How many messages at the conversation's beginning are summaries of what was there.
+    summaries: usize,
+    /// What the last summary stands for, until the next one.
+    squeezed: Option<Squeezed>,
     active: Option<Active>,
     waiting: VecDeque<Active>,
     /// Requests that ended for want of a person, and go on once somebody answers.
@@ -25,6 +45,36 @@ pub struct Session {
     known: BTreeSet<RequestId>,
     calls: u64,
     usage: Usage,
+    rules: Vec<Rule>,
+    /// How often a person has allowed each thing that a rule could allow.
+    allowed: BTreeMap<String, u32>,
+    /// Files as the model has seen them, by path.
+    marks: BTreeMap<String, String>,
+    /// What the folder's own instructions say.
+    instructions: Option<String>,
+    todos: Vec<Todo>,
+    /// Change sets, oldest first.
+    history: Vec<ChangeSet>,
+    /// How many of them are in force.
+    in_force: usize,
+    /// How many shall be: the history is being moved.
+    moving: Option<usize>,
+}
+
+/// Files that were changed together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeSet {
+    /// Names it.
+    pub id: ChangeSetId,
+    /// The files, before and after.
+    pub writes: Vec<FileWrite>,
+}
+
+/// What a summary stands for.
+#[derive(Debug, Clone, PartialEq)]
+struct Squeezed {
+    source: RefKey,
+    originals: Vec<Arc<Message>>,
 }
 
 /// Something that waits for a person.
@@ -34,6 +84,10 @@ pub struct Checkpoint {
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
+    /// What it is about.
+    pub about: About,
+    /// The rule that would make it unnecessary.
+    pub rule: Option<Rule>,
     /// The answers to choose from.
     pub choices: Vec<String>,
 }
@@ -53,8 +107,68 @@ pub struct Active {
     pub failures: u32,
     /// Checkpoints so far.
     pub checkpoints: u32,
+    /// The path it takes.
+    pub route: Option<RouteDecision>,
+    /// The tools of its last reply, until all of them have ended.
+    pub batch: Option<Batch>,
+    /// Words for the model that it has not been sent yet.
+    pub steers: Vec<String>,
+    /// It is to rest after this step.
+    pub pausing: bool,
+    /// The limit of steps is reached, and the model says how far it came.
+    pub assessing: bool,
+    /// Steps beyond the limit that a person has allowed.
+    pub more_steps: u32,
+    /// Replies in a row that announced a tool and named none.
+    pub hollow: u32,
+    /// What a person said when asked to trust the folder.
+    pub trust: Option<bool>,
+    /// The last tools, if they asked for the same and came to the same, and how often.
+    pub repeat: Option<Repeat>,
+    /// A person said what to do instead of the tools that wait.
+    pub diverted: bool,
+    /// What its steps have come to, the last ones.
+    pub ledger: VecDeque<String>,
+    /// What its tools have found, the first words of each; for the synthesis.
+    pub findings: Vec<String>,
+    /// How many tools it has used.
+    pub tools_used: u32,
+    /// The conversation is being made to fit.
+    pub compressing: Option<Compressing>,
+    /// How often it was.
+    pub compressions: u32,
+    /// It was since the last call.
+    pub fits: bool,
+    /// What it names was read, or the model was called without.
+    pub loaded: bool,
     /// Its words stand in the conversation.
     begun: bool,
+    /// Others have spoken since it was left.
+    overtaken: bool,
+}
+
+/// The same, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeat {
+    /// What was asked for.
+    pub signature: String,
+    /// What it came to.
+    outcome: String,
+    /// How often in a row.
+    pub times: u32,
+}
+
+/// A part of the conversation on its way to become a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compressing {
+    /// Where the source is kept whole.
+    pub source: RefKey,
+    /// How many messages, from the first that is no summary.
+    pub messages: usize,
+    /// Tokens before.
+    pub before: u64,
+    /// Summaries of its parts so far, and last the one of them all.
+    pub parts: Vec<String>,
 }
 
 /// How far a request is.
@@ -62,6 +176,8 @@ pub struct Active {
 pub enum Phase {
     /// It waits for room among the running requests.
     Admitting,
+    /// What it names is being read.
+    Loading,
     /// A model is being called.
     Calling {
         /// The call.
@@ -76,6 +192,8 @@ pub enum Phase {
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
+    /// Its tools are at work, or wait for a person.
+    Tools,
     /// It waits for a person.
     Waiting {
         /// For this answer.
@@ -83,7 +201,7 @@ pub enum Phase {
     },
     /// It is being ended.
     Stopping {
-        /// The call that is still to be ended.
+        /// The model call that is still to be ended.
         call: Option<CallId>,
     },
 }
@@ -97,21 +215,49 @@ impl Active {
             steps: 0,
             failures: 0,
             checkpoints: 0,
+            route: None,
+            batch: None,
+            steers: Vec::new(),
+            pausing: false,
+            assessing: false,
+            more_steps: 0,
+            hollow: 0,
+            trust: None,
+            repeat: None,
+            diverted: false,
+            ledger: VecDeque::new(),
+            findings: Vec::new(),
+            tools_used: 0,
+            compressing: None,
+            compressions: 0,
+            fits: false,
+            loaded: false,
             begun: false,
+            overtaken: false,
         }
+    }
+
+    /// The words that go to the model with the next call, beside the conversation.
+    pub(crate) fn unsent(&self) -> Option<Message> {
+        (!self.steers.is_empty()).then(|| Message {
+            role: Role::User,
+            parts: self.steers.iter().map(|text| Part::Text { text: text.clone() }).collect(),
+        })
+    }
+
+    /// Model calls that it may make.
+    pub(crate) fn step_limit(&self) -> u32 {
+        self.request.settings.max_steps.saturating_add(self.more_steps)
+    }
+
+    /// Whether it can only go on once a person has answered.
+    fn waits_for_a_person(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { .. })
+            || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))
     }
 }
 
 impl Session {
-    /// Folds a whole log.
-    pub fn replay<'a>(facts: impl IntoIterator<Item = (Option<&'a RequestId>, &'a Fact)>) -> Self {
-        let mut session = Self::default();
-        for (request, fact) in facts {
-            session.fold(request, fact);
-        }
-        session
-    }
-
     /// The folder it works in, once it is open.
     pub fn folder(&self) -> Option<&str> {
         self.folder.as_deref()
@@ -142,9 +288,24 @@ impl Session {
         self.checkpoints.get(id)
     }
 
+    /// Everything that waits for a person.
+    pub fn checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
+        self.checkpoints.iter()
+    }
+
     /// Whether a request has ended for want of a person.
     pub fn is_parked(&self, request: &RequestId) -> bool {
         self.parked.iter().any(|parked| parked.request.id == *request)
+    }
+
+    /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
+    pub fn is_unfinished(&self, request: &RequestId) -> bool {
+        self.unfinished(request).is_some()
+    }
+
+    /// A request that is worked on, waits for its turn, or has ended for want of a person.
+    pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&Active> {
+        self.active.iter().chain(&self.waiting).chain(&self.parked).find(|active| active.request.id == *request)
     }
 
     /// Dollars that the session may cost, as a request and later answers have set it.
@@ -156,7 +317,7 @@ impl Session {
         }
     }
 
-    /// The call whose end is not recorded yet.
+    /// The model call whose end is not recorded yet.
     pub fn open_call(&self) -> Option<&CallId> {
         match &self.active()?.phase {
             Phase::Calling { call } | Phase::Stopping { call: Some(call) } => Some(call),
@@ -164,9 +325,19 @@ impl Session {
         }
     }
 
+    /// What is under way and would be lost with its owner: the model call, or tools that have begun. While
+    /// the request rests, nothing of it is.
+    pub fn under_way(&self) -> Vec<CallId> {
+        let tools = self.active.iter().filter(|active| matches!(active.phase, Phase::Tools | Phase::Stopping { .. }));
+        let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
+        let begun = tools.filter(|item| matches!(item.progress, Progress::Started | Progress::Acting));
+        let moving = self.moving.map(|_| CallId::history());
+        self.open_call().into_iter().chain(begun.map(|item| &item.call)).cloned().chain(moving).collect()
+    }
+
     /// Whether there is nothing to do.
     pub fn is_idle(&self) -> bool {
-        self.active.is_none() && self.waiting.is_empty()
+        self.active.is_none() && self.waiting.is_empty() && self.moving.is_none()
     }
 
     /// Whether a request was ever taken in.
@@ -179,6 +350,69 @@ impl Session {
         self.usage
     }
 
+    /// A person's standing decisions.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The steps of the work, as the model last told them.
+    pub fn todos(&self) -> &[Todo] {
+        &self.todos
+    }
+
+    /// What the folder's own instructions say.
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// A file as the model has seen it, by its hash.
+    pub(crate) fn mark(&self, path: &str) -> Option<&str> {
+        self.marks.get(path).map(String::as_str)
+    }
+
+    /// How often a person has allowed what this rule would allow.
+    pub(crate) fn times_allowed(&self, rule: &Rule) -> u32 {
+        self.allowed.get(&rule.to_string()).copied().unwrap_or(0)
+    }
+
+    /// Change sets, oldest first.
+    pub fn history(&self) -> &[ChangeSet] {
+        &self.history
+    }
+
+    /// How many of them are in force.
+    pub fn in_force(&self) -> usize {
+        self.in_force
+    }
+
+    /// How many shall be, while the history is being moved.
+    pub(crate) fn moving_to(&self) -> Option<usize> {
+        self.moving
+    }
+
+    /// The summary that can be undone or edited: where its source is.
+    pub(crate) fn last_summary(&self) -> Option<&RefKey> {
+        self.squeezed.as_ref().map(|squeezed| &squeezed.source)
+    }
+
+    /// How many messages at the beginning are summaries.
+    pub(crate) fn summaries(&self) -> usize {
+        self.summaries
+    }
+
+    /// Tokens of the messages in a range, about.
+    pub(crate) fn weight(&self, range: std::ops::Range<usize>) -> u64 {
+        self.weights.get(range).map_or(0, |weights| weights.iter().sum())
+    }
+
+    /// Tokens of the conversation: what the provider has counted, and an estimate of the rest. A count
+    /// far below the estimate is not believed: some providers leave out what they had cached.
+    pub(crate) fn conversation_tokens(&self) -> u64 {
+        let (messages, tokens) = self.measured.unwrap_or((0, 0));
+        let least = self.weight(0..self.weights.len()) / 2;
+        (tokens + self.weight(messages..self.weights.len())).max(least)
+    }
+
     /// The largest budget that any unfinished request was given, or that an answer raised it to.
     pub(crate) fn largest_budget(&self) -> f64 {
         let all = self.active.iter().chain(&self.parked).filter_map(|active| active.request.settings.budget_usd);
@@ -189,169 +423,16 @@ impl Session {
     pub(crate) fn next_call(&self) -> u64 {
         self.calls + 1
     }
-
-    /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
-    pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
-        match fact {
-            Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
-            Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
-            Fact::Request(fact) => self.fold_request(request, fact),
-            Fact::Model(fact) => self.fold_model(fact),
-            Fact::Reply(fact) => self.fold_reply(fact),
-            Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
-            _ => {}
-        }
-    }
-
-    fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
-        let Some(id) = id else { return };
-        match fact {
-            RequestFact::Received { text, refs, images, mode, settings } => {
-                let request = Request {
-                    id: id.clone(),
-                    text: text.clone(),
-                    refs: refs.clone(),
-                    images: images.clone(),
-                    mode: *mode,
-                    settings: settings.clone(),
-                };
-                self.known.insert(id.clone());
-                self.waiting.push_back(Active::new(request));
-                self.start_next();
-            }
-            RequestFact::Stopping {} => {
-                if let Some(active) = self.active_mut(id) {
-                    let call = match &active.phase {
-                        Phase::Calling { call } => Some(call.clone()),
-                        _ => None,
-                    };
-                    active.phase = Phase::Stopping { call };
-                }
-            }
-            RequestFact::Reopened {} => {
-                if let Some(at) = self.parked.iter().position(|parked| parked.request.id == *id) {
-                    let mut active = self.parked.remove(at);
-                    active.phase = Phase::Admitting;
-                    self.waiting.push_front(active);
-                    self.start_next();
-                }
-            }
-            RequestFact::Finished { status, .. } => {
-                if self.active_mut(id).is_some() {
-                    let ended = self.active.take();
-                    match status {
-                        Status::Cancelled => {
-                            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
-                            self.conversation.push(Arc::new(Message::user(INTERRUPT_USER)));
-                        }
-                        Status::NeedsUser | Status::Limit => {
-                            self.parked.extend(ended.filter(|ended| matches!(ended.phase, Phase::Waiting { .. })));
-                        }
-                        Status::Completed | Status::Failed => {}
-                    }
-                } else {
-                    self.waiting.retain(|waiting| waiting.request.id != *id);
-                }
-                self.start_next();
-            }
-        }
-    }
-
-    fn fold_model(&mut self, fact: &ModelFact) {
-        match fact {
-            ModelFact::Called { call, .. } => {
-                self.calls += 1;
-                if let Some(active) = &mut self.active {
-                    active.phase = Phase::Calling { call: call.clone() };
-                }
-            }
-            ModelFact::Failed { call, error, retry_in_ms } => {
-                let timer = TimerId::before_call(self.next_call());
-                if let Some(active) = self.calling_mut(call) {
-                    active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0) };
-                    if error.kind != ProblemKind::Interrupted {
-                        active.failures += 1;
-                    }
-                }
-            }
-        }
-    }
-
-    fn fold_reply(&mut self, fact: &ReplyFact) {
-        let ReplyFact::Saved { usage, message, partial, .. } = fact else { return };
-        self.usage += *usage;
-        let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
-        if let Some(active) = &mut self.active {
-            active.usage += *usage;
-            if !partial {
-                active.steps += 1;
-                active.failures = 0;
-                active.phase = Phase::Replied;
-            }
-        }
-        // A reply that will be asked for again is kept in the log for the person, not in the
-        // conversation: the model would answer its own torso.
-        if !partial || stopping {
-            let message = if *partial { words_only(message) } else { message.clone() };
-            if !message.parts.is_empty() {
-                self.conversation.push(Arc::new(message));
-            }
-        }
-    }
-
-    fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
-        match fact {
-            CheckpointFact::Opened { checkpoint, kind, choices, .. } => {
-                let Some(request) = request else { return };
-                let choices = choices.iter().map(|choice| choice.id.clone()).collect();
-                self.checkpoints
-                    .insert(checkpoint.clone(), Checkpoint { request: request.clone(), kind: *kind, choices });
-                if let Some(active) = self.active_mut(request) {
-                    active.checkpoints += 1;
-                    active.phase = Phase::Waiting { checkpoint: checkpoint.clone() };
-                }
-            }
-            CheckpointFact::Resolved { checkpoint, choice, text, .. } => {
-                self.checkpoints.remove(checkpoint);
-                if choice == budget::RAISE {
-                    self.budget = text.as_deref().and_then(|text| text.parse().ok()).or(self.budget);
-                }
-            }
-        }
-    }
-
-    fn start_next(&mut self) {
-        if self.active.is_some() {
-            return;
-        }
-        let Some(mut active) = self.waiting.pop_front() else { return };
-        let words = active.request.message();
-        // What goes on after others have spoken says its words again: a model answers the last ones.
-        let stands_last = active.begun && self.conversation.last().is_some_and(|last| **last == words);
-        if !stands_last {
-            self.conversation.push(Arc::new(words));
-        }
-        active.begun = true;
-        self.active = Some(active);
-    }
-
-    fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
-        self.active.as_mut().filter(|active| active.request.id == *id)
-    }
-
-    fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut Active> {
-        self.active.as_mut().filter(|active| matches!(&active.phase, Phase::Calling { call } if call == wanted))
-    }
 }
 
-/// A reply that was stopped keeps its words. Thinking without its signature and half-written tool
-/// calls would make the whole conversation invalid for every provider.
-fn words_only(message: &Message) -> Message {
-    let parts = message
-        .parts
-        .iter()
-        .filter(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
-        .cloned()
-        .collect();
-    Message { role: message.role, parts }
+/// Tokens of a message, about.
+pub(crate) fn weight_of(message: &Message) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Text { text } | Part::Thinking { text, .. } => estimate(text),
+        Part::RedactedThinking { data, .. } => data.len() as u64 / 4,
+        Part::Image { .. } => PICTURE,
+        Part::ToolUse(call) => estimate(&call.input.to_string()) + 16,
+        Part::ToolResult(result) => estimate(&result.content) + 8,
+    };
+    4 + message.parts.iter().map(part).sum::<u64>()
 }

@@ -1,12 +1,11 @@
 //! Money: a call that could pass the budget is not made; a person is asked first.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, Status};
-use trimtab_vocab::{CheckpointId, Part, Prompt};
+use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, Status};
+use trimtab_vocab::{CheckpointId, Part, Prompt, RequestId};
 
-use super::{call_model, finish, prompt};
-use crate::Effect;
-use crate::record::Session;
+use super::{finish, prompt};
+use crate::record::{About, Session};
 use crate::step::Step;
 
 /// The answer that lets the session cost more.
@@ -82,7 +81,7 @@ pub(super) fn ask(step: &mut Step<'_>, bill: &Bill) {
     let request = active.request.id.clone();
     let attended = active.request.settings.attended;
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let mut body = Map::new();
+    let mut body: Map<_, _> = About::Budget.body();
     body.insert("budgetUsd".into(), json!(bill.budget));
     body.insert("spentUsd".into(), json!(bill.spent));
     body.insert("nextCallUsd".into(), json!(bill.next));
@@ -105,39 +104,23 @@ pub(super) fn ask(step: &mut Step<'_>, bill: &Bill) {
     }
 }
 
-/// A person has answered.
-pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: String) {
-    let Some(checkpoint) = step.session.checkpoint(id) else { return };
-    let request = checkpoint.request.clone();
-    if !checkpoint.choices.contains(&choice) {
-        return;
+/// The words of an answer as they are recorded: of a raise, what the budget becomes. `None`: it will not
+/// do, and the person is told.
+pub(super) fn checked(
+    step: &mut Step<'_>,
+    request: &RequestId,
+    choice: &str,
+    text: Option<String>,
+) -> Option<Option<String>> {
+    if choice != RAISE {
+        return Some(text);
     }
-    let text = if choice == RAISE {
-        match new_budget(step.session, text.as_deref()) {
-            Some(budget) => Some(budget.to_string()),
-            None => {
-                let text = "The budget must be a number of dollars, and more than is spent.".into();
-                step.say(Some(&request), BannerFact { level: Level::Warning, text });
-                return;
-            }
-        }
-    } else {
-        text
-    };
-    let raised = choice == RAISE;
-    let parked = step.session.is_parked(&request);
-    step.say(Some(&request), CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by });
-    let was_idle = step.session.active().is_none();
-    if parked {
-        step.say(Some(&request), RequestFact::Reopened {});
+    let budget = new_budget(step.session, text.as_deref());
+    if budget.is_none() {
+        let text = "The budget must be a number of dollars, and more than is spent.".into();
+        step.say(Some(request), BannerFact { level: Level::Warning, text });
     }
-    match (raised, parked) {
-        (true, true) if was_idle => step.ask(Effect::Admit { request }),
-        // It waits for the request that runs now.
-        (true, true) => {}
-        (true, false) => call_model(step),
-        (false, _) => finish(step, &request, Status::Limit, None),
-    }
+    budget.map(|budget| Some(budget.to_string()))
 }
 
 /// What the budget becomes: what was said, or twice what it was.

@@ -1,42 +1,128 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+pub mod answers;
+pub(crate) mod batch;
 pub mod budget;
+pub(crate) mod context;
+pub(crate) mod control;
+pub mod ending;
+pub(crate) mod guard;
 mod prompt;
+pub mod reflection;
 mod retry;
+pub(crate) mod structured;
+pub(crate) mod title;
+pub(crate) mod tools;
 
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, BugFact, Level, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact, Stage,
-    StageFact, Status, UsageFact,
+    BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, Stage, StageFact, Status,
+    UsageFact,
 };
 use trimtab_vocab::{
-    Answer, CallId, Fault, Message, Part, Problem, ProblemKind, RefKey, Reply, Request, RequestId, Retry, StopReason,
-    TimerId, Usage,
+    CallId, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, Request, RequestId, Retry,
+    StopReason, TimerId, Usage,
 };
 
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Input, Interrupted, Partial};
+use crate::{Effect, Input, Interrupted, Partial, history, intake, permit, route};
 
-pub use prompt::AGENT_CHAT_SYSTEM_PROMPT;
+pub use context::SUMMARY;
+pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
 pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     if active(step, request).is_none_or(|active| active.phase != Phase::Admitting) {
         return;
     }
-    step.say(
-        Some(request),
-        RouteFact {
-            decision: RouteDecision::Chat,
-            confidence: 1.0,
-            complexity: 0,
-            categories: Vec::new(),
-            reason: "no tools are offered: the answer is in words".into(),
-            entities: None,
-            filter: None,
-        },
-    );
-    step.say(Some(request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+    // It had ended for want of a person, and goes on where it was.
+    if active(step, request).is_some_and(|active| active.route.is_some()) {
+        return answers::go_on(step);
+    }
+    let Some(active) = active(step, request) else { return };
+    let decided = route::decide(&active.request, step.session.folder().is_some());
+    let categories = decided.categories.join(", ");
+    step.say(Some(request), decided);
+    if !categories.is_empty() {
+        let label = format!("Routing intent to {categories} tools...");
+        step.say(Some(request), StageFact { stage: Stage::Routing, label });
+    }
+    title::ask(step);
+    load_or_next(step);
+}
+
+/// Reads what the request names and what the folder says of itself, if it may and has not yet.
+pub(crate) fn load_or_next(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    if active.loaded {
+        return next(step);
+    }
+    let request = active.request.id.clone();
+    let works = route::offer(active.route) != tools::Offer::Nothing;
+    // Pictures speak for themselves: with them, nothing is looked for in the words.
+    let named = if active.request.images.is_empty() {
+        intake::references(&active.request.text)
+    } else {
+        intake::References::default()
+    };
+    let trusted = permit::is_trusted(step.session, active);
+    if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.is_none() {
+        return answers::ask_for_trust(step);
+    }
+    let files = if trusted { named.files } else { Vec::new() };
+    let allowed = |url: &String| tools::host_of(url).is_some_and(|host| permit::may_fetch(step.session, &host));
+    let urls: Vec<String> = named
+        .urls
+        .into_iter()
+        .filter(|named| named.is_explicit || allowed(&named.url))
+        .map(|named| named.url)
+        .collect();
+    if files.is_empty() && urls.is_empty() && !(trusted && works) {
+        return next(step);
+    }
+    if !files.is_empty() || !urls.is_empty() {
+        step.say(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
+    }
+    step.ask(Effect::Load { request, files, urls });
+}
+
+/// What the request names was read.
+pub(crate) fn loaded(
+    step: &mut Step<'_>,
+    request: &RequestId,
+    files: Vec<LoadedFile>,
+    missing: Vec<String>,
+    instructions: Option<String>,
+) {
+    if active(step, request).is_none_or(|active| active.phase != Phase::Loading) {
+        return;
+    }
+    let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
+    let count = files.len();
+    if count > 0 || !missing.is_empty() || instructions.is_some() {
+        step.say(Some(request), ContextFact::Loaded { files, missing, instructions });
+    }
+    if count > 0 {
+        let label = format!("📂 Loaded {count} file{}", if count == 1 { "" } else { "s" });
+        step.say(Some(request), StageFact { stage: Stage::Intake, label });
+    }
+    next(step);
+}
+
+/// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.
+pub(crate) fn next(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    if active.pausing {
+        return answers::rest(step);
+    }
+    if active.steps == 0 {
+        step.say(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+    }
+    let Some(active) = step.session.active() else { return };
+    if active.steps >= active.step_limit() && !active.assessing {
+        step.say(Some(&request), RequestFact::Assessing {});
+    }
     call_model(step);
 }
 
@@ -53,45 +139,84 @@ pub(crate) fn held(step: &mut Step<'_>, request: &RequestId, ahead: u32) {
 pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Option<RefKey>, warnings: Vec<String>) {
     let Some((request, stopping)) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
-    let model = model_of(step);
+    let summing_up = step.session.active().is_some_and(|active| active.compressing.is_some());
+    let (model, facts) = model_of(step);
     let words = message.text();
-    let asked_for_tools = message.parts.iter().any(|part| matches!(part, Part::ToolUse(_)));
     step.say(
         Some(&request),
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
-    step.say(Some(&request), UsageFact { model, usage });
+    let context_tokens = (!summing_up).then(|| step.session.conversation_tokens());
+    let context_window = (!summing_up).then_some(facts.window);
+    step.say(Some(&request), UsageFact { model, usage, context_tokens, context_window });
     for text in warnings {
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
     }
-    if asked_for_tools {
-        let message = "the model asked for a tool although none was offered; the request was not run".into();
-        step.say(Some(&request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
+    if stopping {
+        // Stopped and finished in the same moment: what is there is there.
+        if summing_up || step.session.active().is_some_and(|active| active.batch.is_some()) {
+            return finish(step, &request, Status::Cancelled, None);
+        }
+        return ending::end(step, &words, stop_reason.as_ref(), Status::Cancelled);
     }
-    step.say(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
-    let truncated = stop_reason == Some(StopReason::MaxTokens);
-    if let Some(text) = remark(stop_reason.as_ref(), &words) {
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    if summing_up {
+        return context::summarized(step);
     }
-    step.say(Some(&request), AnswerFact { answer: Answer { summary: words, truncated, ..Answer::default() } });
-    // Stopped and finished in the same moment: what is there is there, and the answer stands.
-    let status = if stopping { Status::Cancelled } else { Status::Completed };
-    finish(step, &request, status, None);
+    decide(step, &request, &words, stop_reason.as_ref());
 }
 
-/// What a person must know about how a reply ended.
-fn remark(stop: Option<&StopReason>, words: &str) -> Option<String> {
-    Some(match stop {
-        Some(StopReason::MaxTokens) => {
-            "The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest.".into()
+/// What a reply leads to: the stop reason decides, and the words only where there is none.
+fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
+    let Some(active) = step.session.active() else { return };
+    let wants_tools = active.batch.is_some();
+    let hollow = active.hollow;
+    if active.assessing {
+        batch::reject(step, "[Not run: the steps of this request are used up.]");
+        return ending::assessed(step, words, stop);
+    }
+    if structured::applies(active) && !wants_tools {
+        return structured::replied(step, request, words, stop);
+    }
+    if wants_tools && route::offer(active.route) == tools::Offer::Nothing {
+        let message = "the model asked for a tool although none was offered; the request was not run".into();
+        step.say(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
+        batch::reject(step, "There are no tools in this turn. Answer in words.");
+    } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
+        batch::reject(step, "[Not run: the reply was cut off at the output limit, and this call may not be whole.]");
+        ending::answer(step, words, stop);
+        return structured::ask(step, 0);
+    } else if wants_tools {
+        return batch::begin(step);
+    }
+    match stop {
+        Some(StopReason::ToolUse) if !wants_tools && hollow == 0 => {
+            let message = "the model announced a tool and named none; it is asked once more".into();
+            step.say(Some(request), BugFact { kind: ending::HOLLOW.into(), by: "engine".into(), message });
+            nudge(step, request, "[Your reply announced a tool call but held none. Call the tool, or answer.]");
         }
-        Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => {
-            "The provider withheld part of this reply.".into()
+        Some(StopReason::ToolUse) if !wants_tools && words.trim().is_empty() => {
+            let problem = Problem::new(ProblemKind::Protocol, "The model announced a tool twice and named none.")
+                .hint("Ask again, or use another model: this one may not be able to use tools.");
+            finish(step, request, Status::Failed, Some(problem));
         }
-        Some(StopReason::Other(reason)) => format!("The model stopped for a reason of its own: {reason}."),
-        _ if words.trim().is_empty() => "The model sent an empty reply.".into(),
-        _ => return None,
-    })
+        Some(StopReason::EndTurn | StopReason::MaxTokens | StopReason::ToolUse) => end_or_go_on(step, words, stop),
+        _ if ending::is_unfinished(words) => nudge(step, request, "Continue."),
+        _ => end_or_go_on(step, words, stop),
+    }
+}
+
+/// Says something to the model in the program's own name, and calls it.
+fn nudge(step: &mut Step<'_>, request: &RequestId, text: &str) {
+    step.say(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
+    next(step);
+}
+
+/// The turn is over, unless the person has said something meanwhile.
+fn end_or_go_on(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
+    if step.session.active().is_some_and(|active| !active.steers.is_empty()) {
+        return next(step);
+    }
+    ending::end(step, words, stop, Status::Completed);
 }
 
 /// The call came to nothing: try again, or end the request.
@@ -113,6 +238,8 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     match delay {
         Some(_) => back_off(step),
+        // The work does not end because nobody could sum it up.
+        None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
         None => finish(step, &request, Status::Failed, Some(problem)),
     }
 }
@@ -137,6 +264,10 @@ pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
 /// A model call is made again, because a call has no effect but its price; whatever had come of it
 /// is kept in the log. A wait is begun anew: the provider may have asked for it.
 pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
+    let under_way: Vec<CallId> = interrupted.iter().map(|one| one.call.clone()).collect();
+    if under_way.contains(&CallId::history()) {
+        history::go(step);
+    }
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -156,6 +287,13 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
             call_model(step);
         }
         None if active.phase == Phase::Admitting => step.ask(Effect::Admit { request }),
+        None if active.phase == Phase::Loading => load_or_next(step),
+        None if active.phase == Phase::Tools => batch::woke(step, &under_way),
+        None if stopping => {
+            if batch::woke_stopping(step, &under_way) {
+                finish(step, &request, Status::Cancelled, None);
+            }
+        }
         // A person is still to answer, or a wait is to be begun anew.
         None => back_off(step),
     }
@@ -172,26 +310,25 @@ fn back_off(step: &mut Step<'_>) {
 /// Ends what runs after a person said stop.
 pub(crate) fn stop(step: &mut Step<'_>) {
     let Some(Active { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
+    let request = request.id.clone();
     match call.clone() {
         Some(call) => step.ask(Effect::Abort { call }),
-        None => {
-            let request = request.id.clone();
-            finish(step, &request, Status::Cancelled, None);
-        }
+        None if batch::stop(step) => finish(step, &request, Status::Cancelled, None),
+        None => {}
     }
 }
 
 /// The program failed at an input: say so, and end the request that it was about.
 pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Problem) {
     let said = match input {
-        Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(request),
+        Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(*request),
         _ => None,
     };
     let request = match said {
         // What a person said must not be lost, least of all through a defect of ours.
         Some(Request { id, text, refs, images, mode, settings }) => {
             let was_idle = step.session.is_idle();
-            step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings });
+            step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings: Box::new(settings) });
             if !was_idle {
                 step.say(Some(&id), bug(&problem));
                 let status = Status::Failed;
@@ -206,6 +343,7 @@ pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Proble
     if let Some(call) = step.session.open_call().cloned() {
         step.ask(Effect::Abort { call });
     }
+    batch::stop(step);
     if let Some(request) = request {
         finish(step, &request, Status::Failed, Some(problem));
     }
@@ -218,14 +356,24 @@ fn bug(problem: &Problem) -> BugFact {
 /// Takes back a request that has not begun.
 pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
     if step.session.waiting().any(|waiting| waiting.id == *request) {
-        let cancelled = RequestFact::Finished { status: Status::Cancelled, error: None, usage: Usage::default() };
-        step.say(Some(request), cancelled);
+        batch::leave(step, request);
+        finish(step, request, Status::Cancelled, None);
     }
 }
 
-/// Makes the next call, if there is money for it.
+/// Makes the next call, if there is room and money for it.
 pub(crate) fn call_model(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    if active.compressing.is_some() {
+        return context::call(step);
+    }
+    let fits = active.fits;
+    let (_, facts) = prompt::model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
+    let (used, room) = context::room(step.session, &prompt, &facts);
+    if used > room && !fits && context::begin(step, used) {
+        return;
+    }
     match budget::allow(step.session, &prompt) {
         budget::Verdict::Free => {}
         budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
@@ -235,7 +383,8 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let attempt = active.failures + 1;
-    step.say(Some(&request), ModelFact::Called { call: call.clone(), model: prompt.model.clone(), attempt });
+    let (model, purpose) = (prompt.model.clone(), None);
+    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
     step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
@@ -264,7 +413,7 @@ fn is_worth_keeping(message: &Message) -> bool {
 }
 
 pub(crate) fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
-    let usage = active(step, request).map(|active| active.usage).unwrap_or_default();
+    let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
     let running = |step: &Step<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
     step.say(Some(request), RequestFact::Finished { status, error, usage });
@@ -288,6 +437,8 @@ fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
     Some((active.request.id.clone(), stopping))
 }
 
-fn model_of(step: &Step<'_>) -> String {
-    step.session.active().map(|active| prompt::model(&active.request).0.to_owned()).unwrap_or_default()
+fn model_of(step: &Step<'_>) -> (String, ModelFacts) {
+    let Some(active) = step.session.active() else { return Default::default() };
+    let (model, facts) = prompt::model(&active.request);
+    (model.to_owned(), facts)
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     Int(i64, i64),
     /// A number within bounds.
     Float(f64, f64),
+    /// Any number of texts; in the environment with a comma between them.
+    List,
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
@@ -46,6 +48,39 @@ pub const KEYS: &[Key] = &[
         "How freely a model may choose its words, 0 to 2. Below 0: as its provider sees fit.",
     ),
     key("record", Kind::Text, "\"\"", "Write every exchange with a model to this file, to be played by replay/FILE."),
+    key(
+        "apply.files",
+        Kind::Choice(&["auto", "ask"]),
+        "\"auto\"",
+        "Changes of files: auto applies them at once (they can be undone), ask asks first.",
+    ),
+    key(
+        "apply.commands",
+        Kind::Choice(&["ask", "auto"]),
+        "\"ask\"",
+        "Commands: auto runs by itself what commands.allow names and is known to be safe.",
+    ),
+    key(
+        "commands.allow",
+        Kind::List,
+        "[]",
+        "Beginnings of commands that may run by themselves. Empty: the built-in list.",
+    ),
+    key("commands.timeout_s", Kind::Int(1, 86_400), "30", "Seconds that a command may take."),
+    key(
+        "commands.sandbox",
+        Kind::Choice(&["workspace", "read-only", "off"]),
+        "\"workspace\"",
+        "Where commands may write: in the folder, nowhere, or anywhere.",
+    ),
+    key("folders.trusted", Kind::List, "[]", "Folders that are trusted without being asked about."),
+    key("copilot.name", Kind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
+    key(
+        "copilot.synthesis",
+        Kind::Choice(&["model", "list"]),
+        "\"model\"",
+        "How the work of tools is summed up: in the model's own words, or as a list of results.",
+    ),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
     key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
@@ -57,6 +92,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("limits.budget_usd", Kind::Float(0.0, 1e9), "0.0", "Dollars that a session may cost. 0: as much as it takes."),
     key("limits.api_timeout_s", Kind::Int(1, 86_400), "300", "Seconds of silence after which a call is given up."),
+    key(
+        "limits.cache_s",
+        Kind::Int(0, 31_536_000),
+        "0",
+        "Seconds for which the reply to exactly the same prompt is used again. 0: never.",
+    ),
     key("limits.retries", Kind::Int(0, 100), "5", "How often a failed call is tried again."),
 ];
 

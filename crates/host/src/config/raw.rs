@@ -130,6 +130,10 @@ impl Raw {
             Kind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
             Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
+            Kind::List => {
+                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Value::Array(items.map(|item| Value::String(item.into())).collect())
+            }
         };
         check(path, kind, &value, &origin)?;
         self.set(path, value, origin);
@@ -182,6 +186,8 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Int(least, most), Value::Integer(n)) if (least..=most).contains(n) => return Ok(()),
         (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
         (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
+        (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
+        (Kind::List, _) => "a list of texts".to_owned(),
         (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
         (Kind::Text, _) => "a text".to_owned(),
         (Kind::Choice(choices), _) => format!("one of {}", choices.join(", ")),

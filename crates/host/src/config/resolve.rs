@@ -1,11 +1,11 @@
 //! From what was written to what it means.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Value;
-use trimtab_vocab::{Problem, ProblemKind, RunSettings};
+use trimtab_vocab::{Applying, Machine, Problem, ProblemKind, RunSettings, Sandbox};
 use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
@@ -33,6 +33,8 @@ pub struct Profile {
     pub providers: BTreeMap<String, Provider>,
     /// Where exchanges are recorded.
     pub record: Option<PathBuf>,
+    /// What may be done without asking, and how.
+    pub hands: HandSettings,
     raw: Raw,
 }
 
@@ -45,6 +47,29 @@ pub struct Roles {
     pub vision: Option<String>,
     /// Making pictures.
     pub image: Option<String>,
+}
+
+/// What may be done without asking, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandSettings {
+    /// Changes of files.
+    pub files: Applying,
+    /// Commands that are known to be safe.
+    pub commands: Applying,
+    /// Beginnings of such commands; absent: the built-in list.
+    pub allow: Option<Vec<String>>,
+    /// Seconds that a command may take.
+    pub timeout_s: u64,
+    /// How commands are fenced in.
+    pub sandbox: Sandbox,
+    /// Folders that are trusted.
+    pub trusted: Vec<String>,
+    /// What the assistant is called.
+    pub name: String,
+    /// The work of tools is summed up as a list.
+    pub synthesis_list: bool,
+    /// The machine as commands meet it.
+    pub machine: Machine,
 }
 
 /// Bounds of every request.
@@ -64,6 +89,8 @@ pub struct Limits {
     pub api_timeout: Duration,
     /// Tries after the first.
     pub retries: u32,
+    /// How long a reply is used again.
+    pub cache_s: u64,
 }
 
 /// One setting as `trimtab config` shows it.
@@ -97,11 +124,28 @@ impl Profile {
             budget_usd: Some(float(&raw, "limits.budget_usd")).filter(|budget| *budget > 0.0),
             api_timeout: Duration::from_secs(number(&raw, "limits.api_timeout_s").into()),
             retries: number(&raw, "limits.retries"),
+            cache_s: number(&raw, "limits.cache_s").into(),
+        };
+        let applying = |path: &str| if text(&raw, path) == "ask" { Applying::Ask } else { Applying::Auto };
+        let hands = HandSettings {
+            files: applying("apply.files"),
+            commands: applying("apply.commands"),
+            allow: Some(list(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
+            timeout_s: number(&raw, "commands.timeout_s").into(),
+            sandbox: match text(&raw, "commands.sandbox").as_str() {
+                "read-only" => Sandbox::ReadOnly,
+                "off" => Sandbox::Off,
+                _ => Sandbox::Workspace,
+            },
+            trusted: list(&raw, "folders.trusted"),
+            name: text(&raw, "copilot.name"),
+            synthesis_list: text(&raw, "copilot.synthesis") == "list",
+            machine: machine(&file, &data, variables),
         };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
-        Self { file, data, model, roles, temperature, limits, catalog, providers, record, raw }
+        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, raw }
     }
 
     /// What steers a request, or what to do when no model is set up.
@@ -137,7 +181,30 @@ impl Profile {
             temperature: self.temperature,
             thinking_tokens: self.limits.thinking_tokens,
             budget_usd: self.limits.budget_usd,
-            attended: true,
+            fast_model: self.roles.fast.clone().unwrap_or_default(),
+            fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
+            apply_files: self.hands.files,
+            apply_commands: self.hands.commands,
+            commands_allowed: self.hands.allow.clone(),
+            command_timeout_s: self.hands.timeout_s,
+            sandbox: self.hands.sandbox,
+            machine: self.hands.machine.clone(),
+            assistant: self.hands.name.clone(),
+            synthesis_list: self.hands.synthesis_list,
+            cache_s: self.limits.cache_s,
+            ..RunSettings::default()
+        })
+    }
+
+    /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.
+    pub fn trusts(&self, folder: &str) -> bool {
+        let home = &self.hands.machine.home;
+        self.hands.trusted.iter().any(|trusted| {
+            let trusted = match trusted.strip_prefix('~') {
+                Some(rest) if !home.is_empty() => PathBuf::from(format!("{home}{rest}")),
+                _ => PathBuf::from(trusted),
+            };
+            trusted.is_absolute() && std::path::Path::new(folder).starts_with(trusted)
         })
     }
 
@@ -208,6 +275,24 @@ fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {
         .iter()
         .find(|(name, _)| providers.get(*name).is_some_and(|provider| provider.key.is_some()))?;
     Some((*default).to_owned())
+}
+
+/// What commands must leave alone, and the shell that reads them.
+fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Machine {
+    let folders = variables.get("PATH").map(String::as_str).unwrap_or_default();
+    // What models write is for bash; a plain shell does where there is none.
+    let has_bash = std::env::split_paths(folders).any(|folder| folder.join("bash").is_file());
+    let own = [file.parent().unwrap_or(file), data].map(|path| path.display().to_string());
+    Machine {
+        shell: if has_bash { "bash".into() } else { "sh".into() },
+        home: variables.get("HOME").cloned().unwrap_or_default(),
+        own: own.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
+    }
+}
+
+fn list(raw: &Raw, path: &str) -> Vec<String> {
+    let items = raw.get(path).and_then(|(value, _)| value.as_array()).map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 fn text(raw: &Raw, path: &str) -> String {

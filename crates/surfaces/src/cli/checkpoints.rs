@@ -3,9 +3,9 @@
 use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::CheckpointFact;
-use trimtab_vocab::{CheckpointId, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
-use super::follow::{Asking, Form, follow};
+use super::follow::{Asking, Form, details, follow};
 use super::output::{age, calm, print, print_json};
 use super::run::Approve;
 use super::{Outcome, place};
@@ -28,7 +28,8 @@ impl Checkpoints {
             } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
                 let choices: Vec<String> =
                     choices.iter().map(|choice| format!("    {:<10} {}\n", choice.id, choice.label)).collect();
-                let text = format!("{checkpoint}  {}\n  {title}\n{}", age(event.time, now), choices.concat());
+                let more: String = details(event).iter().map(|line| format!("  {line}\n")).collect();
+                let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices.concat());
                 print(&calm(&text))?;
             }
         }
@@ -81,9 +82,17 @@ impl Answer {
         }
         let sent = Sent { session: event.session.clone(), request: request.clone() };
         let after = last_seq(&client, &sent).await?;
+        let asking = Asking::of(self.approve, self.json);
+        let action = Control::Adjust {
+            approve: Some(self.approve.into()),
+            attended: Some(asking == Asking::AtTheTerminal),
+            max_steps: None,
+            trusted: None,
+        };
+        client.control(&sent.session, Some(sent.request.clone()), action).await?;
         let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text: self.text, by: "user".into() };
         client.answer(&sent.session, answer).await?;
-        follow(&client, &sent, after, Form::of(self.json), Asking::of(self.approve, self.json)).await
+        follow(&client, &sent, after, Form::of(self.json), asking).await
     }
 }
 
@@ -96,7 +105,7 @@ async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> 
 }
 
 /// What has happened before the answer is not shown again.
-async fn last_seq(client: &Client, sent: &Sent) -> Result<u64, Problem> {
+pub(super) async fn last_seq(client: &Client, sent: &Sent) -> Result<u64, Problem> {
     let mut last = 0;
     loop {
         match client.events(&sent.session, last).await?.last() {

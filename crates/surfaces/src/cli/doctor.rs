@@ -47,6 +47,7 @@ impl Doctor {
                     report.note(&format!("the environment variable {name} sets nothing"))?;
                 }
                 check_models(&profile, &mut report).await?;
+                check_fences(&profile, &mut report).await?;
                 check_store(&profile, &mut report).await?;
             }
         }
@@ -110,6 +111,22 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
         }
         Err(problem) => report.bad(&problem),
     }
+}
+
+/// What commands are kept from. A fence that does not hold is no trouble of the program's: it is told, and
+/// where nothing holds, commands are not run in the sandbox at all.
+async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+    let fences = trimtab_host::fences(profile).await;
+    let holding: Vec<&str> = fences.iter().filter(|(_, why)| why.is_none()).map(|(what, _)| *what).collect();
+    if !holding.is_empty() {
+        report.good(&format!("sandbox keeps commands from: {}", holding.join(", ")))?;
+    }
+    for (what, why) in &fences {
+        if let Some(why) = why {
+            report.note(&format!("sandbox, {what}: {why}"))?;
+        }
+    }
+    Ok(())
 }
 
 async fn check_store(profile: &Profile, report: &mut Report) -> Result<(), Problem> {

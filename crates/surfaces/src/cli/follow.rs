@@ -1,5 +1,6 @@
 //! Follows a request to its end, in words or as events.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -8,11 +9,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, CheckpointFact, Choice, Level, ModelFact, ReplyFact, RequestFact, StageFact, Status,
+    AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, Level, ModelFact, ProposalFact, ReplyFact,
+    RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
-use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, Message, Part, Problem, ProblemKind};
 
 use super::Outcome;
+use super::diff::Painted;
 use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::run::Approve;
 
@@ -108,11 +111,9 @@ pub(super) async fn follow(
         }
         let ended = screen.show(&event)?;
         match &event.fact {
-            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) => {
-                screen.say(&calm(title));
-                if is_open(client, &event).await? {
-                    question = Question::ask(asking, checkpoint, choices);
-                }
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if is_open(client, &event).await? => {
+                screen.announce(&event);
+                question = Question::ask(asking, checkpoint, choices);
             }
             Fact::Checkpoint(CheckpointFact::Resolved { .. }) => question = None,
             _ => {}
@@ -123,6 +124,24 @@ pub(super) async fn follow(
             Some(status) => return Ok(Outcome::Finished(status)),
             None => {}
         }
+    }
+}
+
+/// What a person should know before they answer, a line each.
+pub(super) fn details(event: &Event) -> Vec<String> {
+    let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = &event.fact else { return Vec::new() };
+    let text = |name: &str| body.get(name).and_then(|value| value.as_str());
+    let mut lines = Vec::new();
+    lines.extend(text("reason").map(|reason| format!("Asked because {reason}.")));
+    lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
+    lines
+}
+
+/// Says what is asked.
+pub(super) fn describe(event: &Event) {
+    if let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &event.fact {
+        note(&calm(title));
+        details(event).iter().for_each(|line| note(&calm(line)));
     }
 }
 
@@ -173,7 +192,7 @@ async fn answered(question: &mut Option<Question>) -> Answered {
 }
 
 /// Reads a choice from the terminal, by number or by name. Words after it go with it.
-fn read_choice(choices: &[Choice]) -> Option<(String, Option<String>)> {
+pub(super) fn read_choice(choices: &[Choice]) -> Option<(String, Option<String>)> {
     loop {
         for (number, choice) in choices.iter().enumerate() {
             note(&format!("  {}  {} ({})", number + 1, calm(&choice.label), choice.id));
@@ -223,6 +242,40 @@ struct Screen {
     answered: bool,
     /// Something was asked and not answered.
     asked: bool,
+    /// A call whose words are not for the person.
+    aside: Option<CallId>,
+    /// The change that was proposed last.
+    diff: String,
+    /// Tools that run, by call.
+    tools: BTreeMap<CallId, String>,
+}
+
+/// Lines of a change that are shown before a question.
+const SHOWN_DIFF: usize = 60;
+
+fn wants_tools(message: &Message) -> bool {
+    message.parts.iter().any(|part| matches!(part, Part::ToolUse(_)))
+}
+
+fn status_word(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Blocked => "refused:",
+        ToolStatus::Interrupted => "stopped:",
+        _ => "failed:",
+    }
+}
+
+/// A tool call in one line.
+fn tool_line(name: &str, input: &serde_json::Value) -> String {
+    let main = ["command", "path", "pattern", "url", "from", "question", "key"];
+    let what = main.iter().find_map(|field| input.get(*field)?.as_str());
+    let what = what.map(|what| what.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
+    let mut line = format!("{name} {what}");
+    if line.chars().count() > 160 {
+        line = line.chars().take(159).collect();
+        line.push('…');
+    }
+    line.trim_end().to_owned()
 }
 
 impl Screen {
@@ -241,6 +294,46 @@ impl Screen {
             began: Instant::now(),
             answered: false,
             asked: false,
+            aside: None,
+            diff: String::new(),
+            tools: BTreeMap::new(),
+        }
+    }
+
+    /// Says what is asked, with the change it is about.
+    fn announce(&mut self, event: &Event) {
+        if self.form != Form::Text {
+            return;
+        }
+        self.say("");
+        let diff = std::mem::take(&mut self.diff);
+        let shown: Vec<&str> = diff.lines().take(SHOWN_DIFF).collect();
+        for line in Painted::for_notes(&shown.join("\n")).lines() {
+            note(&format!("  {line}"));
+        }
+        if diff.lines().count() > SHOWN_DIFF {
+            note(&format!("  … {} more lines", diff.lines().count() - SHOWN_DIFF));
+        }
+        describe(event);
+    }
+
+    fn show_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Started { call, name, input } => {
+                let line = tool_line(name, input);
+                self.say(&calm(&format!("· {line}")));
+                self.label.clone_from(&line);
+                self.tools.insert(call.clone(), line);
+            }
+            ToolFact::Finished { call, status, preview, .. } => {
+                let line = self.tools.remove(call).unwrap_or_default();
+                if !matches!(status, ToolStatus::Ok | ToolStatus::Partial) {
+                    let why = preview.lines().next().unwrap_or_default();
+                    let why: String = why.chars().take(200).collect();
+                    self.say(&calm(&format!("  {} {line}: {why}", status_word(*status))));
+                }
+            }
+            ToolFact::Stopping { .. } => {}
         }
     }
 
@@ -259,6 +352,8 @@ impl Screen {
     fn show_in_words(&mut self, fact: &Fact) -> Result<(), Problem> {
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            // A summary of the conversation is not said to the person.
+            Fact::Reply(ReplyFact::Delta { call, .. }) if self.aside.as_ref() == Some(call) => {}
             Fact::Reply(ReplyFact::Delta { text, .. }) if self.live => {
                 self.clear_line();
                 self.shown.push_str(text);
@@ -268,7 +363,43 @@ impl Screen {
                     self.line_is_open = !news.ends_with('\n');
                 }
             }
-            Fact::Model(ModelFact::Called { .. }) => self.again_at = None,
+            Fact::Model(ModelFact::Called { call, purpose, .. }) => {
+                self.again_at = None;
+                self.aside = purpose.as_ref().map(|_| call.clone());
+            }
+            Fact::Reply(ReplyFact::Saved { call, .. }) if self.aside.as_ref() == Some(call) => {}
+            Fact::Reply(ReplyFact::Saved { partial: false, message, .. }) if wants_tools(message) => {
+                // Words before tools are on the way to an answer, not the answer.
+                if self.shown.is_empty() && !message.text().trim().is_empty() {
+                    self.say(&calm(message.text().trim()));
+                } else {
+                    self.end_shown()?;
+                }
+            }
+            Fact::Tool(fact) => self.show_tool(fact),
+            Fact::Command(CommandFact::Output { text, .. }) if self.moving => {
+                self.clear_line();
+                eprint!("{}", calm(text));
+            }
+            Fact::Change(ChangeFact::Applied(change)) => {
+                self.diff.clear();
+                for file in &change.files {
+                    let what = match (file.is_new, file.is_deleted) {
+                        (true, _) => "created",
+                        (_, true) => "deleted",
+                        _ => "changed",
+                    };
+                    self.say(&calm(&format!("  {what} {} (+{} -{})", file.path, file.added, file.removed)));
+                }
+            }
+            Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
+                self.diff = operations.iter().filter_map(|one| one.get("diff")?.as_str()).collect();
+            }
+            Fact::Steps(StepsFact { todos }) => {
+                for todo in todos {
+                    self.say(&calm(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text)));
+                }
+            }
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
                 let words = message.text();
                 if self.shown.is_empty() {

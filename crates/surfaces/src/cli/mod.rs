@@ -1,8 +1,13 @@
 //! The command line: one file per command.
 
+mod apply_edit;
+mod changes;
+mod check_command;
 mod checkpoints;
 mod config;
+mod control;
 mod demo;
+mod diff;
 mod doctor;
 mod follow;
 mod jobs;
@@ -10,10 +15,13 @@ mod models;
 mod output;
 mod picture;
 mod place;
+mod recover;
 mod ref_text;
 mod resume;
+mod rules;
 mod run;
 mod sessions;
+mod stats;
 
 use std::process::ExitCode;
 
@@ -53,6 +61,24 @@ enum Command {
     Checkpoints(checkpoints::Checkpoints),
     /// Answer it, and go on
     Answer(checkpoints::Answer),
+    /// List what was changed, newest first, or show one change
+    Changes(changes::Changes),
+    /// Take changes back
+    Rewind(changes::Rewind),
+    /// Bring changes forward that were taken back
+    Forward(changes::Forward),
+    /// Say something to a request that runs: pause, steer, skip, cancel
+    Control(control::Control),
+    /// List, make or remove rules about what is allowed
+    Rules(rules::Rules),
+    /// Trust a folder: its files may be read, changed and sent to the model
+    Trust(rules::Trust),
+    /// Say what the policy would do with a command
+    CheckCommand(check_command::CheckCommand),
+    /// Apply one edit to the folder, exactly or not at all
+    ApplyEdit(apply_edit::ApplyEdit),
+    /// Read a saved model answer, however damaged: what is certain of it
+    Recover(recover::Recover),
     /// List the models that a provider offers, and what is known about them
     Models(models::Models),
     /// Print a stored text: a reply as it came, or a request too large to send
@@ -61,6 +87,8 @@ enum Command {
     Config(config::Config),
     /// Check what is set up, and look for damage
     Doctor(doctor::Doctor),
+    /// Count how requests ended, what was allowed, what tools did
+    Stats(stats::Stats),
     /// A guided tour with a recorded model: no key, no network
     Demo(demo::Demo),
 }
@@ -91,6 +119,9 @@ impl Outcome {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
+    if let Some(ended) = trimtab_host::supervise() {
+        return ended;
+    }
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
@@ -114,6 +145,16 @@ pub fn main() -> ExitCode {
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,
             Command::Answer(command) => command.go().await,
+            Command::Control(command) => command.go().await,
+            Command::Rules(command) => command.go().await,
+            Command::Trust(command) => command.go().await,
+            Command::Stats(command) => command.go().await,
+            Command::CheckCommand(command) => command.go().await,
+            Command::ApplyEdit(command) => command.go().await,
+            Command::Recover(command) => command.go(),
+            Command::Changes(command) => command.go().await,
+            Command::Rewind(command) => command.go().await,
+            Command::Forward(command) => command.go().await,
             Command::Models(command) => command.go().await,
             Command::Ref(command) => command.go().await,
             Command::Config(command) => command.go(),

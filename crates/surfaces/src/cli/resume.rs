@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_host::{Client, JobRow, JobState, Sent};
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
+use trimtab_vocab::event::{CheckpointFact, Status};
+use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
-use super::follow::{Asking, Form, follow};
+use super::checkpoints::last_seq;
+use super::follow::{Asking, Form, describe, follow, read_choice};
 use super::output::note;
 use super::run::Approve;
 use super::{Outcome, place};
@@ -21,6 +23,15 @@ pub(super) struct Resume {
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
+    /// Model calls at most; goes on where the limit of steps was reached
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// Dollars that the session may cost; goes on where the budget was used up
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Trust the folder for this run
+    #[arg(long)]
+    trust: bool,
     /// Work in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -31,15 +42,66 @@ impl Resume {
         let folder = place::folder(self.dir.as_deref())?;
         let (_, client) = place::open(&[])?;
         let job = self.choose(&client, &folder).await?;
+        let sent = Sent { session: job.session, request: job.request };
+        let asking = Asking::of(self.approve, self.json);
         match job.state {
+            JobState::Finished(Status::NeedsUser | Status::Limit) => {
+                self.adjust(&client, &sent, asking).await?;
+                return self.go_on(&client, &sent, asking).await;
+            }
             JobState::Finished(_) if !self.json => {
                 note("Nothing is unfinished here; this is how the latest request ended:");
             }
             JobState::Finished(_) => {}
-            _ => client.resume(&job.session),
+            _ => self.adjust(&client, &sent, asking).await?,
         }
-        let sent = Sent { session: job.session, request: job.request };
-        follow(&client, &sent, 0, Form::of(self.json), Asking::of(self.approve, self.json)).await
+        follow(&client, &sent, 0, Form::of(self.json), asking).await
+    }
+
+    /// The request goes on under the terms of this call. Also wakes it.
+    async fn adjust(&self, client: &Client, sent: &Sent, asking: Asking) -> Result<(), Problem> {
+        let action = Control::Adjust {
+            approve: Some(self.approve.into()),
+            attended: Some(asking == Asking::AtTheTerminal),
+            max_steps: self.max_steps,
+            trusted: self.trust.then_some(true),
+        };
+        client.control(&sent.session, Some(sent.request.clone()), action).await
+    }
+
+    /// What waits for a person goes on once it is answered: by the options of this call, or at the
+    /// terminal. Otherwise it stays open.
+    async fn go_on(&self, client: &Client, sent: &Sent, asking: Asking) -> Result<Outcome, Problem> {
+        let open = client.checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request));
+        let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
+            &open
+        else {
+            return follow(client, sent, 0, Form::of(self.json), asking).await;
+        };
+        let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
+        let given = match about {
+            "steps" if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
+            "budget" => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
+            "trust" if self.trust => Some(("trust".to_owned(), None)),
+            "tool" if self.approve == Approve::Auto => Some(("allow".to_owned(), None)),
+            "pause" => Some(("continue".to_owned(), None)),
+            _ => None,
+        };
+        let after = last_seq(client, sent).await?;
+        let given = match given {
+            None if asking == Asking::AtTheTerminal => {
+                open.iter().for_each(describe);
+                let choices = choices.clone();
+                tokio::task::spawn_blocking(move || read_choice(&choices)).await.ok().flatten()
+            }
+            given => given,
+        };
+        let Some((choice, text)) = given else {
+            return follow(client, sent, 0, Form::of(self.json), Asking::Nobody).await;
+        };
+        let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
+        client.answer(&sent.session, answer).await?;
+        follow(client, sent, after, Form::of(self.json), asking).await
     }
 
     /// The newest unfinished request that is meant; failing that, the newest.

@@ -40,6 +40,9 @@ pub(super) struct Run {
     /// Dollars that the session may cost
     #[arg(long, value_name = "USD")]
     budget: Option<f64>,
+    /// Trust the folder for this run: its files may be read, changed and sent to the model
+    #[arg(long)]
+    trust: bool,
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
@@ -53,7 +56,7 @@ pub(super) struct Run {
 pub(super) enum Approve {
     /// Wait for an answer at the terminal; without one, end with exit code 3 or 4 and stay open
     Ask,
-    /// Take the approving answer where there is one that needs no judgement
+    /// Approve whatever may be approved without judgement
     Auto,
     /// Refuse
     Deny,
@@ -91,6 +94,7 @@ impl Run {
         let mut settings = profile.run_settings()?;
         let ask = Asking::of(self.approve, self.json);
         settings.attended = ask == Asking::AtTheTerminal;
+        settings.approve = self.approve.into();
         let mode = match self.mode {
             ModeArgument::Auto => Mode::Auto,
             ModeArgument::Chat => Mode::Chat,
@@ -101,8 +105,31 @@ impl Run {
             None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
             None => Target::New { folder },
         };
+        let works_in = match &target {
+            Target::New { folder } => folder.clone(),
+            Target::Session(session) => folder_of(&client, session).await?,
+        };
+        settings.trusted = self.trust || profile.trusts(&works_in);
         let sent = client.send(target, Say { text, mode, settings, images }).await?;
         follow(&client, &sent, 0, Form::of(self.json), ask).await
+    }
+}
+
+async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {
+    let found = client.sessions(None).await?.into_iter().find(|row| row.id == *session);
+    found.map(|row| row.folder).ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
+            .hint("`trimtab sessions list` shows those there are.")
+    })
+}
+
+impl From<Approve> for trimtab_vocab::Approve {
+    fn from(approve: Approve) -> Self {
+        match approve {
+            Approve::Ask => Self::Ask,
+            Approve::Auto => Self::Auto,
+            Approve::Deny => Self::Deny,
+        }
     }
 }
 

@@ -39,7 +39,9 @@ async fn converse(number: usize, mut stream: TcpStream, script: Arc<Script>) {
     let mut exchanges: Vec<Arc<Exchange>> = Vec::new();
     let reset = loop {
         let (mut reader, mut writer) = stream.split();
-        let Some(request) = read_request(number, &mut reader, &mut inbox).await else { break false };
+        let Some(request) = read_request(number, &mut reader, &mut inbox, script.keeps_bodies()).await else {
+            break false;
+        };
         let (exchange, answer) = script.take(request);
         exchanges.push(Arc::clone(&exchange));
         let fate = tokio::select! {
@@ -47,6 +49,7 @@ async fn converse(number: usize, mut stream: TcpStream, script: Arc<Script>) {
             () = peer_gone(&mut reader, &mut inbox) => Fate::Closed,
             fate = give(&mut writer, &answer, &exchange) => fate.unwrap_or(Fate::Closed),
         };
+        let _ = exchange.answered.set(Instant::now());
         match fate {
             Fate::Kept => {}
             Fate::Closed => break false,
@@ -64,7 +67,12 @@ async fn converse(number: usize, mut stream: TcpStream, script: Arc<Script>) {
 }
 
 /// The next request; none when the peer is done, or speaks something else.
-async fn read_request(connection: usize, reader: &mut ReadHalf<'_>, inbox: &mut Vec<u8>) -> Option<Request> {
+async fn read_request(
+    connection: usize,
+    reader: &mut ReadHalf<'_>,
+    inbox: &mut Vec<u8>,
+    keeps_body: bool,
+) -> Option<Request> {
     let head_end = loop {
         if let Some(end) = position(inbox, b"\r\n\r\n") {
             break end + 4;
@@ -79,7 +87,12 @@ async fn read_request(connection: usize, reader: &mut ReadHalf<'_>, inbox: &mut 
         let length = request.header("content-length").map_or(Some(0), |length| length.parse().ok())?;
         take(reader, inbox, length).await?
     };
-    request.body = serde_json::from_slice(&request.raw).unwrap_or(Value::Null);
+    request.size = request.raw.len();
+    if keeps_body {
+        request.body = serde_json::from_slice(&request.raw).unwrap_or(Value::Null);
+    } else {
+        request.raw = Bytes::new();
+    }
     Some(request)
 }
 

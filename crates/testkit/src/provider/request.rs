@@ -1,5 +1,7 @@
 //! What the provider was asked.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -18,6 +20,10 @@ pub struct Request {
     pub raw: Bytes,
     /// The body as JSON; null when it is none.
     pub body: Value,
+    /// Bytes of the body, also when they are not kept.
+    pub size: usize,
+    /// When its first bytes were there.
+    pub arrived: Instant,
 }
 
 impl Request {
@@ -37,7 +43,16 @@ pub(super) fn parse_head(connection: usize, head: &[u8]) -> Option<Request> {
         .filter(|line| !line.is_empty())
         .map(|line| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned())))
         .collect::<Option<_>>()?;
-    Some(Request { connection, method, path, headers, raw: Bytes::new(), body: Value::Null })
+    Some(Request {
+        connection,
+        method,
+        path,
+        headers,
+        raw: Bytes::new(),
+        body: Value::Null,
+        size: 0,
+        arrived: Instant::now(),
+    })
 }
 
 fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {

@@ -3,21 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use trimtab_vocab::event::{AnswerFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, Status};
-use trimtab_vocab::{CallId, Event, Fact, RefKey, RequestId, SessionId};
+use trimtab_engine::Session;
+use trimtab_engine::record::About;
+use trimtab_vocab::event::{
+    AnswerFact, BugFact, ChangeFact, CheckpointFact, CommandFact, ContextFact, ModelFact, ProposalFact, ReplyFact,
+    RequestFact, RouteDecision, RouteFact, RuleFact, Status, ToolFact, ToolStatus,
+};
+use trimtab_vocab::{
+    Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, RequestId, Rule, RuleVerdict, RunSettings,
+    SessionId, StopReason,
+};
 
-use super::model::Oracle;
+use super::plan::{Ask, Plan, Turn, file_of, marks, name_of};
 use super::{History, JOB_LIMIT, Tally};
-use crate::memory_store::{Disk, folded};
+use crate::memory_store::{Disk, State, folded};
 
 /// Sessions in which something is left to do.
 pub(super) fn unfinished(disk: &Disk) -> Vec<SessionId> {
     let state = disk.state();
-    let busy = |id: &&SessionId| {
-        let idle = state.events.get(*id).is_some_and(|log| folded(log).is_idle());
-        !idle || state.inbox.iter().any(|(_, session, _)| session == *id)
-    };
-    state.sessions.keys().filter(busy).cloned().collect()
+    let working = state.jobs.values().filter(|job| job.status.is_none()).map(|job| &job.row.session);
+    let told = state.inbox.iter().map(|(_, session, _)| session);
+    working.chain(told).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The logs, the inbox and what waits for a person, to read when something is broken.
+pub(super) fn shown(state: &State) -> String {
+    let mut lines = Vec::new();
+    for (session, log) in &state.events {
+        lines.push(format!("--- {session}"));
+        lines.extend(log.iter().filter_map(|event| serde_json::to_string(event).ok()));
+    }
+    lines.extend(state.inbox.iter().map(|(id, session, payload)| format!("inbox {id} {session} {payload}")));
+    lines.extend(state.checkpoints.keys().map(|open| format!("open {open}")));
+    lines.push(format!("commands {:?}", state.commands));
+    lines.join("\n")
 }
 
 /// Whoever watches from the beginning sees the log, whole and in order.
@@ -41,6 +60,13 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
     let state = history.disk.state();
     let mut tally = history.tally;
     tally.calls = history.oracle.calls();
+    match all(history, &state, &mut tally) {
+        Ok(()) => Ok(tally),
+        Err(broken) => Err(format!("{broken}\n{}", shown(&state))),
+    }
+}
+
+fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String> {
     if let Some(broken) = state.broken.first() {
         return Err(broken.clone());
     }
@@ -50,11 +76,34 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
     if !state.partials.is_empty() {
         return Err("partial replies were left behind".into());
     }
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut commands = BTreeMap::new();
     for (session, log) in &state.events {
-        one_log(history, &state.texts, session, log, &mut tally).map_err(|broken| {
-            let lines: Vec<String> = log.iter().filter_map(|event| serde_json::to_string(event).ok()).collect();
-            format!("{session}: {broken}\n{}", lines.join("\n"))
-        })?;
+        let mut story = Story::new(state, history.oracle.plan, session);
+        for event in log {
+            story.goes_on(event).map_err(|broken| format!("{session}: at {:?}: {broken}", event.seq))?;
+        }
+        story.ends(&history.said_in(session)).map_err(|broken| format!("{session}: {broken}"))?;
+        is_at_rest(&folded(log), &story).map_err(|broken| format!("{session}: {broken}"))?;
+        *tally += story.tally;
+        files.extend(story.files);
+        commands.extend(story.commands);
+    }
+    for (command, begun) in &state.commands {
+        let allowed = commands.get(command).copied().unwrap_or(0);
+        if *begun > allowed {
+            return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
+        }
+    }
+    let theirs = |path: &str| path.starts_with("say-");
+    let there: BTreeMap<String, String> = state
+        .files
+        .iter()
+        .filter(|(path, _)| theirs(path))
+        .map(|(path, bytes)| (path.clone(), String::from_utf8_lossy(bytes).into_owned()))
+        .collect();
+    if there != files {
+        return Err(format!("the files are {there:?}, but what was applied makes {files:?}"));
     }
     for said in &history.said {
         let log = state.events.get(&said.sent.session).ok_or("a session is lost")?;
@@ -64,108 +113,547 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
     if open > 0 {
         return Err(format!("{open} jobs are listed as unfinished"));
     }
-    Ok(tally)
+    Ok(())
+}
+
+/// Nothing waits for anybody any more.
+fn is_at_rest(session: &Session, story: &Story<'_>) -> Result<(), String> {
+    if !session.is_idle() {
+        return Err("something is left to do".into());
+    }
+    if let Some((id, _)) = session.checkpoints().next() {
+        return Err(format!("{id} is still open"));
+    }
+    match story.requests.keys().find(|request| session.is_parked(request)) {
+        Some(request) => Err(format!("{request} is parked, and nothing is asked")),
+        None => Ok(()),
+    }
+}
+
+/// What the log has told of a request so far.
+struct Told<'a> {
+    name: String,
+    mode: Mode,
+    settings: RunSettings,
+    route: Option<RouteDecision>,
+    trusted: bool,
+    finished: Option<Status>,
+    /// Rounds and assessments so far.
+    rounds: u32,
+    assessments: u32,
+    /// The last reply that is not a summary.
+    last: Option<(Ask, String)>,
+    answer: Option<&'a str>,
+    /// Tools that have begun and not ended.
+    open: BTreeSet<&'a CallId>,
+    /// Questions that are open, and what they are about.
+    asked: BTreeMap<&'a CheckpointId, About>,
+}
+
+/// A tool that a reply asks for.
+struct Tool<'a> {
+    name: &'a str,
+    input: &'a serde_json::Value,
+    request: RequestId,
+    allowed: bool,
+    denied: bool,
+    /// It may act, by whatever.
+    approved: bool,
+    started: u32,
+    finished: u32,
 }
 
 /// The log of a session tells a story that makes sense.
-fn one_log(
-    history: &History,
-    texts_kept: &BTreeMap<RefKey, String>,
-    session: &SessionId,
-    log: &[Event],
-    tally: &mut Tally,
-) -> Result<(), String> {
-    let mut received: Vec<&RequestId> = Vec::new();
-    let mut texts: BTreeMap<&RequestId, &str> = BTreeMap::new();
-    let mut finished: BTreeSet<&RequestId> = BTreeSet::new();
-    let mut calls: BTreeSet<&CallId> = BTreeSet::new();
-    let mut open: Option<&CallId> = None;
-    let mut working_on = None;
-    for event in log {
-        tally.facts += 1;
-        if event.session != *session {
+struct Story<'a> {
+    state: &'a State,
+    plan: Plan,
+    session: &'a SessionId,
+    tally: Tally,
+    received: Vec<RequestId>,
+    requests: BTreeMap<RequestId, Told<'a>>,
+    rules: Vec<Rule>,
+    folder: String,
+    tools: BTreeMap<CallId, Tool<'a>>,
+    calls: BTreeSet<&'a CallId>,
+    /// The model call that is open: whose, and what for.
+    open: Option<(&'a CallId, &'a RequestId, bool)>,
+    /// Files that were written, by what was applied.
+    files: BTreeMap<String, String>,
+    /// How often each command may have been begun.
+    commands: BTreeMap<String, u32>,
+    /// Commands that a person wanted run again.
+    again: BTreeMap<&'a CallId, u32>,
+    begun: BTreeMap<&'a CallId, u32>,
+}
+
+impl<'a> Story<'a> {
+    fn new(state: &'a State, plan: Plan, session: &'a SessionId) -> Self {
+        Self {
+            state,
+            plan,
+            session,
+            tally: Tally::default(),
+            received: Vec::new(),
+            requests: BTreeMap::new(),
+            rules: Vec::new(),
+            folder: state.sessions.get(session).map(|row| row.folder.clone()).unwrap_or_default(),
+            tools: BTreeMap::new(),
+            calls: BTreeSet::new(),
+            open: None,
+            files: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            again: BTreeMap::new(),
+            begun: BTreeMap::new(),
+        }
+    }
+
+    fn goes_on(&mut self, event: &'a Event) -> Result<(), String> {
+        self.tally.facts += 1;
+        if event.session != *self.session {
             return Err("an event stands in the wrong log".into());
         }
-        let request = event.request.as_ref();
-        let reopens = matches!(
+        if let Fact::Bug(BugFact { kind, message, .. }) = &event.fact
+            && kind == "internal"
+        {
+            return Err(format!("a defect: {message}"));
+        }
+        if let Fact::Rule(fact) = &event.fact {
+            match fact {
+                RuleFact::Known { rules } => self.rules.clone_from(rules),
+                RuleFact::Added { rule } => self.rules.push(rule.clone()),
+                RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
+            }
+        }
+        if let Fact::Context(ContextFact::Edited { .. } | ContextFact::Restored { .. }) = &event.fact {
+            self.tally.mended += 1;
+        }
+        self.note_trust();
+        let Some(request) = &event.request else { return Ok(()) };
+        if let Fact::Request(RequestFact::Received { text, mode, settings, .. }) = &event.fact {
+            return self.received(request, text, *mode, settings);
+        }
+        let told = self.requests.get_mut(request).ok_or("it is about a request that was never received")?;
+        // What a person changes or answers may concern what has ended for want of one.
+        let may_follow = matches!(
             event.fact,
-            Fact::Request(RequestFact::Reopened {}) | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+            Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
+                | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+                | Fact::Rule(_)
+                | Fact::Banner(_)
         );
-        if !reopens && request.is_some_and(|request| finished.contains(request)) {
+        if told.finished.is_some() && !may_follow {
             return Err(format!("something happened after the end: {event:?}"));
         }
-        match (&event.fact, request) {
-            (Fact::Request(RequestFact::Received { text, .. }), Some(request)) => {
-                if texts.insert(request, text).is_some() {
-                    return Err(format!("{request} was received twice"));
-                }
-                received.push(request);
+        match &event.fact {
+            Fact::Request(fact) => self.request(request, fact),
+            Fact::Route(RouteFact { decision, .. }) => {
+                told.route = Some(*decision);
+                Ok(())
             }
-            (Fact::Model(ModelFact::Called { call, .. }), _) => {
-                if !calls.insert(call) {
-                    return Err(format!("call {call} was made twice"));
-                }
-                working_on = request;
-                if let Some(open) = open.replace(call) {
-                    return Err(format!("call {call} was made while {open} was open"));
-                }
+            Fact::Model(fact) => self.model(request, fact),
+            Fact::Reply(fact) => self.reply(request, fact),
+            Fact::Checkpoint(fact) => self.checkpoint(request, fact),
+            Fact::Tool(fact) => self.tool(request, fact),
+            Fact::Command(fact) => self.command(request, fact),
+            Fact::Proposal(ProposalFact::Opened { call: Some(call), .. }) => {
+                self.may_touch(request, call, "a proposal")
             }
-            (Fact::Model(ModelFact::Failed { call, .. }), _) if open.take() != Some(call) => {
-                return Err(format!("call {call} failed but was not open"));
+            Fact::Proposal(ProposalFact::Resolved { proposal, verdict }) if verdict == "approved" => {
+                let call = call_of(proposal.as_str(), "-p-")?;
+                self.may_touch(request, &call, "a change")?;
+                let told = self.told(request)?;
+                let (file, auto) = (file_of(&told.name), told.settings.apply_files == Applying::Auto);
+                self.is_permitted(&call, &file, auto)
             }
-            (Fact::Reply(ReplyFact::Saved { call, message, partial, raw, .. }), Some(request)) => {
-                if open != Some(call) {
-                    return Err(format!("a reply to call {call} was saved, which was not open"));
-                }
-                let answer = Oracle::answer(texts.get(request).ok_or("a reply to nothing")?);
-                let words = message.text();
-                let stored = raw.as_ref().and_then(|key| texts_kept.get(key));
-                if stored.map(String::as_str).unwrap_or_default() != words {
-                    return Err(format!("{raw:?} holds {stored:?}, but the reply is {words:?}"));
-                }
-                if *partial {
-                    tally.partials += 1;
-                    if !answer.starts_with(&words) {
-                        return Err(format!("the partial reply {words:?} is not the beginning of {answer:?}"));
-                    }
-                } else {
-                    open = None;
-                    if words != answer {
-                        return Err(format!("the reply {words:?} is not {answer:?}"));
-                    }
-                }
+            Fact::Change(ChangeFact::Applied(change)) => {
+                self.applied(request, &call_of(change.change_set.as_str(), "-x-")?)
             }
-            (Fact::Checkpoint(CheckpointFact::Opened { .. }), Some(_)) => tally.questions += 1,
-            (Fact::Request(RequestFact::Reopened {}), Some(request)) if !finished.remove(request) => {
-                return Err(format!("{request} was reopened before its end"));
+            Fact::Context(ContextFact::Compressed { .. }) => {
+                self.tally.compressed += 1;
+                Ok(())
             }
-            (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
-                finished.insert(request);
+            Fact::Answer(AnswerFact { answer }) => {
+                told.answer = Some(&answer.summary);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn received(&mut self, id: &RequestId, text: &str, mode: Mode, settings: &RunSettings) -> Result<(), String> {
+        let told = Told {
+            name: name_of(text).to_owned(),
+            mode,
+            settings: settings.clone(),
+            route: None,
+            trusted: settings.trusted,
+            finished: None,
+            rounds: 0,
+            assessments: 0,
+            last: None,
+            answer: None,
+            open: BTreeSet::new(),
+            asked: BTreeMap::new(),
+        };
+        if self.requests.insert(id.clone(), told).is_some() {
+            return Err(format!("{id} was received twice"));
+        }
+        self.received.push(id.clone());
+        self.note_trust();
+        Ok(())
+    }
+
+    /// A rule trusts the folder for everybody, from now on.
+    fn note_trust(&mut self) {
+        let folder = Some(self.folder.as_str());
+        let trusts = |rule: &Rule| rule.verdict == RuleVerdict::Allow && rule.covers(Rule::TRUST, "*", folder);
+        if self.rules.iter().any(trusts) {
+            self.requests.values_mut().for_each(|told| told.trusted = true);
+        }
+    }
+
+    fn told(&mut self, request: &RequestId) -> Result<&mut Told<'a>, String> {
+        self.requests.get_mut(request).ok_or_else(|| "a request that was never received".to_owned())
+    }
+
+    fn request(&mut self, id: &'a RequestId, fact: &RequestFact) -> Result<(), String> {
+        let told = self.told(id)?;
+        match fact {
+            RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
+                let settings = &mut told.settings;
+                settings.approve = approve.unwrap_or(settings.approve);
+                settings.attended = attended.unwrap_or(settings.attended);
+                settings.max_steps = max_steps.unwrap_or(settings.max_steps);
+                told.trusted |= trusted.unwrap_or(false);
+                self.tally.controls += 1;
+            }
+            RequestFact::Pausing {} => self.tally.controls += 1,
+            RequestFact::Steered { by, .. } => self.tally.controls += u64::from(by == "user"),
+            RequestFact::Assessing {} => self.tally.assessed += 1,
+            RequestFact::Reopened {} => {
+                if !matches!(told.finished.take(), Some(Status::NeedsUser | Status::Limit)) {
+                    return Err(format!("{id} was reopened, but had not ended for want of a person"));
+                }
+                self.tally.reopened += 1;
+            }
+            RequestFact::Finished { status, .. } => {
+                if let Some(status) = told.finished.replace(*status) {
+                    return Err(format!("{id} ended again, after it had ended as {status:?}"));
+                }
+                let parks = matches!(status, Status::NeedsUser | Status::Limit) && !told.asked.is_empty();
+                if !parks && let Some(call) = told.open.first() {
+                    return Err(format!("{id} ended, and its tool {call} never did"));
+                }
+                if *status == Status::NeedsUser && told.asked.is_empty() {
+                    return Err(format!("{id} ended for want of a person, but nothing is asked"));
+                }
+                if !parks {
+                    told.asked.clear();
+                }
                 // A request that is stopped takes its open call with it.
-                if *status == Status::Cancelled && working_on == Some(request) {
-                    open = None;
-                }
+                self.open.take_if(|(_, of, _)| *status == Status::Cancelled && *of == id);
                 match status {
-                    Status::Completed => tally.completed += 1,
-                    Status::Cancelled => tally.cancelled += 1,
-                    Status::Failed => tally.failed += 1,
+                    Status::Completed => self.tally.completed += 1,
+                    Status::Cancelled => self.tally.cancelled += 1,
+                    Status::Failed => self.tally.failed += 1,
                     Status::NeedsUser | Status::Limit => {}
                 }
             }
             _ => {}
         }
+        Ok(())
     }
-    tally.requests += received.len() as u64;
-    if finished.len() != received.len() {
-        return Err("a request has no end".into());
+
+    fn model(&mut self, request: &'a RequestId, fact: &'a ModelFact) -> Result<(), String> {
+        match fact {
+            ModelFact::Called { call, purpose, .. } => {
+                if !self.calls.insert(call) {
+                    return Err(format!("call {call} was made twice"));
+                }
+                let told = self.told(request)?;
+                if let Some(open) = told.asked.keys().next() {
+                    return Err(format!("call {call} was made although {open} is open"));
+                }
+                if let Some(tool) = told.open.first() {
+                    return Err(format!("call {call} was made while {tool} was under way"));
+                }
+                let is_summary = purpose.as_deref() == Some("summary");
+                if let Some((open, ..)) = self.open.replace((call, request, is_summary)) {
+                    return Err(format!("call {call} was made while {open} was open"));
+                }
+            }
+            ModelFact::Failed { call, .. } => {
+                if self.open.take().is_none_or(|(open, ..)| open != call) {
+                    return Err(format!("call {call} failed but was not open"));
+                }
+            }
+        }
+        Ok(())
     }
-    // Those that were said by processes which died in the act stand in between; order holds.
-    let told = history.said_in(session);
-    let in_order: Vec<&RequestId> = received.into_iter().filter(|request| told.contains(request)).collect();
-    if in_order != told {
-        return Err(format!("said in the order {told:?}, received as {in_order:?}"));
+
+    fn reply(&mut self, request: &'a RequestId, fact: &'a ReplyFact) -> Result<(), String> {
+        let ReplyFact::Saved { call, message, partial, raw, stop_reason, .. } = fact else { return Ok(()) };
+        let Some((open, _, is_summary)) = self.open.filter(|(open, ..)| *open == call) else {
+            return Err(format!("a reply to call {call} was saved, which was not open"));
+        };
+        let words = message.text();
+        let stored = raw.as_ref().and_then(|key| self.state.texts.get(key));
+        if stored.map(String::as_str).unwrap_or_default() != words {
+            return Err(format!("{raw:?} holds {stored:?}, but the reply is {words:?}"));
+        }
+        let plan = self.plan;
+        let told = self.told(request)?;
+        let round = Ask::Round { name: told.name.clone(), round: told.rounds };
+        let assessment = Ask::Assessment { name: told.name.clone(), number: told.assessments };
+        if *partial {
+            let begins = |ask: &Ask| plan.turn(ask).words.starts_with(&words);
+            if !is_summary && !begins(&round) && !begins(&assessment) {
+                return Err(format!("the partial reply {words:?} to {open} is not the beginning of the right one"));
+            }
+            self.tally.partials += 1;
+            return Ok(());
+        }
+        self.open = None;
+        if is_summary {
+            return Ok(());
+        }
+        let told = self.told(request)?;
+        let is_assessment = marks(&words).any(|(_, kind, ..)| kind == "assessed");
+        let ask = if is_assessment { assessment } else { round };
+        if is_assessment {
+            told.assessments += 1
+        } else {
+            told.rounds += 1
+        }
+        told.last = Some((ask.clone(), words.clone()));
+        let turn = plan.turn(&ask);
+        if words != turn.words || *stop_reason != turn.stop || wishes(message) != turn.wishes.len() {
+            return Err(format!("the reply {message:?} is not {turn:?}"));
+        }
+        let uses = message.parts.iter().filter_map(|part| match part {
+            Part::ToolUse(call) => Some(call),
+            _ => None,
+        });
+        for (number, wish) in uses.enumerate() {
+            let tool = Tool {
+                name: &wish.name,
+                input: &wish.input,
+                request: request.clone(),
+                allowed: false,
+                denied: false,
+                approved: false,
+                started: 0,
+                finished: 0,
+            };
+            self.tools.insert(CallId::tool(call, number + 1), tool);
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn checkpoint(&mut self, request: &'a RequestId, fact: &'a CheckpointFact) -> Result<(), String> {
+        match fact {
+            CheckpointFact::Opened { checkpoint, body, .. } => {
+                self.tally.questions += 1;
+                let about: About = serde_json::from_value(body.clone().into()).map_err(|error| error.to_string())?;
+                self.tally.unknown += u64::from(matches!(about, About::Outcome { .. }));
+                self.tally.repeats += u64::from(about == About::Repeat);
+                let told = self.told(request)?;
+                if told.asked.values().any(|open| *open == about) {
+                    return Err(format!("{checkpoint} asks what is being asked already"));
+                }
+                let whole = |about: &About| {
+                    !matches!(about, About::Tool { .. } | About::Question { .. } | About::Outcome { .. })
+                };
+                if whole(&about) && told.asked.values().any(whole) {
+                    return Err(format!("{checkpoint} asks while another question about the whole request is open"));
+                }
+                told.asked.insert(checkpoint, about);
+            }
+            CheckpointFact::Resolved { checkpoint, choice, .. } => {
+                let told = self.told(request)?;
+                let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
+                match (about, choice.as_str()) {
+                    (About::Trust, "trust") => told.trusted = true,
+                    (About::Tool { call }, choice) => {
+                        let tool = self.tools.get_mut(&call).ok_or("a question about no tool")?;
+                        tool.allowed |= matches!(choice, "allow" | "always");
+                        tool.denied |= !matches!(choice, "allow" | "always");
+                    }
+                    (About::Outcome { call }, "again") => {
+                        let call = self.begun.keys().find(|begun| ***begun == call).copied();
+                        let call = call.ok_or("a question about no command")?;
+                        *self.again.entry(call).or_default() += 1;
+                        // Whoever wants it run again allows it, whatever became of the rule that did before.
+                        self.tools.get_mut(call).ok_or("a question about no tool")?.allowed = true;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tool(&mut self, request: &'a RequestId, fact: &'a ToolFact) -> Result<(), String> {
+        let (ToolFact::Started { call, .. } | ToolFact::Stopping { call } | ToolFact::Finished { call, .. }) = fact;
+        let tool = self.tools.get_mut(call).ok_or(format!("{call} was never asked for"))?;
+        if tool.request != *request {
+            return Err(format!("{call} belongs to another request"));
+        }
+        match fact {
+            ToolFact::Started { .. } => {
+                tool.started += 1;
+                if tool.started > 1 || tool.finished > 0 {
+                    return Err(format!("{call} began twice"));
+                }
+                self.tally.tools += 1;
+                self.told(request)?.open.insert(call);
+            }
+            ToolFact::Stopping { .. } => self.tally.controls += 1,
+            ToolFact::Finished { status, .. } => {
+                tool.finished += 1;
+                if tool.finished > 1 {
+                    return Err(format!("{call} ended twice"));
+                }
+                let looks = matches!(tool.name, "read_file" | "list_files" | "find_files" | "search");
+                self.tally.refused += u64::from(*status == ToolStatus::Blocked);
+                let told = self.told(request)?;
+                told.open.remove(call);
+                if looks && matches!(status, ToolStatus::Ok | ToolStatus::Partial) && !told.trusted {
+                    return Err(format!("{call} has seen a folder that nobody trusts"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is changed or run without trust, in plan mode or in a conversation.
+    fn may_touch(&mut self, request: &RequestId, call: &CallId, what: &str) -> Result<(), String> {
+        let told = self.told(request)?;
+        if !told.trusted {
+            return Err(format!("{what} by {call} in a folder that nobody trusts"));
+        }
+        if told.mode != Mode::Auto || told.route != Some(RouteDecision::Direct) {
+            return Err(format!("{what} by {call} where nothing may be changed"));
+        }
+        Ok(())
+    }
+
+    /// Nor without somebody's yes: an answer, a rule or a setting.
+    fn is_permitted(&mut self, call: &CallId, subject: &str, by_setting: bool) -> Result<(), String> {
+        let (rules, folder) = (&self.rules, &self.folder);
+        let tool = self.tools.get_mut(call).ok_or(format!("{call} was never asked for"))?;
+        let name = if matches!(tool.name, "write_file" | "apply_diff") { "edit_file" } else { tool.name };
+        let says = |verdict| {
+            rules.iter().any(|rule| rule.verdict == verdict && rule.covers(name, subject, Some(folder.as_str())))
+        };
+        if tool.denied {
+            return Err(format!("{call} was done although it was refused"));
+        }
+        let by_setting = by_setting && !matches!(tool.name, "delete_file" | "run_command");
+        if says(RuleVerdict::Deny) {
+            return Err(format!("{call} was done although a rule forbids it"));
+        }
+        if !tool.allowed && (says(RuleVerdict::Ask) || !(by_setting || says(RuleVerdict::Allow))) {
+            return Err(format!("{call} was done although nobody allowed it"));
+        }
+        tool.approved = true;
+        Ok(())
+    }
+
+    fn command(&mut self, request: &RequestId, fact: &'a CommandFact) -> Result<(), String> {
+        let CommandFact::Started { call: Some(call), command, .. } = fact else { return Ok(()) };
+        self.may_touch(request, call, "a command")?;
+        self.is_permitted(call, command, false)?;
+        let begun = self.begun.entry(call).or_default();
+        *begun += 1;
+        let again = self.again.get(call).copied().unwrap_or(0);
+        if *begun > 1 + again {
+            return Err(format!("{command} was begun {begun} times, and {again} times a person wanted it again"));
+        }
+        self.tally.commands += 1;
+        *self.commands.entry(command.clone()).or_default() += 1;
+        Ok(())
+    }
+
+    fn applied(&mut self, request: &RequestId, call: &CallId) -> Result<(), String> {
+        let tool = self.tools.get(call).ok_or(format!("{call} was never asked for"))?;
+        if tool.finished > 0 || !tool.approved {
+            return Err(format!("{call} changed something, but has ended or was not approved"));
+        }
+        let (name, input) = (tool.name, tool.input);
+        let text = |field: &str| input[field].as_str().unwrap_or_default().to_owned();
+        let file = file_of(&self.told(request)?.name);
+        match name {
+            "write_file" => drop(self.files.insert(file.clone(), text("content"))),
+            "edit_file" => {
+                let block = &input["blocks"][0];
+                let (search, replace) = (block["search"].as_str(), block["replace"].as_str());
+                let before = self.files.get(&file).ok_or("a file was edited that is not there")?;
+                let after = before.replacen(search.unwrap_or_default(), replace.unwrap_or_default(), 1);
+                self.files.insert(file.clone(), after);
+            }
+            "delete_file" => drop(self.files.remove(&file).ok_or("a file was deleted that is not there")?),
+            "move_file" => {
+                let content = self.files.remove(&file).ok_or("a file was moved that is not there")?;
+                self.files.insert(text("to"), content);
+            }
+            other => return Err(format!("{other} changed a file")),
+        }
+        self.tally.changes += 1;
+        Ok(())
+    }
+
+    fn ends(&mut self, told: &[&RequestId]) -> Result<(), String> {
+        self.tally.requests += self.received.len() as u64;
+        for (id, request) in &self.requests {
+            match request.finished {
+                None => return Err(format!("{id} has no end")),
+                Some(Status::NeedsUser) => return Err(format!("{id} ended for want of a person, who never came")),
+                Some(Status::Completed) => self.is_answered(request).map_err(|broken| format!("{id}: {broken}"))?,
+                Some(_) => {}
+            }
+        }
+        // Those that were said by processes which died in the act stand in between; order holds.
+        let in_order: Vec<&RequestId> = self.received.iter().filter(|request| told.contains(request)).collect();
+        if in_order != told {
+            return Err(format!("said in the order {told:?}, received as {in_order:?}"));
+        }
+        Ok(())
+    }
+
+    /// A completed request ends with its last reply, and that reply may end it.
+    fn is_answered(&self, told: &Told<'_>) -> Result<(), String> {
+        let Some((ask @ Ask::Round { name, round }, words)) = &told.last else {
+            return Err(format!("it is completed, but the last that was said is {:?}", told.last));
+        };
+        if told.answer != Some(words) {
+            return Err(format!("the last reply is {words:?}, but the answer is {:?}", told.answer));
+        }
+        let Turn { wishes, stop, .. } = self.plan.turn(ask);
+        let is_final = *round >= self.plan.rounds(name);
+        let is_hollow = |round| {
+            let Turn { wishes, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round });
+            wishes.is_empty() && round < self.plan.rounds(name)
+        };
+        // Without tools on offer, a reply that asks for one is the last; so is the second that names none.
+        let without_tools = told.route == Some(RouteDecision::Chat);
+        let twice_hollow = is_hollow(*round) && (0..*round).any(is_hollow);
+        let cut_off = !wishes.is_empty() && stop == Some(StopReason::MaxTokens);
+        if is_final || without_tools || twice_hollow || cut_off {
+            return Ok(());
+        }
+        Err(format!("it is completed with {words:?}, but more was to be done"))
+    }
+}
+
+/// The call that a proposal or a change set is named after.
+fn call_of(name: &str, by: &str) -> Result<CallId, String> {
+    let call = name.rsplit_once(by).map(|(_, call)| call).unwrap_or_default();
+    call.parse().map_err(|_| format!("{name} is about no call"))
+}
+
+fn wishes(message: &Message) -> usize {
+    message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).count()
 }
 
 /// What a person said came to a deserved end.
@@ -179,18 +667,14 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
     if *text != said.text {
         return Err(format!("{id} says {text:?} instead of {:?}", said.text));
     }
-    let Some(Fact::Request(RequestFact::Finished { status, .. })) = mine.last() else {
-        return Err(format!("{id} has no end"));
-    };
-    let answered = mine.iter().any(
-        |fact| matches!(fact, Fact::Answer(AnswerFact { answer }) if answer.summary == Oracle::answer(&said.text)),
-    );
-    match status {
-        Status::Completed if answered => Ok(()),
-        Status::Completed => Err(format!("{id} is completed without its answer")),
-        Status::Cancelled if said.cancelled => Ok(()),
-        Status::Limit if said.stopped => Ok(()),
-        Status::Failed if history.oracle.gave_reason_to_fail(&said.text) => Ok(()),
+    let ended = mine.iter().rev().find_map(|fact| match fact {
+        Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
+        _ => None,
+    });
+    match ended {
+        Some(Status::Completed) => Ok(()),
+        Some(Status::Cancelled | Status::Limit) if said.cancelled => Ok(()),
+        Some(Status::Failed) if history.oracle.gave_reason_to_fail(name_of(&said.text)) => Ok(()),
         status => Err(format!("{id} ended as {status:?} for no reason")),
     }
 }

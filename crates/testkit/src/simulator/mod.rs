@@ -1,24 +1,27 @@
-//! Random histories from a seed: people say things and cancel them, models stumble, disks refuse,
-//! processes die at any operation and others take over. Afterwards, what must always hold is
-//! checked. The same seed gives the same history.
+//! Random histories from a seed: people say things, answer questions, steer, pause and cancel; models
+//! ask for tools and stumble, disks refuse, processes die at any operation and others take over.
+//! Afterwards, what must always hold is checked. The same seed gives the same history.
 //!
 //! The engine and the host are the real ones; the disk, the models and the time are simulated.
 
 mod check;
+mod hands;
 mod model;
+mod moves;
+mod plan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Answered, Client, Say, Sent, Target, World};
-use trimtab_vocab::event::CheckpointFact;
-use trimtab_vocab::{Control, Event, Fact, Mode, ModelFacts, Prices, RequestId, RunSettings, SessionId, Time};
+use trimtab_host::{Client, Sent, World};
+use trimtab_vocab::{Event, RequestId, SessionId, Time};
 use trimtab_world::clock::Clock;
 
 use crate::dice::Dice;
 use crate::memory_store::{Death, Disk, MemoryStore};
+use hands::SimulatedHands;
 use model::{Oracle, SimulatedModels};
 
 /// Requests that may run at once in a simulation; small, so that the limit is often met.
@@ -47,6 +50,28 @@ pub struct Tally {
     pub partials: u64,
     /// Questions that were asked.
     pub questions: u64,
+    /// Tools that were begun.
+    pub tools: u64,
+    /// Commands that were begun.
+    pub commands: u64,
+    /// Commands whose end nobody saw.
+    pub unknown: u64,
+    /// Changes of files that were made.
+    pub changes: u64,
+    /// Tools that were refused.
+    pub refused: u64,
+    /// Times that a conversation was made to fit.
+    pub compressed: u64,
+    /// Requests that were asked how far they came.
+    pub assessed: u64,
+    /// Requests that went on after they had ended for want of a person.
+    pub reopened: u64,
+    /// Times that a person paused, steered or adjusted a request, or stopped one of its tools.
+    pub controls: u64,
+    /// Summaries that a person edited or took back.
+    pub mended: u64,
+    /// Times that a model asked for the same again and again.
+    pub repeats: u64,
     /// Facts that were recorded.
     pub facts: u64,
 }
@@ -61,6 +86,17 @@ impl std::ops::AddAssign for Tally {
         self.calls += other.calls;
         self.partials += other.partials;
         self.questions += other.questions;
+        self.tools += other.tools;
+        self.commands += other.commands;
+        self.unknown += other.unknown;
+        self.changes += other.changes;
+        self.refused += other.refused;
+        self.compressed += other.compressed;
+        self.assessed += other.assessed;
+        self.reopened += other.reopened;
+        self.controls += other.controls;
+        self.mended += other.mended;
+        self.repeats += other.repeats;
         self.facts += other.facts;
     }
 }
@@ -70,9 +106,8 @@ impl std::ops::AddAssign for Tally {
 struct Said {
     text: String,
     sent: Sent,
+    /// Somebody wanted it stopped, or chose an answer that may end it.
     cancelled: bool,
-    /// Somebody answered that it is to stop.
-    stopped: bool,
 }
 
 /// Plays the history of a seed; says what was broken, if anything was.
@@ -115,6 +150,8 @@ struct History {
     said: Vec<Said>,
     /// Something may have been said that nobody was told of: its process died in the act.
     unsure: u64,
+    /// Questions that were open at some time.
+    asked: Vec<Event>,
     tally: Tally,
 }
 
@@ -124,48 +161,53 @@ impl History {
         let disk = Disk::default();
         let oracle = Oracle::new(dice.throw(), RETRIES, disk.clone());
         let clock = Arc::new(Clockwork { began: Instant::now(), chance: AtomicU64::new(dice.throw() >> 1) });
-        Self { dice, disk, oracle, clock, processes: Vec::new(), said: Vec::new(), unsure: 0, tally: Tally::default() }
+        if dice.once_in(3) {
+            disk.state().files.insert("AGENTS.md".into(), b"Be brief.".to_vec());
+        }
+        disk.state().files.insert("shared.txt".into(), b"begin\nshared\n".to_vec());
+        Self {
+            dice,
+            disk,
+            oracle,
+            clock,
+            processes: Vec::new(),
+            said: Vec::new(),
+            unsure: 0,
+            asked: Vec::new(),
+            tally: Tally::default(),
+        }
     }
 
     async fn live(mut self) -> Result<Tally, String> {
-        let moves = 4 + self.dice.below(20);
+        let moves = 4 + self.dice.below(40);
         for _ in 0..moves {
             self.act().await;
             self.bury();
-            if let Some(broken) = self.disk.state().broken.first() {
-                return Err(broken.clone());
-            }
+            self.complain()?;
         }
         self.come_to_rest().await?;
         check::everything(&self)
     }
 
-    async fn act(&mut self) {
-        if self.processes.is_empty() || (self.processes.len() < 3 && self.dice.once_in(8)) {
-            self.start_process(true);
-        }
-        match self.dice.below(11) {
-            0..4 => self.say().await,
-            10 => self.answer().await,
-            4 => self.cancel().await,
-            5 => self.kill(),
-            6 => self.resume(),
-            _ => {
-                let millis = 1 << self.dice.below(12);
-                tokio::time::sleep(Duration::from_millis(millis)).await;
-            }
+    /// What somebody has complained about meanwhile.
+    fn complain(&self) -> Result<(), String> {
+        let state = self.disk.state();
+        match state.broken.first() {
+            Some(broken) => Err(format!("{broken}\n{}", check::shown(&state))),
+            None => Ok(()),
         }
     }
 
     fn start_process(&mut self, mortal: bool) {
         let death =
-            (mortal && self.dice.below(3) > 0).then(|| Death { at: self.dice.below(60), after: self.dice.once_in(2) });
+            (mortal && self.dice.below(3) > 0).then(|| Death { at: self.dice.below(250), after: self.dice.once_in(2) });
         let failure = if mortal && self.dice.once_in(4) { 30 } else { 0 };
         let store = Arc::new(self.disk.process(self.dice.throw(), death, failure));
         let world = World {
             store: Arc::clone(&store) as _,
             models: Arc::new(SimulatedModels { oracle: self.oracle.clone(), store: Arc::clone(&store) }),
             clock: Arc::clone(&self.clock) as _,
+            hands: Arc::new(SimulatedHands { disk: self.disk.clone(), store: Arc::clone(&store) }),
         };
         self.processes.push(Process { client: Client::with(world, JOB_LIMIT), store });
     }
@@ -173,83 +215,6 @@ impl History {
     fn any_process(&mut self) -> Option<(Client, Arc<MemoryStore>)> {
         let process = self.dice.pick(&self.processes)?;
         Some((process.client.clone(), Arc::clone(&process.store)))
-    }
-
-    async fn say(&mut self) {
-        let Some((client, store)) = self.any_process() else { return };
-        let known: Vec<SessionId> = self.disk.state().sessions.keys().cloned().collect();
-        let target = match self.dice.pick(&known) {
-            Some(session) if !self.dice.once_in(3) => Target::Session(session.clone()),
-            _ => Target::New { folder: "/project".into() },
-        };
-        let text = format!("say-{}-{}", self.said.len(), self.unsure);
-        let settings = self.settings();
-        let say = Say { text: text.clone(), mode: Mode::Auto, settings, images: Vec::new() };
-        tokio::select! {
-            biased;
-            () = store.died.notified() => {
-                // The notice must not be lost on the undertaker.
-                store.died.notify_one();
-                self.unsure += 1;
-            }
-            sent = client.send(target, say) => match sent {
-                Ok(sent) => self.said.push(Said { text, sent, cancelled: false, stopped: false }),
-                // It was refused, which must mean that it was not taken in.
-                Err(_) => self.unsure += 1,
-            },
-        }
-    }
-
-    /// Now and then there is little money, and now and then nobody to be asked for more.
-    fn settings(&mut self) -> RunSettings {
-        let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
-        let budget_usd = [None, None, Some(0.003), Some(0.02)][self.dice.below(4) as usize];
-        RunSettings {
-            model: "sim/model".into(),
-            facts: ModelFacts { prices, ..ModelFacts::default() },
-            retries: RETRIES,
-            budget_usd,
-            attended: self.dice.once_in(2),
-            ..RunSettings::default()
-        }
-    }
-
-    /// Answers one of the open questions, one way or the other.
-    async fn answer(&mut self) {
-        let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
-        let (Some((client, store)), Some(event)) = (self.any_process(), self.dice.pick(&open)) else { return };
-        let stop = self.dice.once_in(3);
-        let Some(answer) = answer_to(event, if stop { "stop" } else { "raise" }) else { return };
-        if stop {
-            let asked = event.request.clone();
-            let of = |said: &&mut Said| Some(&said.sent.request) == asked.as_ref();
-            self.said.iter_mut().filter(of).for_each(|said| said.stopped = true);
-        }
-        tokio::select! {
-            biased;
-            () = store.died.notified() => store.died.notify_one(),
-            _ = client.answer(&event.session, answer) => {}
-        }
-    }
-
-    async fn cancel(&mut self) {
-        let Some((client, store)) = self.any_process() else { return };
-        if self.said.is_empty() {
-            return;
-        }
-        let at = self.dice.below(self.said.len() as u64) as usize;
-        let Sent { session, request } = self.said[at].sent.clone();
-        // Marked before: a process may die after it has passed the wish on.
-        self.said[at].cancelled = true;
-        let named = (!self.dice.once_in(4)).then_some(request);
-        if named.is_none() {
-            self.said.iter_mut().filter(|said| said.sent.session == session).for_each(|said| said.cancelled = true);
-        }
-        tokio::select! {
-            biased;
-            () = store.died.notified() => store.died.notify_one(),
-            _ = client.control(&session, named, Control::Cancel) => {}
-        }
     }
 
     fn kill(&mut self) {
@@ -283,18 +248,20 @@ impl History {
         let began = Instant::now();
         loop {
             self.bury();
+            self.complain()?;
             let left = check::unfinished(&self.disk);
             let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
             if left.is_empty() && open.is_empty() {
                 break;
             }
             if began.elapsed() > PATIENCE {
-                return Err(format!("these sessions never came to rest: {left:?}\n{:#?}", self.disk.state()));
+                let state = self.disk.state();
+                return Err(format!("these sessions never came to rest: {left:?}, {open:?}\n{}", check::shown(&state)));
             }
             let last = self.processes.last().ok_or("the last process died")?.client.clone();
             left.iter().for_each(|session| last.resume(session));
             for event in &open {
-                if let Some(answer) = answer_to(event, "raise") {
+                if let Some(answer) = self.choose(event) {
                     last.answer(&event.session, answer).await.map_err(|problem| problem.message)?;
                 }
             }
@@ -306,9 +273,4 @@ impl History {
     fn said_in(&self, session: &SessionId) -> Vec<&RequestId> {
         self.said.iter().filter(|said| said.sent.session == *session).map(|said| &said.sent.request).collect()
     }
-}
-
-fn answer_to(event: &Event, choice: &str) -> Option<Answered> {
-    let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &event.fact else { return None };
-    Some(Answered { checkpoint: checkpoint.clone(), choice: choice.into(), text: None, by: "user".into() })
 }

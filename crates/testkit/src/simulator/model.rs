@@ -5,18 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, StopReason, Usage};
+use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
+use trimtab_vocab::{Event, Fact, Fault, Problem, ProblemKind, Prompt, Retry, Usage};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 
 use crate::dice::Dice;
-use crate::memory_store::{Disk, MemoryStore};
+use crate::memory_store::{Disk, MemoryStore, State};
+use crate::validity;
 
 use super::JOB_LIMIT;
+use super::plan::{self, Ask, Plan, Turn, name_of};
 
 /// Knows what every request deserves, and what was asked of it.
 #[derive(Clone)]
 pub(super) struct Oracle {
-    seed: u64,
+    pub(super) plan: Plan,
     retries: u32,
     disk: Disk,
     heard: Arc<Mutex<Heard>>,
@@ -24,77 +27,130 @@ pub(super) struct Oracle {
 
 #[derive(Default)]
 struct Heard {
-    /// How often each text was asked about.
-    asked: BTreeMap<String, u32>,
-    /// Texts that a call was refused for, for good.
-    doomed: Vec<String>,
-    failures: BTreeMap<String, u32>,
+    /// How often each thing was asked.
+    asked: BTreeMap<Ask, u32>,
+    /// What was refused for good.
+    doomed: Vec<Ask>,
+    failures: BTreeMap<Ask, u32>,
     /// Calls under way, by process.
     lines: BTreeMap<u64, u32>,
 }
 
 impl Oracle {
     pub(super) fn new(seed: u64, retries: u32, disk: Disk) -> Self {
-        Self { seed, retries, disk, heard: Arc::default() }
-    }
-
-    /// The one right answer to a text.
-    pub(super) fn answer(text: &str) -> String {
-        format!("The answer to {text} is {} — naïve 🦀.", text.len())
+        Self { plan: Plan { seed }, retries, disk, heard: Arc::default() }
     }
 
     pub(super) fn calls(&self) -> u64 {
         self.heard().asked.values().map(|n| u64::from(*n)).sum()
     }
 
-    /// Whether the program had reason to give up on a text.
-    pub(super) fn gave_reason_to_fail(&self, text: &str) -> bool {
+    /// Whether the program had reason to give up on a request. That nobody could sum it up is none.
+    pub(super) fn gave_reason_to_fail(&self, name: &str) -> bool {
         let heard = self.heard();
-        heard.doomed.iter().any(|doomed| doomed == text)
-            || heard.failures.get(text).is_some_and(|failures| *failures > self.retries)
+        let mine = |ask: &Ask| match ask {
+            Ask::Round { name: of, .. } | Ask::Assessment { name: of, .. } => of == name,
+            Ask::Summary { .. } => false,
+        };
+        heard.doomed.iter().any(mine)
+            || heard.failures.iter().any(|(ask, failures)| mine(ask) && *failures > self.retries)
     }
 
     fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn perform(&self, text: &str) -> PieceStream {
+    fn complain(&self, broken: String) {
+        self.disk.state().broken.push(broken);
+    }
+
+    /// Hears a prompt. Whatever no provider would take, and no model could answer, is complained about.
+    fn hear(&self, prompt: &Prompt) -> PieceStream {
+        for wrong in validity::invalid(prompt) {
+            self.complain(format!("a prompt that no provider takes: {wrong}\n{}", shown(prompt)));
+        }
+        let ask = match plan::read(prompt) {
+            Ok(ask) => ask,
+            Err(broken) => {
+                self.complain(format!("{broken}\n{}", shown(prompt)));
+                return stream::pending().boxed();
+            }
+        };
+        let wrong = self.wrong_to_ask(&ask);
+        if let Some(broken) = wrong {
+            self.complain(format!("{broken}\n{}", shown(prompt)));
+        }
+        self.perform(&ask, prompt)
+    }
+
+    /// A reply that is durable must never be asked for again; and what is asked must be about the
+    /// request that the log says the call is for.
+    fn wrong_to_ask(&self, ask: &Ask) -> Option<String> {
+        let (Ask::Round { name, .. } | Ask::Assessment { name, .. }) = ask else { return None };
+        let state = self.disk.state();
+        let Turn { words, .. } = self.plan.turn(ask);
+        let is_it = |event: &&Event| matches!(&event.fact, Fact::Reply(ReplyFact::Saved { message, partial: false, .. }) if message.text() == words);
+        let log = log_of(&state, name)?;
+        let written = serde_json::to_string(&words).unwrap_or_default();
+        let in_inbox =
+            state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&written));
+        if in_inbox || log.iter().any(|event| is_it(&event)) {
+            return Some(format!("a finished call was made again: {words}"));
+        }
+        let last = log.iter().rev().find(|event| matches!(event.fact, Fact::Model(ModelFact::Called { .. })))?;
+        let about = log.iter().find_map(|event| match &event.fact {
+            Fact::Request(RequestFact::Received { text, .. }) if event.request == last.request => Some(name_of(text)),
+            _ => None,
+        });
+        (about != Some(name)).then(|| format!("the call is for {about:?}, but the prompt asks about {name}"))
+    }
+
+    fn perform(&self, ask: &Ask, prompt: &Prompt) -> PieceStream {
         let attempt = {
             let mut heard = self.heard();
-            let asked = heard.asked.entry(text.to_owned()).or_default();
+            let asked = heard.asked.entry(ask.clone()).or_default();
             *asked += 1;
             *asked
         };
-        let mut dice =
-            Dice::new(self.seed ^ text.bytes().fold(u64::from(attempt) << 32, |h, b| h.rotate_left(7) ^ u64::from(b)));
-        let words = Self::answer(text);
+        let Turn { words, wishes, stop } = self.plan.turn(ask);
+        let salt = words.bytes().fold(u64::from(attempt) << 32, |h, b| h.rotate_left(7) ^ u64::from(b));
+        let mut dice = Dice::new(self.plan.seed ^ salt);
         let mut moments = Vec::new();
         let mut rest = words.as_str();
         while !rest.is_empty() {
-            let cut = rest.ceil_char_boundary(1 + dice.below(12) as usize);
+            let cut = rest.ceil_char_boundary(1 + dice.below(40) as usize);
             let (now, later) = rest.split_at(cut);
             moments.push((1 << dice.below(9), Ok(Piece::Text { block: 0, text: now.to_owned() })));
             rest = later;
         }
-        let ending = dice.below(10);
+        for (block, wish) in (1..).zip(wishes) {
+            let (id, name) = (Some(wish.id), Some(wish.name.to_owned()));
+            let (head, tail) = wish.arguments.split_at(wish.arguments.len() / 2);
+            moments.push((1, Ok(Piece::Tool { block, id, name, arguments: head.to_owned() })));
+            moments.push((1, Ok(Piece::Tool { block, id: None, name: None, arguments: tail.to_owned() })));
+        }
+        let ending = dice.below(14);
         if ending < 4 {
             moments.truncate(dice.below(moments.len() as u64) as usize);
         }
         match ending {
             // The connection is cut without a word.
-            0 => self.count_failure(text),
+            0 => self.count_failure(ask),
             1 | 2 => {
-                self.count_failure(text);
+                self.count_failure(ask);
                 moments.push((10, Err(fault(ProblemKind::Overloaded, Retry::Later { after_ms: None }))));
             }
             3 if dice.once_in(3) => {
-                self.heard().doomed.push(text.to_owned());
+                self.heard().doomed.push(ask.clone());
                 moments.push((1, Err(fault(ProblemKind::Refused, Retry::Never))));
             }
-            3 => self.count_failure(text),
+            3 => self.count_failure(ask),
             _ => {
-                moments.push((0, Ok(Piece::Usage(Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() }))));
-                moments.push((0, Ok(Piece::Stop(StopReason::EndTurn))));
+                // Some providers count everything, some only what they had not cached, some nothing.
+                let input_tokens = [0, 3, size(prompt) / 4][dice.below(3) as usize];
+                let usage = Usage { input_tokens, output_tokens: input_tokens.min(5), ..Usage::default() };
+                moments.push((0, Ok(Piece::Usage(usage))));
+                moments.extend(stop.map(|stop| (0, Ok(Piece::Stop(stop)))));
                 moments.push((0, Ok(Piece::End)));
             }
         }
@@ -108,24 +164,24 @@ impl Oracle {
             .boxed()
     }
 
-    fn count_failure(&self, text: &str) {
-        *self.heard().failures.entry(text.to_owned()).or_default() += 1;
+    fn count_failure(&self, ask: &Ask) {
+        *self.heard().failures.entry(ask.clone()).or_default() += 1;
     }
+}
 
-    /// A reply that is durable must never be asked for again.
-    fn complain_if_paid_already(&self, text: &str) {
-        let mut state = self.disk.state();
-        let answer = Self::answer(text);
-        let in_inbox =
-            state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&answer));
-        let in_log = state.events.values().flatten().any(|event| {
-            use trimtab_vocab::{Fact, event::ReplyFact};
-            matches!(&event.fact, Fact::Reply(ReplyFact::Saved { message, partial: false, .. }) if message.text() == answer)
-        });
-        if in_inbox || in_log {
-            state.broken.push(format!("a finished call was made again for {text}"));
-        }
-    }
+/// The log in which a request stands.
+fn log_of<'a>(state: &'a State, name: &str) -> Option<&'a [Event]> {
+    let is_it = |event: &Event| matches!(&event.fact, Fact::Request(RequestFact::Received { text, .. }) if name_of(text) == name);
+    state.events.values().find(|log| log.iter().any(is_it)).map(Vec::as_slice)
+}
+
+fn shown(prompt: &Prompt) -> String {
+    prompt.messages.iter().filter_map(|message| serde_json::to_string(&**message).ok()).collect::<Vec<_>>().join("\n")
+}
+
+fn size(prompt: &Prompt) -> u64 {
+    let tools: usize = prompt.tools.iter().map(|tool| tool.description.len() + 200).sum();
+    (prompt.system.len() + tools + shown(prompt).len()) as u64
 }
 
 fn fault(kind: ProblemKind, retry: Retry) -> Fault {
@@ -155,10 +211,8 @@ impl Model for SimulatedModel {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let text = prompt.messages.last().map(|message| last_words(message)).unwrap_or_default();
-        self.oracle.complain_if_paid_already(&text);
         let line = OpenLine::open(&self.oracle, &self.store);
-        let pieces = self.oracle.perform(&text);
+        let pieces = self.oracle.hear(prompt);
         // The line is open for as long as anybody listens.
         pieces.inspect(move |_| line.is_open()).boxed()
     }
@@ -179,7 +233,7 @@ impl OpenLine {
         let open: u32 = heard.lines.iter().filter(|(owner, _)| oracle.disk.is_alive(**owner)).map(|(_, n)| n).sum();
         drop(heard);
         if open > JOB_LIMIT {
-            oracle.disk.state().broken.push(format!("{open} calls are made at once; the limit is {JOB_LIMIT}"));
+            oracle.complain(format!("{open} calls are made at once; the limit is {JOB_LIMIT}"));
         }
         Self { oracle: oracle.clone(), owner }
     }
@@ -194,16 +248,4 @@ impl Drop for OpenLine {
             *lines -= 1;
         }
     }
-}
-
-fn last_words(message: &Message) -> String {
-    message
-        .parts
-        .iter()
-        .rev()
-        .find_map(|part| match part {
-            Part::Text { text } => Some(text.clone()),
-            _ => None,
-        })
-        .unwrap_or_default()
 }

@@ -1,0 +1,136 @@
+//! What a request's words name: files and pages. Whether a file is there, the world knows.
+
+/// What words name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct References {
+    /// Files, as they were written.
+    pub files: Vec<String>,
+    /// Pages.
+    pub urls: Vec<NamedUrl>,
+    /// At least one file is named with an `@`.
+    pub is_explicit: bool,
+}
+
+/// A page that words name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedUrl {
+    /// Its address.
+    pub url: String,
+    /// It is named with an `@`: the person wants it loaded.
+    pub is_explicit: bool,
+}
+
+/// Files and pages that are looked at, at most; a paste with hundreds of paths is not a wish to load them.
+const MOST: usize = 20;
+/// Words in which anything is looked for, in bytes: a request is short, a paste is not.
+const SEARCHED: usize = 16 * 1024;
+
+/// Finds what words name: `@path`, paths, and addresses.
+pub fn references(text: &str) -> References {
+    let mut found = References::default();
+    let text = &text[..text.floor_char_boundary(SEARCHED)];
+    for word in words(text) {
+        let (word, marked) = match word.strip_prefix('@') {
+            Some(rest) => (rest, true),
+            None => (word.as_str(), false),
+        };
+        if word.starts_with("http://") || word.starts_with("https://") {
+            let named = NamedUrl { url: word.to_owned(), is_explicit: marked };
+            if found.urls.len() < MOST && !found.urls.iter().any(|known| known.url == named.url) {
+                found.urls.push(named);
+            }
+        } else if (marked && !word.is_empty() && !word.contains('@')) || is_path(word) {
+            found.is_explicit |= marked;
+            if found.files.len() < MOST && !found.files.iter().any(|known| known == word) {
+                found.files.push(word.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The words of a text, without what surrounds them in prose. `@"with spaces"` is one word.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
+        rest = &rest[start..];
+        if let Some(quoted) = rest.strip_prefix("@\"")
+            && let Some(end) = quoted.find('"')
+        {
+            words.push(format!("@{}", &quoted[..end]));
+            rest = &quoted[end + 1..];
+            continue;
+        }
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let word = rest[..end]
+            .trim_start_matches(['(', '[', '{', '<', '"', '\'', '`', '“', '‘'])
+            .trim_end_matches([')', ']', '}', '>', '"', '\'', '`', '”', '’', ',', ';', ':', '!', '?', '.']);
+        if !word.is_empty() {
+            words.push(word.to_owned());
+        }
+        rest = &rest[end..];
+    }
+    words
+}
+
+/// Whether a word looks like a path: it has folders, or a name and an extension of letters. Numbers,
+/// versions, abbreviations and options do not.
+fn is_path(word: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '~');
+    if word.len() > 300 || !word.chars().all(plain) || word.starts_with('-') || word.contains("//") {
+        return false;
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let has_extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=8).contains(&extension.len())
+            && extension.chars().all(|c| c.is_ascii_alphanumeric())
+            && extension.chars().any(|c| c.is_ascii_alphabetic())
+            && stem.chars().any(char::is_alphanumeric)
+            // "e.g" and "i.e" are no files.
+            && !(stem.len() == 1 && extension.len() == 1)
+    });
+    has_extension
+        || (word.contains('/') && name.chars().any(char::is_alphabetic) && word.matches('/').count() >= 1 && {
+            // "and/or" and "he/she" are words; a path of two plain words has to prove itself by more.
+            word.starts_with(['.', '/', '~']) || word.matches('/').count() >= 2 || word.contains(['_', '.'])
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> (Vec<String>, Vec<String>) {
+        let References { files, urls, .. } = references(text);
+        (files, urls.into_iter().map(|named| named.url).collect())
+    }
+
+    #[test]
+    fn files_and_addresses_are_found_in_words() {
+        let (files, urls) = found("fix src/a.rs using https://x.y/z");
+        assert_eq!((files, urls), (vec!["src/a.rs".to_owned()], vec!["https://x.y/z".to_owned()]));
+        let (files, _) = found("See `lib/b.ts`, (main.py) and @Makefile; also @\"my notes.txt\".");
+        assert_eq!(files, ["lib/b.ts", "main.py", "Makefile", "my notes.txt"]);
+        assert!(references("look at @Makefile").is_explicit);
+        assert!(!references("look at src/a.rs").is_explicit);
+    }
+
+    #[test]
+    fn prose_is_not_taken_for_paths() {
+        for text in [
+            "e.g. and/or he/she v1.2.3 3.14 10:30 --flag x@y.org What? 1/2 TCP/IP",
+            "Nothing here, i.e. no file.",
+            "@ alone",
+        ] {
+            assert_eq!(found(text), (vec![], vec![]), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_paste_full_of_paths_names_only_so_many() {
+        let text: String = (0..500).map(|n| format!("src/file{n}.rs ")).collect();
+        assert_eq!(references(&text).files.len(), MOST);
+    }
+}

@@ -1,0 +1,132 @@
+//! The tools of one reply, and how far each is.
+
+use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::{CallId, CheckpointId, FileWrite, ImageRef, ToolCall};
+
+/// What one reply asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// The calls, in the model's order.
+    pub items: Vec<Item>,
+    /// The conversation went on without the results: they are told in words.
+    pub(super) passed_over: bool,
+}
+
+/// One tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Names it.
+    pub call: CallId,
+    /// What the model asked for.
+    pub wish: ToolCall,
+    /// How far it is.
+    pub progress: Progress,
+    /// What a person said about it.
+    pub given: Option<Given>,
+    /// What it would make of the files.
+    pub writes: Option<Vec<FileWrite>>,
+    /// A person wants it ended.
+    pub stopping: bool,
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// It has not begun.
+    Pending,
+    /// It has begun; nothing is changed by it.
+    Started,
+    /// It waits for a person.
+    Asking {
+        /// For this answer.
+        checkpoint: CheckpointId,
+    },
+    /// It acts: what it does cannot be taken for not done.
+    Acting,
+    /// It ended.
+    Done(Done),
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// How it ended.
+    pub status: ToolStatus,
+    /// What the model reads.
+    pub content: String,
+    /// What it sees.
+    pub images: Vec<ImageRef>,
+}
+
+/// What a person said about a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The choice.
+    pub choice: String,
+    /// Words that came with it.
+    pub text: Option<String>,
+}
+
+impl Batch {
+    pub(super) fn of(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
+        let item = |(number, wish)| Item {
+            call: CallId::tool(call, number + 1),
+            wish,
+            progress: Progress::Pending,
+            given: None,
+            writes: None,
+            stopping: false,
+        };
+        let items: Vec<Item> = wishes.enumerate().map(item).collect();
+        (!items.is_empty()).then_some(Self { items, passed_over: false })
+    }
+
+    /// The same, for a model that knows no tools: its results are told in words.
+    pub(super) fn in_words(self) -> Self {
+        Self { passed_over: true, ..self }
+    }
+
+    /// One of its calls.
+    pub fn item(&self, call: &CallId) -> Option<&Item> {
+        self.items.iter().find(|item| item.call == *call)
+    }
+
+    pub(super) fn item_mut(&mut self, call: &CallId) -> Option<&mut Item> {
+        self.items.iter_mut().find(|item| item.call == *call)
+    }
+
+    /// Whether somebody is to be asked.
+    pub fn is_asking(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.progress, Progress::Asking { .. }))
+    }
+
+    /// Whether anything goes on by itself.
+    pub fn is_running(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.progress, Progress::Started | Progress::Acting))
+    }
+
+    /// What it asks for, to tell whether it is the same again.
+    pub(crate) fn signature(&self) -> String {
+        self.items.iter().map(|item| format!("{} {}\n", item.wish.name, item.wish.input)).collect()
+    }
+
+    /// What came of it, to tell whether it is the same again.
+    pub(super) fn outcome(&self) -> String {
+        self.items.iter().filter_map(Item::done).map(|done| format!("{:?} {}\n", done.status, done.content)).collect()
+    }
+}
+
+impl Item {
+    /// Whether it has begun and not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.progress, Progress::Pending | Progress::Done(_))
+    }
+
+    /// What came of it, once it ended.
+    pub fn done(&self) -> Option<&Done> {
+        match &self.progress {
+            Progress::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,611 @@
+//! How facts become state. Nothing else changes a session.
+
+use std::sync::Arc;
+
+use trimtab_vocab::event::{
+    AnswerFact, BugFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, ContextFact, ModelFact, ProposalFact,
+    ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status, StepsFact, ToolFact, ToolStatus,
+};
+use trimtab_vocab::{
+    CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, ProblemKind, Request,
+    RequestId, Role, RunSettings, TimerId, ToolResult,
+};
+
+use super::{
+    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Phase, Progress, Repeat, Session, Squeezed,
+    weight_of,
+};
+use crate::turn::{answers, budget, context, ending, reflection, structured};
+
+/// Entries of the ledger that are kept.
+const LEDGER: usize = 24;
+/// Findings that are kept for the synthesis.
+const FINDINGS: usize = 100;
+
+impl Session {
+    /// Folds a whole log.
+    pub fn replay<'a>(facts: impl IntoIterator<Item = (Option<&'a RequestId>, &'a Fact)>) -> Self {
+        let mut session = Self::default();
+        for (request, fact) in facts {
+            session.fold(request, fact);
+        }
+        session
+    }
+
+    /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
+    pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
+        match fact {
+            Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
+            Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
+            Fact::Request(fact) => self.fold_request(request, fact),
+            Fact::Route(RouteFact { decision, .. }) => {
+                if let Some(active) = &mut self.active {
+                    active.route = Some(*decision);
+                    active.phase = Phase::Loading;
+                }
+            }
+            Fact::Model(fact) => self.fold_model(fact),
+            Fact::Reply(fact) => self.fold_reply(fact),
+            Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
+            Fact::Rule(fact) => self.fold_rule(fact),
+            Fact::Tool(fact) => self.fold_tool(fact),
+            Fact::Command(CommandFact::Started { call: Some(call), .. }) => self.set_progress(call, Progress::Acting),
+            Fact::Proposal(fact) => self.fold_proposal(fact),
+            Fact::Change(fact) => self.fold_change(request, fact),
+            Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
+            Fact::Reflection(fact) => self.close_batch(fact),
+            Fact::Context(fact) => self.fold_context(fact),
+            Fact::Answer(AnswerFact { answer }) if !answer.truncated => {
+                let call = CallId::nth(self.calls);
+                if let Some(active) = self.active.as_mut().filter(|active| structured::applies(active)) {
+                    active.batch = Batch::of(&call, structured::wishes(answer)).map(Batch::in_words);
+                }
+            }
+            Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
+                if let Some(active) = &mut self.active {
+                    active.hollow += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
+        let Some(id) = id else { return };
+        match fact {
+            RequestFact::Received { text, refs, images, mode, settings } => {
+                let request = Request {
+                    id: id.clone(),
+                    text: text.clone(),
+                    refs: refs.clone(),
+                    images: images.clone(),
+                    mode: *mode,
+                    settings: RunSettings::clone(settings),
+                };
+                self.known.insert(id.clone());
+                self.waiting.push_back(Active::new(request));
+                self.start_next();
+            }
+            RequestFact::Stopping {} => {
+                if let Some(active) = self.active_mut(id) {
+                    let call = match &active.phase {
+                        Phase::Calling { call } => Some(call.clone()),
+                        _ => None,
+                    };
+                    active.phase = Phase::Stopping { call };
+                }
+            }
+            RequestFact::Steered { text, .. } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.steers.push(text.clone());
+                }
+            }
+            RequestFact::Pausing {} => {
+                if let Some(active) = self.active_mut(id) {
+                    active.pausing = true;
+                }
+            }
+            RequestFact::Resumed { wish: true } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.pausing = false;
+                }
+            }
+            RequestFact::Resumed { wish: false } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.phase = if active.batch.is_some() { Phase::Tools } else { Phase::Loading };
+                }
+            }
+            RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    let settings = &mut active.request.settings;
+                    settings.approve = approve.unwrap_or(settings.approve);
+                    settings.attended = attended.unwrap_or(settings.attended);
+                    settings.max_steps = max_steps.unwrap_or(settings.max_steps);
+                    settings.trusted = trusted.unwrap_or(settings.trusted);
+                }
+            }
+            RequestFact::Assessing {} => {
+                if let Some(active) = self.active_mut(id) {
+                    active.assessing = true;
+                    active.steers.push(ending::assessment(active.step_limit()));
+                }
+            }
+            RequestFact::Reopened {} => {
+                if let Some(at) = self.parked.iter().position(|parked| parked.request.id == *id) {
+                    let mut active = self.parked.remove(at);
+                    active.phase = Phase::Admitting;
+                    self.waiting.push_front(active);
+                    self.start_next();
+                }
+            }
+            RequestFact::Finished { status, .. } => self.finish(id, *status),
+        }
+    }
+
+    fn finish(&mut self, id: &RequestId, status: Status) {
+        let Some(mut ended) = self.active.take_if(|active| active.request.id == *id) else {
+            self.waiting.retain(|waiting| waiting.request.id != *id);
+            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
+            return self.start_next();
+        };
+        // Somebody who answered that it is to stop here will not be asked again.
+        let is_asked = self.checkpoints.values().any(|open| open.request == *id);
+        let parks = matches!(status, Status::NeedsUser | Status::Limit) && is_asked && ended.waits_for_a_person();
+        if parks {
+            self.parked.push(ended);
+        } else {
+            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
+            // A tool use without its result would make the conversation invalid for every provider.
+            // One that was passed over has results already.
+            if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {
+                self.push(results(&batch, INTERRUPTED, None, Vec::new()));
+            }
+            if status == Status::Cancelled {
+                self.push(Message::user(INTERRUPT_USER));
+            }
+        }
+        self.start_next();
+    }
+
+    fn fold_model(&mut self, fact: &ModelFact) {
+        match fact {
+            ModelFact::Called { call, .. } => {
+                self.calls += 1;
+                let Some(active) = &mut self.active else { return };
+                active.phase = Phase::Calling { call: call.clone() };
+                active.loaded = true;
+                if active.compressing.is_none() {
+                    active.fits = false;
+                    if let Some(words) = active.unsent() {
+                        active.steers.clear();
+                        self.push(words);
+                    }
+                }
+            }
+            ModelFact::Failed { call, error, retry_in_ms } => {
+                let timer = TimerId::before_call(self.next_call());
+                if let Some(active) = self.calling_mut(call) {
+                    active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0) };
+                    if error.kind != ProblemKind::Interrupted {
+                        active.failures += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn fold_reply(&mut self, fact: &ReplyFact) {
+        let ReplyFact::Saved { call, usage, message, partial, .. } = fact else { return };
+        self.usage += *usage;
+        let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
+        if let Some(active) = &mut self.active {
+            active.usage += *usage;
+            if let Some(compressing) = &mut active.compressing {
+                // A summary is not part of the conversation that it is made of.
+                if !partial {
+                    compressing.parts.push(message.text());
+                    active.failures = 0;
+                    if !stopping {
+                        active.phase = Phase::Replied;
+                    }
+                }
+                return;
+            }
+            if !partial {
+                active.steps += u32::from(!active.assessing);
+                active.failures = 0;
+                if !stopping {
+                    active.phase = Phase::Replied;
+                }
+                let wishes = message.parts.iter().filter_map(|part| match part {
+                    Part::ToolUse(wish) => Some(wish.clone()),
+                    _ => None,
+                });
+                active.batch = Batch::of(call, wishes);
+            }
+        }
+        // A reply that will be asked for again is kept in the log for the person, not in the
+        // conversation: the model would answer its own torso.
+        if !partial || stopping {
+            let message = if *partial { words_only(message) } else { message.clone() };
+            if !message.parts.is_empty() {
+                self.push(message);
+            }
+        }
+        if !partial && !usage.estimated && usage.input_tokens > 0 {
+            self.measured = Some((self.conversation.len(), usage.input_tokens + usage.output_tokens));
+        }
+    }
+
+    fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
+        match fact {
+            CheckpointFact::Opened { checkpoint, kind, choices, body, .. } => {
+                let Some(request) = request else { return };
+                let choices = choices.iter().map(|choice| choice.id.clone()).collect();
+                let about = About::read(body);
+                let asks_about = about.call().cloned();
+                let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
+                let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, choices };
+                self.checkpoints.insert(checkpoint.clone(), opened);
+                let Some(active) = self.active_mut(request) else { return };
+                active.checkpoints += 1;
+                active.loaded |= *kind == CheckpointKind::Confirm;
+                match asks_about {
+                    Some(call) => self.set_progress(&call, Progress::Asking { checkpoint: checkpoint.clone() }),
+                    None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
+                }
+            }
+            CheckpointFact::Resolved { checkpoint, choice, text, .. } => {
+                let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
+                self.fold_answer(&answered, choice, text.as_deref());
+            }
+        }
+    }
+
+    fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
+        if answered.about == About::Budget && choice == budget::RAISE {
+            self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
+        }
+        if let (answers::ALLOW, Some(rule)) = (choice, &answered.rule) {
+            *self.allowed.entry(rule.to_string()).or_default() += 1;
+        }
+        let Some(active) = self.unfinished_mut(&answered.request) else { return };
+        match &answered.about {
+            About::Budget => {}
+            About::Recovery => {
+                active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
+                active.steers.extend(text.map(str::to_owned));
+            }
+            About::Trust => active.trust = Some(choice == answers::TRUST),
+            About::Tool { call } | About::Question { call } | About::Outcome { call } => {
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.given = Some(Given { choice: choice.to_owned(), text: text.map(str::to_owned) });
+                    item.progress = Progress::Started;
+                }
+            }
+            About::Tell | About::Steps | About::Repeat | About::Pause => {
+                active.steers.extend(text.map(str::to_owned));
+                match answered.about {
+                    About::Steps => {
+                        if text.is_none() {
+                            active.steers.push("Go on.".into());
+                        }
+                        active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
+                        active.assessing = false;
+                    }
+                    About::Repeat => {
+                        active.repeat = None;
+                        active.diverted = choice == answers::TELL;
+                    }
+                    About::Pause => active.pausing = false,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn fold_rule(&mut self, fact: &RuleFact) {
+        match fact {
+            RuleFact::Known { rules } => self.rules.clone_from(rules),
+            RuleFact::Added { rule } if !self.rules.contains(rule) => self.rules.push(rule.clone()),
+            RuleFact::Added { .. } => {}
+            RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
+        }
+    }
+
+    fn fold_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Started { call, .. } => {
+                if let Some(active) = &mut self.active {
+                    active.tools_used += 1;
+                    active.hollow = 0;
+                    if active.phase == Phase::Replied {
+                        active.phase = Phase::Tools;
+                    }
+                }
+                self.set_progress(call, Progress::Started);
+            }
+            ToolFact::Stopping { call } => {
+                if let Some(item) = self.item_mut(call) {
+                    item.stopping = true;
+                }
+            }
+            ToolFact::Finished { call, status, preview, images, files, .. } => {
+                for file in files {
+                    self.marks.insert(file.path.clone(), file.hash.clone());
+                }
+                let done = Done { status: *status, content: preview.clone(), images: images.clone() };
+                self.set_progress(call, Progress::Done(done));
+            }
+        }
+    }
+
+    fn fold_proposal(&mut self, fact: &ProposalFact) {
+        match fact {
+            ProposalFact::Opened { call: Some(call), operations, .. } => {
+                let writes: Option<Vec<FileWrite>> =
+                    operations.iter().map(|operation| serde_json::from_value(operation.clone()).ok()).collect();
+                if let Some(item) = self.item_mut(call) {
+                    item.writes = writes;
+                }
+            }
+            ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
+                let Some(active) = &self.active else { return };
+                let of = |call: &CallId| trimtab_vocab::ProposalId::of(&active.request.id, call) == *proposal;
+                let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call));
+                // A command acts from its own `command.started` on.
+                if let Some(call) = item.filter(|item| item.writes.is_some()).map(|item| item.call.clone()) {
+                    self.set_progress(&call, Progress::Acting);
+                }
+            }
+            ProposalFact::Opened { .. } | ProposalFact::Resolved { .. } => {}
+        }
+    }
+
+    fn fold_change(&mut self, request: Option<&RequestId>, fact: &ChangeFact) {
+        match fact {
+            ChangeFact::Applied(change) => {
+                let mut items = self.active.iter().flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
+                let mine = |item: &&super::Item| {
+                    request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
+                };
+                let Some(writes) = items.find(mine).and_then(|item| item.writes.clone()) else { return };
+                // What was taken back and is now built over cannot be brought forward any more.
+                self.history.truncate(self.in_force);
+                self.history.push(ChangeSet { id: change.change_set.clone(), writes });
+                self.in_force = self.history.len();
+            }
+            ChangeFact::Moving { position } => self.moving = Some(in_force(*position)),
+            ChangeFact::Refused { .. } => {
+                self.moving = None;
+                self.start_next();
+            }
+            ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => {
+                self.in_force = in_force(change.position).min(self.history.len());
+                let back = matches!(fact, ChangeFact::Reverted(_));
+                let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+                let what = if back { "took back" } else { "brought forward again" };
+                // The model must not believe that its change still stands.
+                if !files.is_empty() {
+                    self.pass_over_the_parked();
+                    self.push(Message::user(format!("[The user {what} the change of {}.]", files.join(", "))));
+                }
+                if self.moving == Some(self.in_force) {
+                    self.moving = None;
+                    self.start_next();
+                }
+            }
+        }
+    }
+
+    /// The tools of a reply have all ended: their results go back to the model, as one message.
+    fn close_batch(&mut self, fact: &ReflectionFact) {
+        let Some(active) = &mut self.active else { return };
+        let Some(batch) = active.batch.take() else { return };
+        for entry in &fact.entries {
+            active.ledger.push_back(reflection::line(entry));
+        }
+        let surplus = active.ledger.len().saturating_sub(LEDGER);
+        active.ledger.drain(..surplus);
+        for done in batch.items.iter().filter_map(super::Item::done) {
+            if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && active.findings.len() < FINDINGS {
+                active.findings.push(reflection::finding(&done.content));
+            }
+        }
+        let (signature, outcome) = (batch.signature(), batch.outcome());
+        let times = match active.repeat.take() {
+            Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
+            _ => 1,
+        };
+        active.repeat = Some(Repeat { signature, outcome, times });
+        let interrupted = batch.items.iter().filter_map(super::Item::done).any(|done| is_interrupt(&done.content));
+        let note = (!interrupted).then(|| reflection::note(&fact.entries));
+        let steers = std::mem::take(&mut active.steers);
+        active.diverted = false;
+        active.phase = Phase::Replied;
+        let message = results(&batch, INTERRUPTED, note, steers);
+        self.push(if batch.passed_over { in_words(message) } else { message });
+    }
+
+    fn fold_context(&mut self, fact: &ContextFact) {
+        match fact {
+            ContextFact::Loaded { files, instructions, .. } => {
+                if instructions.is_some() {
+                    self.instructions.clone_from(instructions);
+                }
+                for file in files {
+                    if let Some(hash) = &file.hash {
+                        self.marks.insert(file.path.clone(), hash.clone());
+                    }
+                }
+                if let Some(active) = &mut self.active {
+                    active.steers.extend(files.iter().map(context::loaded));
+                    active.loaded = true;
+                }
+            }
+            ContextFact::Compressing { messages, before, source } => {
+                if let Some(active) = &mut self.active {
+                    active.compressions += 1;
+                    active.compressing = Some(Compressing {
+                        source: source.clone(),
+                        messages: *messages as usize,
+                        before: *before,
+                        parts: Vec::new(),
+                    });
+                }
+            }
+            ContextFact::Compressed { source, summary, .. } => {
+                let Some(active) = &mut self.active else { return };
+                let Some(Compressing { messages, .. }) = active.compressing.take() else { return };
+                active.fits = true;
+                // Whoever could not sum it up says nothing about the call that comes next.
+                active.failures = 0;
+                active.phase = Phase::Replied;
+                let from = self.summaries;
+                let to = (from + messages).min(self.conversation.len());
+                let summary = Message::user(summary.clone());
+                let weight = weight_of(&summary);
+                let originals = self.conversation.splice(from..to, [Arc::new(summary)]).collect();
+                self.weights.splice(from..to, [weight]);
+                self.summaries += 1;
+                self.squeezed = Some(Squeezed { source: source.clone(), originals });
+                self.measured = None;
+            }
+            ContextFact::Edited { summary, .. } => {
+                if let Some(at) = self.summaries.checked_sub(1) {
+                    let summary = Message::user(summary.clone());
+                    self.weights[at] = weight_of(&summary);
+                    self.conversation[at] = Arc::new(summary);
+                    self.measured = None;
+                }
+            }
+            ContextFact::Restored { .. } => {
+                if let (Some(at), Some(squeezed)) = (self.summaries.checked_sub(1), self.squeezed.take()) {
+                    let weights: Vec<u64> = squeezed.originals.iter().map(|message| weight_of(message)).collect();
+                    self.conversation.splice(at..=at, squeezed.originals);
+                    self.weights.splice(at..=at, weights);
+                    self.summaries = at;
+                    self.measured = None;
+                }
+            }
+        }
+    }
+
+    fn start_next(&mut self) {
+        if self.active.is_some() || self.moving.is_some() {
+            return;
+        }
+        let Some(mut active) = self.waiting.pop_front() else { return };
+        // What goes on after others have spoken says its words again: a model answers the last ones.
+        if !active.begun || active.overtaken {
+            self.pass_over_the_parked();
+            self.push(active.request.message());
+        }
+        active.begun = true;
+        active.overtaken = false;
+        self.active = Some(active);
+    }
+
+    /// Before anybody else speaks, tool uses that still wait for a person get a result that says so.
+    fn pass_over_the_parked(&mut self) {
+        let mut told = Vec::new();
+        for parked in &mut self.parked {
+            parked.overtaken = true;
+            if let Some(batch) = parked.batch.as_mut().filter(|batch| !batch.passed_over) {
+                told.push(results(batch, PASSED_OVER, None, Vec::new()));
+                batch.passed_over = true;
+            }
+        }
+        told.into_iter().for_each(|message| self.push(message));
+    }
+
+    fn push(&mut self, message: Message) {
+        self.weights.push(weight_of(&message));
+        self.conversation.push(Arc::new(message));
+    }
+
+    fn set_progress(&mut self, call: &CallId, progress: Progress) {
+        if let Some(item) = self.item_mut(call) {
+            item.progress = progress;
+        }
+    }
+
+    fn item_mut(&mut self, call: &CallId) -> Option<&mut super::Item> {
+        self.active.as_mut()?.batch.as_mut()?.item_mut(call)
+    }
+
+    fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+        self.active.as_mut().filter(|active| active.request.id == *id)
+    }
+
+    fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+        let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
+        all.into_iter().find(|active| active.request.id == *id)
+    }
+
+    fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut Active> {
+        self.active.as_mut().filter(|active| matches!(&active.phase, Phase::Calling { call } if call == wanted))
+    }
+}
+
+/// How many sets are in force when this one is current.
+fn in_force(position: i32) -> usize {
+    usize::try_from(position.saturating_add(1)).unwrap_or(0)
+}
+
+/// What stands for a result that never came.
+const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
+/// What stands for a result that is still to come.
+const PASSED_OVER: fn(&str) -> ToolResult =
+    |id| ToolResult::error(id, "[This tool use waits for the user's answer. It was not run.]");
+
+fn is_interrupt(content: &str) -> bool {
+    content.starts_with(INTERRUPT_TOOL)
+}
+
+/// One user message with a result for every tool use, in the model's order, and what goes with them.
+fn results(batch: &Batch, missing: fn(&str) -> ToolResult, note: Option<String>, words: Vec<String>) -> Message {
+    let mut parts = Vec::with_capacity(batch.items.len() + 1);
+    let mut pictures = Vec::new();
+    for item in &batch.items {
+        let id = item.wish.id.as_str();
+        parts.push(Part::ToolResult(match item.done() {
+            None => missing(id),
+            Some(Done { status: ToolStatus::Ok | ToolStatus::Partial, content, images }) => {
+                pictures.extend(
+                    images
+                        .iter()
+                        .map(|image| Part::Image { image: image.key.clone(), media_type: image.media_type.clone() }),
+                );
+                ToolResult::success(id, content)
+            }
+            Some(Done { content, .. }) => ToolResult::error(id, content),
+        }));
+    }
+    parts.append(&mut pictures);
+    parts.extend(note.into_iter().chain(words).map(|text| Part::Text { text }));
+    Message { role: Role::User, parts }
+}
+
+/// The results of tools that have no place of their own in the conversation.
+fn in_words(message: Message) -> Message {
+    let parts = message.parts.into_iter().map(|part| match part {
+        Part::ToolResult(result) => Part::Text {
+            text: format!("[Result of the tool use {} that waited]\n{}", result.tool_use_id, result.content),
+        },
+        other => other,
+    });
+    Message { role: message.role, parts: parts.collect() }
+}
+
+/// A reply that was stopped keeps its words. Thinking without its signature and half-written tool
+/// calls would make the whole conversation invalid for every provider.
+fn words_only(message: &Message) -> Message {
+    let parts = message
+        .parts
+        .iter()
+        .filter(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
+        .cloned()
+        .collect();
+    Message { role: message.role, parts }
+}

@@ -1,0 +1,372 @@
+//! Questions to a person, and what follows from their answers. A question waits for as long as it
+//! takes; silence answers nothing.
+
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, Status};
+use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
+
+use super::{batch, budget, finish};
+use crate::Effect;
+use crate::record::{About, Active, Phase};
+use crate::step::Step;
+
+/// This time.
+pub const ALLOW: &str = "allow";
+/// From now on.
+pub const ALWAYS: &str = "always";
+/// Not so: the person says what to do differently.
+pub const WAIT: &str = "wait";
+/// Not now and not later.
+pub const NEVER: &str = "never";
+/// The folder may be read and worked in.
+pub const TRUST: &str = "trust";
+/// It may not.
+pub const DISTRUST: &str = "no";
+/// Go on.
+pub const CONTINUE: &str = "continue";
+/// End the request.
+pub const STOP: &str = "stop";
+/// Words say what to do.
+pub const TELL: &str = "tell";
+/// Run it again.
+pub const AGAIN: &str = "again";
+/// Leave it, and tell the model that its end is not known.
+pub const SKIP: &str = "skip";
+/// Once more.
+pub const RETRY: &str = "retry";
+/// The answer is in words.
+pub const OTHER: &str = "other";
+
+/// The verdict on a proposal that may be carried out.
+pub(crate) const APPROVED: &str = "approved";
+
+/// What a person sees when they choose to wait.
+pub const WAITING: &str = "[Tool execution interrupted - waiting for user feedback]";
+
+/// After so many times, a rule is suggested.
+const OFTEN: u32 = 3;
+
+/// The four answers to a permission, in their order.
+pub(super) fn permission_choices(assistant: &str) -> Vec<Choice> {
+    vec![
+        choice(ALLOW, "Allow this time"),
+        choice(ALWAYS, "Always allow"),
+        choice(WAIT, &format!("Wait and tell {assistant} what to do differently")),
+        choice(NEVER, "Never allow"),
+    ]
+}
+
+pub(super) fn choice(id: &str, label: &str) -> Choice {
+    Choice { id: id.into(), label: label.into() }
+}
+
+/// A question.
+pub(super) struct Question {
+    pub(super) kind: CheckpointKind,
+    pub(super) about: About,
+    pub(super) title: String,
+    pub(super) choices: Vec<Choice>,
+    /// What the kind adds.
+    pub(super) body: Map<String, Value>,
+}
+
+/// Asks. Whether the request must end for want of a person is for the caller to see to.
+pub(super) fn open(step: &mut Step<'_>, question: Question) -> Option<CheckpointId> {
+    let active = step.session.active()?;
+    let request = active.request.id.clone();
+    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
+    let Question { kind, about, title, choices, body: more } = question;
+    let mut body = about.body();
+    body.extend(more);
+    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
+    step.say(Some(&request), opened);
+    Some(checkpoint)
+}
+
+/// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
+pub(super) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Status) {
+    let Some(active) = step.session.active() else { return };
+    let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
+    open(step, question);
+    if !attended {
+        finish(step, &request, without_a_person, None);
+    }
+}
+
+/// May the folder be read and worked in?
+pub(super) fn ask_for_trust(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let refuses = active.request.settings.approve == Approve::Deny;
+    let folder = step.session.folder().unwrap_or_default().to_owned();
+    let mut body = Map::new();
+    body.insert("rule".into(), json!(Rule::trust(folder.clone())));
+    let question = Question {
+        kind: CheckpointKind::Permission,
+        about: About::Trust,
+        title: format!("Do you trust the files in {folder}? They will be read and sent to the model."),
+        choices: vec![choice(TRUST, "Yes, I trust this folder"), choice(DISTRUST, "No, answer without it")],
+        body,
+    };
+    if refuses {
+        if let Some(checkpoint) = open(step, question) {
+            let by = "approve deny".into();
+            step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: DISTRUST.into(), text: None, by });
+            go_on(step);
+        }
+        return;
+    }
+    ask(step, question, Status::NeedsUser);
+}
+
+/// What shall be done instead?
+pub(super) fn ask_what_instead(step: &mut Step<'_>) {
+    let question = Question {
+        kind: CheckpointKind::Clarification,
+        about: About::Tell,
+        title: "What should be done differently?".into(),
+        choices: vec![choice(TELL, "Say it in words"), choice(STOP, "Stop here")],
+        body: Map::new(),
+    };
+    ask(step, question, Status::NeedsUser);
+}
+
+/// The limit of steps is reached; may it go on?
+pub(super) fn ask_for_more_steps(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let (limit, more) = (active.step_limit(), active.request.settings.max_steps);
+    let question = Question {
+        kind: CheckpointKind::Confirm,
+        about: About::Steps,
+        title: format!("The limit of {limit} steps is reached."),
+        choices: vec![choice(CONTINUE, &format!("Go on for {more} more steps")), choice(STOP, "Stop here")],
+        body: Map::new(),
+    };
+    ask(step, question, Status::Limit);
+}
+
+/// The model asks for the same again and again; shall it?
+pub(super) fn ask_about_repeat(step: &mut Step<'_>, what: &str, times: u32) {
+    let question = Question {
+        kind: CheckpointKind::Confirm,
+        about: About::Repeat,
+        title: format!("The model asks for the same thing once more, after {times} times with the same result: {what}"),
+        choices: vec![
+            choice(CONTINUE, "Let it"),
+            choice(TELL, "Tell it what to do instead"),
+            choice(STOP, "Stop here"),
+        ],
+        body: Map::new(),
+    };
+    ask(step, question, Status::NeedsUser);
+}
+
+/// A person wanted a rest after the step.
+pub(super) fn rest(step: &mut Step<'_>) {
+    let question = Question {
+        kind: CheckpointKind::Step,
+        about: About::Pause,
+        title: "Paused after this step.".into(),
+        choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
+        body: Map::new(),
+    };
+    ask(step, question, Status::NeedsUser);
+}
+
+/// A command whose end nobody saw. It is never run again by itself.
+pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &str) {
+    let mut body = Map::new();
+    body.insert("command".into(), json!(command));
+    let question = Question {
+        kind: CheckpointKind::Unknown,
+        about: About::Outcome { call: call.clone() },
+        title: format!("The program ended while this command was running, and how it ended is not known: {command}"),
+        choices: vec![
+            choice(AGAIN, "Run it again"),
+            choice(SKIP, "Go on without it, and tell the model"),
+            choice(STOP, "Stop here"),
+        ],
+        body,
+    };
+    open(step, question);
+}
+
+/// A person has answered.
+pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: String) {
+    let Some(checkpoint) = step.session.checkpoint(id) else { return };
+    if !checkpoint.choices.contains(&choice) {
+        return;
+    }
+    let checkpoint = checkpoint.clone();
+    let request = checkpoint.request.clone();
+    let text = match checkpoint.about {
+        About::Budget => match budget::checked(step, &request, &choice, text) {
+            Some(text) => text,
+            None => return,
+        },
+        _ => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+    };
+    if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
+        let text = "This answer needs words: say what to do (--text).".into();
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        return;
+    }
+    let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
+    let parked = step.session.is_parked(&request);
+    let stops = choice == STOP;
+    let accepts = checkpoint.about == About::Recovery && choice == CONTINUE;
+    let suggests = choice == ALLOW;
+    let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by };
+    step.say(Some(&request), resolved);
+    if let Some(rule) = rule {
+        step.say(Some(&request), RuleFact::Added { rule });
+    }
+    if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
+        suggest(step, &request, &rule);
+    }
+    if stops || accepts {
+        if parked {
+            step.say(Some(&request), RequestFact::Reopened {});
+        }
+        let status = match checkpoint.about {
+            _ if accepts => Status::Completed,
+            About::Budget | About::Steps => Status::Limit,
+            _ => Status::Cancelled,
+        };
+        batch::leave(step, &request);
+        finish(step, &request, status, None);
+    } else {
+        after_answer(step, &request, checkpoint.about.call());
+    }
+    apply_rules(step);
+}
+
+/// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
+/// still open. Otherwise the answer is kept until then.
+fn after_answer(step: &mut Step<'_>, request: &RequestId, call: Option<&CallId>) {
+    let is_blocked =
+        step.session.checkpoints().any(|(_, open)| open.request == *request && open.about.call().is_none());
+    if is_blocked {
+        return;
+    }
+    if step.session.is_parked(request) {
+        let was_idle = step.session.active().is_none();
+        step.say(Some(request), RequestFact::Reopened {});
+        if was_idle {
+            step.ask(Effect::Admit { request: request.clone() });
+        }
+        return;
+    }
+    // What waits for its turn or for room goes on once it has that.
+    let active = step.session.active().filter(|active| active.request.id == *request);
+    if active.is_some_and(|active| matches!(active.phase, Phase::Waiting { .. } | Phase::Tools)) {
+        go_on_with(step, call);
+    }
+}
+
+/// The rule that an answer makes. A person may give its pattern in words.
+fn rule_of(about: &About, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
+    let offered = offered?.clone();
+    match (about, choice) {
+        (About::Trust, TRUST) => Some(offered),
+        (About::Tool { .. }, ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
+        (About::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
+        _ => None,
+    }
+}
+
+/// A rule is suggested after a while; it is never made by itself.
+fn suggest(step: &mut Step<'_>, request: &RequestId, rule: &Rule) {
+    let times = step.session.times_allowed(rule);
+    if times >= OFTEN && times.is_multiple_of(OFTEN) {
+        let text = format!("You have allowed this {times} times. The answer `always` would make it a rule: {rule}.");
+        step.say(Some(request), BannerFact { level: Level::Info, text });
+    }
+}
+
+/// Goes on with the request that is worked on, from wherever it is.
+pub(super) fn go_on(step: &mut Step<'_>) {
+    go_on_with(step, None);
+}
+
+/// The same, after an answer about one of its tools.
+fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
+    let Some(active) = step.session.active() else { return };
+    if matches!(active.phase, Phase::Stopping { .. }) {
+        return;
+    }
+    let (request, had_stopped) =
+        (active.request.id.clone(), matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting));
+    if had_stopped {
+        step.say(Some(&request), RequestFact::Resumed { wish: false });
+    }
+    match step.session.active().and_then(|active| active.batch.as_ref()) {
+        Some(_) => batch::go_on(step, had_stopped, call),
+        None => super::load_or_next(step),
+    }
+}
+
+/// A rule was made, here or elsewhere.
+pub(crate) fn rule_added(step: &mut Step<'_>, rule: Rule) {
+    if !step.session.rules().contains(&rule) {
+        step.say(None, RuleFact::Added { rule });
+        apply_rules(step);
+    }
+}
+
+/// A rule is no more.
+pub(crate) fn rule_removed(step: &mut Step<'_>, rule: Rule) {
+    if step.session.rules().contains(&rule) {
+        step.say(None, RuleFact::Removed { rule });
+    }
+}
+
+/// What is being asked and the rules now answer is answered at once.
+fn apply_rules(step: &mut Step<'_>) {
+    let settled: Vec<(CheckpointId, &str)> = step
+        .session
+        .checkpoints()
+        .filter_map(|(id, open)| {
+            let active = step.session.unfinished(&open.request)?;
+            let verdict = match &open.about {
+                About::Trust => crate::permit::is_trusted(step.session, active).then_some(TRUST),
+                About::Tool { call } => batch::ruled(step.session, active, call),
+                _ => None,
+            };
+            verdict.map(|choice| (id.clone(), choice))
+        })
+        .collect();
+    for (id, choice) in settled {
+        let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
+        let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
+        // `allow` and a refusal need no new rule: one is there.
+        let resolved =
+            CheckpointFact::Resolved { checkpoint: id, choice: choice.into(), text: None, by: "rule".into() };
+        step.say(Some(&request), resolved);
+        after_answer(step, &request, call.as_ref());
+    }
+}
+
+/// A new request makes the question what to do instead of an earlier one pointless.
+pub(crate) fn supersede(step: &mut Step<'_>) {
+    let stale: Vec<(CheckpointId, RequestId)> = step
+        .session
+        .checkpoints()
+        .filter(|(_, open)| open.about == About::Tell)
+        .map(|(id, open)| (id.clone(), open.request.clone()))
+        .collect();
+    for (checkpoint, request) in stale {
+        let by = "new request".into();
+        let parked = step.session.is_parked(&request);
+        step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: STOP.into(), text: None, by });
+        if parked {
+            step.say(Some(&request), RequestFact::Reopened {});
+        }
+        finish(step, &request, Status::Cancelled, None);
+    }
+}
+
+/// Whether somebody may be asked, or what is to be done instead.
+pub(super) fn approve(active: &Active) -> Approve {
+    active.request.settings.approve
+}

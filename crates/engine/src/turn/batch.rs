@@ -1,0 +1,748 @@
+//! The tools of a reply: begun in order, those that only look side by side, those that act one at a
+//! time, each through the permit.
+
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{
+    Change as ChangeEvent, ChangeFact, ChangedFile, CheckpointFact, CheckpointKind, CommandFact, ProposalFact,
+    ProposalKind, Stage, StageFact, Status, StepsFact, ToolFact, ToolStatus,
+};
+use trimtab_vocab::{
+    Approve, CallId, ChangeSetId, CheckpointId, CommandRun, FileMark, FileSet, FileWrite, ImageRef, ProposalId, RefKey,
+    RequestId, Rule, Seen, ToolResult,
+};
+
+use super::answers::{self, Question};
+use super::tools::{self, Errand, Offer};
+use super::{finish, guard, next, prompt, reflection};
+use crate::permit::{self, Answer, Permit, Ruling};
+use crate::record::{About, Active, Batch, Item, Phase, Progress, Session};
+use crate::route;
+use crate::step::Step;
+use crate::{Change, Effect, Prepared, Ran};
+
+/// Tools that run side by side at most.
+const SIDE_BY_SIDE: usize = 8;
+/// Bytes of a diff that a question shows.
+const SHOWN_DIFF: usize = 16 * 1024;
+
+/// A tool that a person stopped, and nothing else.
+const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
+/// A tool that a person skipped.
+const SKIPPED: &str = "[Skipped by the user. Go on with what comes next.]";
+
+/// The reply asks for tools: begin, unless it is the same once more.
+pub(super) fn begin(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    if let Some(repeat) = &active.repeat
+        && repeat.times >= 2
+        && repeat.signature == batch.signature()
+    {
+        let (what, times) = (describe(batch), repeat.times);
+        return answers::ask_about_repeat(step, &what, times);
+    }
+    advance(step);
+}
+
+fn describe(batch: &Batch) -> String {
+    let Some(first) = batch.items.first() else { return String::new() };
+    let mut text = format!("{} {}", first.wish.name, first.wish.input);
+    text.truncate(text.floor_char_boundary(200));
+    text
+}
+
+/// Goes on after an answer: the call that it is about is acted upon, the rest begins. After a rest,
+/// whatever had begun begins again.
+pub(super) fn go_on(step: &mut Step<'_>, had_stopped: bool, call: Option<&CallId>) {
+    let Some(batch) = batch_of(step) else { return };
+    // A wait ends everything at once, so it is looked for first.
+    let waited = |item: &Item| item.done().is_none() && has_said(item, answers::WAIT);
+    if let Some(item) = batch.items.iter().find(|item| waited(item)) {
+        let words = item.given.as_ref().and_then(|given| given.text.clone());
+        return wait(step, words);
+    }
+    if step.session.active().is_some_and(|active| active.diverted) {
+        reject(step, "[Not run: the user says what to do instead.]");
+        return next(step);
+    }
+    let answered: Vec<CallId> = batch
+        .items
+        .iter()
+        .filter(|item| item.progress == Progress::Started && (had_stopped || call == Some(&item.call)))
+        .map(|item| item.call.clone())
+        .collect();
+    for call in answered {
+        go(step, &call);
+    }
+    advance(step);
+}
+
+fn has_said(item: &Item, choice: &str) -> bool {
+    item.given.as_ref().is_some_and(|given| given.choice == choice)
+}
+
+/// Begins whatever may begin now; closes the batch when all have ended.
+pub(super) fn advance(step: &mut Step<'_>) {
+    loop {
+        let Some(active) = step.session.active() else { return };
+        let stuck = matches!(active.phase, Phase::Stopping { .. } | Phase::Waiting { .. } | Phase::Admitting);
+        let Some(batch) = active.batch.as_ref().filter(|_| !stuck) else { return };
+        match ready(batch) {
+            Ready::Nothing => return settle(step),
+            Ready::Begin(call) => start(step, &call),
+            Ready::Close => return close(step),
+        }
+    }
+}
+
+enum Ready {
+    Begin(CallId),
+    Nothing,
+    Close,
+}
+
+/// The next call to begin: of those in front that only look, the quickest; an act only when all
+/// before it have ended, and nothing behind it until it has.
+fn ready(batch: &Batch) -> Ready {
+    let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return Ready::Close };
+    let errand = |item: &Item| tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok();
+    let is_alone = |item: &Item| errand(item).is_some_and(|errand| errand.is_alone());
+    let front = &batch.items[first];
+    if is_alone(front) {
+        let pending = front.progress == Progress::Pending;
+        return if pending { Ready::Begin(front.call.clone()) } else { Ready::Nothing };
+    }
+    let together = batch.items[first..].iter().take_while(|item| item.done().is_some() || !is_alone(item));
+    let running = together.clone().filter(|item| item.progress == Progress::Started).count();
+    if running >= SIDE_BY_SIDE {
+        return Ready::Nothing;
+    }
+    let pending = together.filter(|item| item.progress == Progress::Pending);
+    match pending.min_by_key(|item| errand(item).map_or(0, |errand| errand.rank())) {
+        Some(item) => Ready::Begin(item.call.clone()),
+        None => Ready::Nothing,
+    }
+}
+
+/// Nothing can begin. Without a person, what only waits for one ends the request for now.
+fn settle(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    if batch.is_asking() && !batch.is_running() && !active.request.settings.attended {
+        let request = active.request.id.clone();
+        finish(step, &request, Status::NeedsUser, None);
+    }
+}
+
+fn start(step: &mut Step<'_>, call: &CallId) {
+    let Some((request, item)) = find(step, call) else { return };
+    let (name, input) = (item.wish.name.clone(), shown(&item.wish.input));
+    let started = ToolFact::Started { call: call.clone(), name, input };
+    step.say(Some(&request), started);
+    go(step, call);
+}
+
+/// Arguments as they are shown. The reply has them whole; long texts are not stored twice.
+fn shown(input: &Value) -> Value {
+    const LONGEST: usize = 1_000;
+    match input {
+        Value::String(text) if text.len() > LONGEST => {
+            let head = &text[..text.floor_char_boundary(LONGEST)];
+            json!(format!("{head}… ({} bytes)", text.len()))
+        }
+        Value::Array(items) => items.iter().map(shown).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Does the next thing that a call needs: permission, preparation, the act.
+fn go(step: &mut Step<'_>, call: &CallId) {
+    let Some((_, item)) = find(step, call) else { return };
+    // What came before may have ended it, or asked about it.
+    if item.progress != Progress::Started {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
+    let offered = match route::offer(active.route) {
+        _ if super::structured::applies(active) && active.request.mode != trimtab_vocab::Mode::Plan => {
+            tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())
+        }
+        Offer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
+        Offer::Looking if !tools::only_looks(&item.wish.name) => {
+            Err("This is plan mode: nothing is changed or run. Say what you would do.".to_owned())
+        }
+        _ => tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()),
+    };
+    let errand = match offered {
+        Ok(errand) => errand,
+        Err(reason) => {
+            let status = if reason.starts_with("This is plan mode") { ToolStatus::Blocked } else { ToolStatus::Error };
+            return finished(step, call, status, reason);
+        }
+    };
+    if let Some(reason) = needs_trust(step.session, active, &errand) {
+        return match reason {
+            Trust::Ask => answers::ask_for_trust(step),
+            Trust::Refused => {
+                let text = "The user does not trust this folder: it cannot be read or worked in.".into();
+                finished(step, call, ToolStatus::Blocked, text);
+            }
+        };
+    }
+    match errand {
+        Errand::Steps(todos) => {
+            let open = todos.iter().filter(|todo| !todo.completed).count();
+            let request = active.request.id.clone();
+            step.say(Some(&request), StepsFact { todos });
+            finished(step, call, ToolStatus::Ok, format!("The user sees the list; {open} steps are open."));
+        }
+        Errand::Ask { question, options } => ask(step, call, question, options),
+        Errand::Stored { key, offset } => {
+            let limit = guard::limit(&prompt::model(&active.request).1) - 512;
+            step.ask(Effect::Recall { call: call.clone(), key, offset, limit });
+        }
+        Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look }),
+        // What a change would make of the files is found out first: it is what a person approves.
+        Errand::Change(change) if item.writes.is_none() => prepare(step, call, change),
+        errand => act(step, call, &errand),
+    }
+}
+
+enum Trust {
+    Ask,
+    Refused,
+}
+
+/// Whether a folder that nobody has trusted yet stands in the way.
+fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Trust> {
+    let touches = matches!(errand, Errand::Look(_) | Errand::Change(_) | Errand::Run { .. });
+    if !touches || permit::is_trusted(session, active) {
+        return None;
+    }
+    Some(if active.trust == Some(false) { Trust::Refused } else { Trust::Ask })
+}
+
+fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
+    // What will be refused anyway needs no preparation.
+    let Some(active) = step.session.active() else { return };
+    if let Ruling::Refuse { reason } = permit::judge(step.session, active, &Errand::Change(change.clone())) {
+        return finished(step, call, ToolStatus::Blocked, reason);
+    }
+    let seen = step.session.mark(change.path().trim_start_matches("./")).map(str::to_owned);
+    step.ask(Effect::Prepare { call: call.clone(), change, seen });
+}
+
+/// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
+fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(active) = step.session.active() else { return };
+    if has_said(&item, answers::NEVER) || has_said(&item, DENIED) {
+        let reason = item.given.as_ref().and_then(|given| given.text.as_deref());
+        return deny(step, call, reason);
+    }
+    if has_said(&item, answers::SKIP) {
+        let text = "The program ended while this command was running. How it ended is not known; it may have done \
+                    part of its work. It was not run again."
+            .to_owned();
+        return finished(step, call, ToolStatus::Error, text);
+    }
+    let permit = match (Answer::of(&item), permit::judge(step.session, active, errand)) {
+        (_, Ruling::Refuse { reason }) => return refuse(step, call, reason),
+        (_, Ruling::Go(permit)) => permit,
+        (Some(answer), Ruling::Ask { .. }) => Permit::answered(&answer),
+        (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule),
+    };
+    match errand {
+        Errand::Fetch { url, host } => {
+            let label = format!("Interrogating {host}...");
+            step.say(Some(&request), StageFact { stage: Stage::Running, label });
+            step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::Look::Fetch { url: url.clone() } });
+        }
+        Errand::Change(_) => {
+            let Some(writes) = item.writes else { return };
+            let proposal = ProposalId::of(&request, call);
+            step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
+            let set = file_set(step.session, &request, call, writes);
+            step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+        }
+        Errand::Run { command, timeout_s } => {
+            let run = command_run(step.session, call, command, *timeout_s);
+            let CommandRun { command, argv, cwd, .. } = run.clone();
+            step.say(Some(&request), CommandFact::Started { call: Some(call.clone()), command, argv, cwd });
+            step.ask(Effect::Run { call: call.clone(), plan: permit.command(run) });
+        }
+        _ => {}
+    }
+}
+
+/// What is recorded when nobody is to be asked and everything that asks is refused.
+const DENIED: &str = "denied";
+
+fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
+    let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();
+    if let Some(reason) = reason {
+        text.push_str(&format!(" They say: {reason}"));
+    }
+    refuse(step, call, text);
+}
+
+fn refuse(step: &mut Step<'_>, call: &CallId, reason: String) {
+    if let Some((request, Item { writes: Some(_), .. })) = find(step, call) {
+        let proposal = ProposalId::of(&request, call);
+        step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
+    }
+    finished(step, call, ToolStatus::Blocked, reason);
+}
+
+fn file_set(session: &Session, request: &RequestId, call: &CallId, writes: Vec<FileWrite>) -> FileSet {
+    let folder = session.folder().unwrap_or_default().to_owned();
+    FileSet { change_set: ChangeSetId::of(request, call), folder, writes }
+}
+
+fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Option<u64>) -> CommandRun {
+    let active = session.active();
+    let settings = active.map(|active| active.request.settings.clone()).unwrap_or_default();
+    let direct =
+        active.and_then(|active| crate::proposal::command::judge(command, &permit::policy(session, active)).direct);
+    let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), command.into()]);
+    let folder = session.folder().unwrap_or_default().to_owned();
+    CommandRun {
+        call: call.clone(),
+        command: command.into(),
+        argv,
+        cwd: folder.clone(),
+        timeout_s: timeout_s.unwrap_or(settings.command_timeout_s),
+        sandbox: settings.sandbox,
+        folder,
+    }
+}
+
+fn ask_permission(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &Item, reason: String, rule: Rule) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let approve = answers::approve(active);
+    let choices = answers::permission_choices(&active.request.settings.assistant);
+    let title = match errand {
+        Errand::Run { command, .. } => format!("Run this command? {command}"),
+        Errand::Fetch { url, .. } => format!("Fetch this page? {url}"),
+        Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
+        Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
+        Errand::Change(change) => format!("Change {}?", change.path()),
+        _ => format!("Use {}?", item.wish.name),
+    };
+    let mut body = Map::new();
+    body.insert("tool".into(), json!(item.wish.name));
+    body.insert("input".into(), shown(&item.wish.input));
+    body.insert("reason".into(), json!(reason));
+    body.insert("ruleText".into(), json!(rule.to_string()));
+    body.insert("rule".into(), json!(rule));
+    if item.writes.is_some() {
+        body.insert("proposal".into(), json!(ProposalId::of(&request, call)));
+    }
+    let about = About::Tool { call: call.clone() };
+    let kind = CheckpointKind::Permission;
+    let Some(checkpoint) = answers::open(step, Question { kind, about, title, choices, body }) else { return };
+    let (choice, by) = match approve {
+        Approve::Ask => return,
+        Approve::Auto => (answers::ALLOW, "approve auto"),
+        Approve::Deny => (DENIED, "approve deny"),
+    };
+    let resolved = CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into() };
+    step.say(Some(&request), resolved);
+    act(step, call, errand);
+}
+
+/// The model asks the person something.
+fn ask(step: &mut Step<'_>, call: &CallId, question: String, options: Vec<String>) {
+    let Some((_, item)) = find(step, call) else { return };
+    if let Some(given) = &item.given {
+        let text = match (given.choice.as_str(), &given.text) {
+            (answers::OTHER, Some(text)) => format!("The user answers: {text}"),
+            (choice, text) => {
+                let number = choice.strip_prefix('o').and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
+                let label = options.get(number.wrapping_sub(1)).map_or(choice, String::as_str);
+                let more = text.as_ref().map(|text| format!(" — {text}")).unwrap_or_default();
+                format!("The user chooses: {label}{more}")
+            }
+        };
+        return finished(step, call, ToolStatus::Ok, text);
+    }
+    let Some(active) = step.session.active() else { return };
+    if answers::approve(active) == Approve::Deny {
+        let text = "Nobody is there to answer. Decide by yourself, and say what you assumed.".into();
+        return finished(step, call, ToolStatus::Blocked, text);
+    }
+    let mut choices: Vec<_> =
+        options.iter().enumerate().map(|(number, label)| answers::choice(&format!("o{}", number + 1), label)).collect();
+    choices.push(answers::choice(answers::OTHER, "Answer in words"));
+    choices.push(answers::choice(answers::STOP, "Stop here"));
+    let about = About::Question { call: call.clone() };
+    let kind = CheckpointKind::Clarification;
+    answers::open(step, Question { kind, about, title: question, choices, body: Map::new() });
+}
+
+/// Whether the rules now answer what is asked about a call: the choice they make.
+pub(super) fn ruled(session: &Session, active: &Active, call: &CallId) -> Option<&'static str> {
+    let item = active.batch.as_ref()?.item(call)?;
+    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
+    match permit::judge(session, active, &errand) {
+        Ruling::Go(_) => Some(answers::ALLOW),
+        Ruling::Refuse { .. } => Some(DENIED),
+        Ruling::Ask { .. } => None,
+    }
+}
+
+/// The person chose to wait: every tool ends at once with the documented result.
+fn wait(step: &mut Step<'_>, words: Option<String>) {
+    end_all(step, |id| ToolResult::interrupt(id).content);
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let banner =
+        trimtab_vocab::event::BannerFact { level: trimtab_vocab::event::Level::Warning, text: answers::WAITING.into() };
+    step.say(Some(&request), banner);
+    if let Some(text) = words.clone() {
+        step.say(Some(&request), trimtab_vocab::event::RequestFact::Steered { text, by: "user".into() });
+    }
+    reflect(step);
+    match words {
+        Some(_) => next(step),
+        None => answers::ask_what_instead(step),
+    }
+}
+
+/// Ends whatever has not ended and does not act: it is told to stop, and its result is `content`.
+fn end_all(step: &mut Step<'_>, content: impl Fn(&str) -> String) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in batch.items {
+        match item.progress {
+            Progress::Done(_) => {}
+            Progress::Acting => step.ask(Effect::Abort { call: item.call }),
+            Progress::Started => {
+                step.ask(Effect::Abort { call: item.call.clone() });
+                interrupted(step, &item.call, content(&item.wish.id));
+            }
+            Progress::Asking { checkpoint } => {
+                answer_for(step, checkpoint);
+                interrupted(step, &item.call, content(&item.wish.id));
+            }
+            Progress::Pending => interrupted(step, &item.call, content(&item.wish.id)),
+        }
+    }
+}
+
+/// What a person wants makes a question pointless: it is answered with that.
+fn answer_for(step: &mut Step<'_>, checkpoint: CheckpointId) {
+    let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let (choice, by) = (answers::SKIP.into(), "user".into());
+    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+}
+
+/// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.
+/// Whether nothing is left to wait for.
+pub(super) fn stop(step: &mut Step<'_>) -> bool {
+    end_all(step, |id| ToolResult::interrupt(id).content);
+    batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
+}
+
+/// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
+pub(super) fn leave(step: &mut Step<'_>, request: &RequestId) {
+    let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
+    for Item { call, wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
+        let (preview, status) = (ToolResult::interrupt(&wish.id).content, ToolStatus::Interrupted);
+        let (images, files) = (Vec::new(), Vec::new());
+        step.say(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
+    }
+}
+
+/// The person wants what runs now left, and the rest to go on.
+pub(super) fn skip(step: &mut Step<'_>) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in &batch.items {
+        stop_one(step, &item.call, SKIPPED);
+    }
+    advance(step);
+}
+
+/// The person wants one tool ended.
+pub(super) fn stop_tool(step: &mut Step<'_>, call: &CallId) {
+    stop_one(step, call, STOPPED);
+    advance(step);
+}
+
+fn stop_one(step: &mut Step<'_>, call: &CallId, text: &str) {
+    let Some((request, item)) = find(step, call) else { return };
+    match item.progress {
+        Progress::Done(_) => {}
+        Progress::Acting => {
+            step.say(Some(&request), ToolFact::Stopping { call: call.clone() });
+            step.ask(Effect::Abort { call: call.clone() });
+        }
+        Progress::Asking { checkpoint } => {
+            answer_for(step, checkpoint);
+            interrupted(step, call, text.into());
+        }
+        Progress::Pending | Progress::Started => {
+            step.ask(Effect::Abort { call: call.clone() });
+            interrupted(step, call, text.into());
+        }
+    }
+}
+
+/// Something was seen.
+pub(crate) fn looked(step: &mut Step<'_>, call: &CallId, seen: Seen) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Started {
+        return;
+    }
+    let Seen { status, text, images, files } = seen;
+    let mut pictures = Vec::new();
+    for (number, (media_type, base64)) in images.into_iter().enumerate() {
+        let key = RefKey::seen_by(&request, call, number);
+        step.keep(key.clone(), base64);
+        pictures.push(ImageRef { key, media_type });
+    }
+    report(step, call, status, text, pictures, files);
+    advance(step);
+}
+
+/// It is known what a change would make of the files.
+pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Started || item.writes.is_some() {
+        return;
+    }
+    match prepared {
+        Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
+        Prepared::Ready { writes, diffs } => {
+            let operations = writes.iter().zip(&diffs).map(|(write, diff)| operation(write, diff)).collect();
+            let proposal = ProposalId::of(&request, call);
+            let kind = ProposalKind::Files;
+            step.say(
+                Some(&request),
+                ProposalFact::Opened { proposal, call: Some(call.clone()), kind, operations, version: 1 },
+            );
+            go(step, call);
+        }
+    }
+    advance(step);
+}
+
+fn operation(write: &FileWrite, diff: &str) -> Value {
+    let mut value = json!(write);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("diff".into(), json!(diff[..diff.floor_char_boundary(SHOWN_DIFF)]));
+        fields.insert("errors".into(), json!([]));
+    }
+    value
+}
+
+/// Files were written, or were not.
+pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String>) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(writes) = item.writes.filter(|_| item.progress == Progress::Acting) else { return };
+    match problem {
+        Some(reason) => finished(step, call, ToolStatus::Error, reason),
+        None => {
+            let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
+            let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
+            let text = summary(&files);
+            let change_set = ChangeSetId::of(&request, call);
+            step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position }));
+            let mark = |write: &FileWrite| {
+                write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
+            };
+            report(step, call, ToolStatus::Ok, text, Vec::new(), writes.iter().filter_map(mark).collect());
+        }
+    }
+    proceed(step);
+}
+
+fn changed(write: &FileWrite) -> ChangedFile {
+    ChangedFile {
+        path: write.path.clone(),
+        added: write.added,
+        removed: write.removed,
+        is_new: write.before.is_none(),
+        is_deleted: write.after.is_none(),
+    }
+}
+
+fn summary(files: &[ChangedFile]) -> String {
+    let line = |file: &ChangedFile| match (file.is_new, file.is_deleted) {
+        (true, _) => format!("Created {} ({} lines).", file.path, file.added),
+        (_, true) => format!("Deleted {}.", file.path),
+        _ => format!("Changed {}: +{} -{} lines.", file.path, file.added, file.removed),
+    };
+    files.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A command ended.
+pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Acting || item.writes.is_some() {
+        return;
+    }
+    let command = item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if ran.lost && !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
+        answers::ask_about_outcome(step, call, &command);
+        return advance(step);
+    }
+    let (status, head) = match &ran {
+        Ran { stopped: true, .. } if item.stopping => (ToolStatus::Interrupted, STOPPED.to_owned()),
+        Ran { stopped: true, .. } => (ToolStatus::Interrupted, ToolResult::interrupt("").content),
+        Ran { not_started: Some(reason), .. } => (ToolStatus::Error, format!("The command did not start: {reason}")),
+        Ran { timed_out: true, .. } => (ToolStatus::Error, "The command took too long and was ended.".into()),
+        Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, "Exit code 0.".into()),
+        Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("Exit code {code}.")),
+        Ran { signal, .. } => (ToolStatus::Error, format!("Ended by signal {}.", signal.unwrap_or(0))),
+    };
+    let text = match ran.output.is_empty() {
+        true => head,
+        false => format!("{head}\n{}", ran.output),
+    };
+    let (preview, full) = guarded(step, &request, call, text);
+    let (exit_code, timed_out) = (ran.exit_code, ran.timed_out);
+    let finished = CommandFact::Finished {
+        call: Some(call.clone()),
+        command,
+        exit_code,
+        timed_out,
+        preview: reflection::finding(&ran.output),
+        full: full.clone(),
+    };
+    step.say(Some(&request), finished);
+    let (images, files) = (Vec::new(), Vec::new());
+    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    proceed(step);
+}
+
+/// After an act: the request may have been stopped meanwhile.
+fn proceed(step: &mut Step<'_>) {
+    if step.session.active().is_some_and(|active| matches!(active.phase, Phase::Stopping { .. })) {
+        super::stop(step);
+    } else {
+        advance(step);
+    }
+}
+
+/// A new owner: looks are taken again, writes are finished, and a command whose end nobody saw is
+/// asked about, never run again. What this owner has begun itself is not `interrupted`.
+pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
+    let Some(batch) = batch_of(step) else { return };
+    for Item { call, wish, progress, writes, .. } in
+        batch.items.into_iter().filter(|item| interrupted.contains(&item.call))
+    {
+        match (progress, writes) {
+            (Progress::Started, _) => go(step, &call),
+            (Progress::Acting, Some(_)) => go_acting(step, &call),
+            (Progress::Acting, None) => {
+                let command = wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+                answers::ask_about_outcome(step, &call, &command);
+            }
+            _ => {}
+        }
+    }
+    advance(step);
+}
+
+/// A write that was approved and begun is carried out again: it finishes what is unfinished.
+fn go_acting(step: &mut Step<'_>, call: &CallId) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(writes) = item.writes else { return };
+    let Some(permit) = Permit::recorded(step.session, call) else { return };
+    let set = file_set(step.session, &request, call, writes);
+    step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+}
+
+/// A new owner while the request is being stopped: commands that ran are gone with the old one, writes
+/// are finished first. Whether nothing is left to wait for.
+pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
+    let Some(batch) = batch_of(step) else { return true };
+    for Item { call, wish, progress, writes, .. } in batch.items {
+        match (progress, writes) {
+            (Progress::Done(_), _) => {}
+            (Progress::Acting, _) if !under_way.contains(&call) => {}
+            (Progress::Acting, Some(_)) => go_acting(step, &call),
+            _ => interrupted(step, &call, ToolResult::interrupt(&wish.id).content),
+        }
+    }
+    batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
+}
+
+/// The reply cannot be acted upon: each of its tools gets this result.
+pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in batch.items {
+        finished(step, &item.call, ToolStatus::Error, reason.to_owned());
+    }
+    reflect(step);
+}
+
+/// All have ended: the results go back, and the next step begins.
+fn close(step: &mut Step<'_>) {
+    let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
+    let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
+    reflect(step);
+    if !super::structured::closed(step, all_went_well) {
+        next(step);
+    }
+}
+
+fn reflect(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    let request = active.request.id.clone();
+    let reflection = reflection::assess(active, batch);
+    step.say(Some(&request), reflection);
+    if let Some(active) = step.session.active() {
+        let ledger: Vec<&str> = active.ledger.iter().map(String::as_str).collect();
+        let ledger = ledger.join("\n");
+        step.keep(RefKey::ledger_of(&request), ledger);
+    }
+}
+
+fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
+    finished(step, call, ToolStatus::Interrupted, text);
+}
+
+fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
+    report(step, call, status, text, Vec::new(), Vec::new());
+}
+
+fn report(
+    step: &mut Step<'_>,
+    call: &CallId,
+    status: ToolStatus,
+    text: String,
+    images: Vec<ImageRef>,
+    files: Vec<FileMark>,
+) {
+    let Some((request, _)) = find(step, call) else { return };
+    let (preview, full) = guarded(step, &request, call, text);
+    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+}
+
+/// What the model sees of a result, and where the whole is if that is not all of it.
+fn guarded(step: &mut Step<'_>, request: &RequestId, call: &CallId, text: String) -> (String, Option<RefKey>) {
+    let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
+    let limit = guard::limit(&facts);
+    if text.len() <= limit {
+        return (text, None);
+    }
+    let key = RefKey::result_of(request, call);
+    let preview = guard::sandwich(&text, limit, "result", &key);
+    step.keep(key.clone(), text);
+    (preview, Some(key))
+}
+
+fn batch_of(step: &Step<'_>) -> Option<Batch> {
+    step.session.active()?.batch.clone()
+}
+
+fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
+    let active = step.session.active()?;
+    Some((active.request.id.clone(), active.batch.as_ref()?.item(call)?.clone()))
+}

@@ -1,0 +1,412 @@
+//! Making the conversation fit: before each call it is looked whether the window is nearly full. Then
+//! the older part is stored whole, summed up part by part, and replaced by its summary. What a summary
+//! must not lose is carried over word for word: names of files, identifiers, numbers, open steps, the
+//! request itself.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, ModelFact, Stage, StageFact};
+use trimtab_vocab::{CallId, Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
+
+use super::{budget, guard, next, prompt};
+use crate::Effect;
+use crate::record::{Compressing, Session};
+use crate::step::Step;
+use crate::tokens::estimate;
+
+/// Opens a summary.
+pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
+
+const SUMMARY_SYSTEM_PROMPT: &str = "You sum up a part of a conversation between a user and an assistant that works with \
+files and commands, so that the work can go on from your summary alone. Say what the user wants, what was decided, what was \
+done and found out, what failed and why, and what is open. Keep names of files, identifiers, numbers, commands and errors \
+exactly as they are. Leave out greetings and repetitions. Write short plain sentences; no preamble.";
+
+const REDUCE_SYSTEM_PROMPT: &str = "You are given summaries of consecutive parts of one conversation. Make one summary of \
+them, in order. Keep names of files, identifiers, numbers, commands and errors exactly as they are. No preamble.";
+
+/// Tokens of one part at most.
+const LARGEST_PART: u64 = 24_000;
+/// Tokens of a summary.
+const SUMMARY_TOKENS: u32 = 1_500;
+
+/// A file that a request names, as the model sees it.
+pub(crate) fn loaded(file: &LoadedFile) -> String {
+    format!("[Loaded {}]\n{}", file.path, file.text)
+}
+
+/// Tokens that must stay free for the reply.
+fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
+    u64::from(wanted.min(facts.max_output)).min(facts.window / 4)
+}
+
+/// How much of the window the next prompt takes, and how much it may take.
+pub(super) fn room(session: &Session, prompt: &Prompt, facts: &ModelFacts) -> (u64, u64) {
+    let tools = super::tools::weight(&prompt.tools);
+    let unsent =
+        session.active().and_then(|active| active.unsent()).map_or(0, |words| crate::record::weight_of(&words));
+    let used = session.conversation_tokens() + unsent + estimate(&prompt.system) + tools;
+    (used, facts.window.saturating_sub(reserve(facts, prompt.max_output_tokens)))
+}
+
+/// Begins to sum up the older part; whether there is one.
+pub(super) fn begin(step: &mut Step<'_>, before: u64) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let request = active.request.id.clone();
+    let facts = prompt::model(&active.request).1;
+    let from = step.session.summaries();
+    let to = tail_start(step.session, facts.window / 4);
+    if to <= from + 1 {
+        return false;
+    }
+    let source = RefKey::context_of(&request, active.compressions + 1);
+    let archive = transcript(&step.session.conversation()[from..to], false);
+    let messages = u32::try_from(to - from).unwrap_or(u32::MAX);
+    step.say(
+        Some(&request),
+        StageFact { stage: Stage::Compressing, label: "Making the conversation fit the model's window...".into() },
+    );
+    // Archived first: the fact that mentions the source and the source itself become durable together.
+    step.keep(source.clone(), archive);
+    step.say(Some(&request), ContextFact::Compressing { messages, before, source });
+    call(step);
+    true
+}
+
+/// Where the part begins that stays as it is: the last messages, as many as fit, from a point where no
+/// tool use is parted from its result.
+fn tail_start(session: &Session, room: u64) -> usize {
+    let messages = session.conversation();
+    let mut at = messages.len();
+    let mut taken = 0;
+    while at > session.summaries() {
+        taken += session.weight(at - 1..at);
+        if taken > room {
+            break;
+        }
+        at -= 1;
+    }
+    let holds_results = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
+    while messages.get(at).is_some_and(|message| holds_results(message)) {
+        at += 1;
+    }
+    // The message that is to be answered stays, however large it is, and so do the tool uses that it is
+    // the result of.
+    let last = messages.len().saturating_sub(1);
+    let parts = |at: usize| messages.get(at).is_some_and(|message| holds_results(message));
+    at.min(if parts(last) { last.saturating_sub(1) } else { last })
+}
+
+/// Makes the next call that the summary needs.
+pub(super) fn call(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(compressing) = &active.compressing else { return };
+    let parts = parts(step.session, compressing);
+    let done = &compressing.parts;
+    let (system, words) = match done.len() {
+        n if n < parts.len() => (SUMMARY_SYSTEM_PROMPT, parts[n].clone()),
+        n if n == parts.len() && n > 1 => (REDUCE_SYSTEM_PROMPT, done.join("\n\n---\n\n")),
+        _ => return finish(step),
+    };
+    let request = active.request.id.clone();
+    let (model, facts) = fast(&active.request);
+    let prompt = Prompt {
+        model: model.to_owned(),
+        system: system.to_owned(),
+        messages: vec![Arc::new(Message::user(words))],
+        max_output_tokens: SUMMARY_TOKENS.min(facts.max_output),
+        temperature: Some(0.0),
+        ..Prompt::default()
+    };
+    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+        return give_up(step);
+    }
+    let call = CallId::nth(step.session.next_call());
+    let attempt = active.failures + 1;
+    let purpose = Some("summary".to_owned());
+    step.say(Some(&request), ModelFact::Called { call: call.clone(), model: prompt.model.clone(), attempt, purpose });
+    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+}
+
+/// Who sums up.
+fn fast(request: &Request) -> (&str, ModelFacts) {
+    let settings = &request.settings;
+    if settings.fast_model.is_empty() {
+        (&settings.model, settings.facts)
+    } else {
+        (&settings.fast_model, settings.fast_facts.unwrap_or_default())
+    }
+}
+
+/// The source in parts that fit whoever sums it up.
+fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
+    let facts = session.active().map(|active| fast(&active.request).1).unwrap_or_default();
+    let largest = (facts.window / 2).clamp(512, LARGEST_PART);
+    let from = session.summaries();
+    let to = (from + compressing.messages).min(session.conversation().len());
+    let (mut parts, mut part, mut size) = (Vec::new(), String::new(), 0);
+    for message in &session.conversation()[from..to] {
+        let text = transcript(std::slice::from_ref(message), true);
+        for piece in pieces(&text, largest) {
+            let weight = estimate(piece);
+            if size + weight > largest && !part.is_empty() {
+                parts.push(std::mem::take(&mut part));
+                size = 0;
+            }
+            part.push_str(piece);
+            size += weight;
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// A text in pieces of at most so many tokens; a token is at least a byte.
+fn pieces(text: &str, largest: u64) -> impl Iterator<Item = &str> {
+    let bytes = usize::try_from(largest).unwrap_or(usize::MAX).saturating_mul(2);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let cut = if rest.len() <= bytes { rest.len() } else { rest.floor_char_boundary(bytes) };
+        let (piece, later) = rest.split_at(cut);
+        rest = later;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Messages as a text. For a summary, what is stored elsewhere already is only named.
+fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let who = match message.role {
+            Role::User => "USER",
+            Role::Assistant => "ASSISTANT",
+        };
+        for part in &message.parts {
+            let _ = match part {
+                Part::Text { text: words } if for_summary && guard::is_archived(words) => {
+                    writeln!(text, "{who}: {}", archived_line(words))
+                }
+                Part::Text { text: words } => writeln!(text, "{who}: {words}"),
+                Part::Thinking { text: words, .. } if !for_summary => writeln!(text, "{who} thinks: {words}"),
+                Part::Thinking { .. } | Part::RedactedThinking { .. } => Ok(()),
+                Part::Image { image, .. } => writeln!(text, "{who} shows a picture: ref:{image}"),
+                Part::ToolUse(call) => writeln!(text, "{who} uses {} {}", call.name, call.input),
+                Part::ToolResult(result) if for_summary && guard::is_archived(&result.content) => {
+                    writeln!(text, "RESULT: {}", archived_line(&result.content))
+                }
+                Part::ToolResult(result) => writeln!(text, "RESULT: {}", result.content),
+            };
+        }
+    }
+    text
+}
+
+fn archived_line(text: &str) -> &str {
+    text.lines().rev().find(|line| guard::is_archived(line)).unwrap_or_default()
+}
+
+/// A part, or the whole, is summed up.
+pub(super) fn summarized(step: &mut Step<'_>) {
+    call(step);
+}
+
+/// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
+pub(super) fn give_up(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(compressing) = &active.compressing else { return };
+    let request = active.request.id.clone();
+    let from = step.session.summaries();
+    let to = (from + compressing.messages).min(step.session.conversation().len());
+    let mut words = String::from("(No model could sum this up; these are the first words of each message.)\n");
+    for message in &step.session.conversation()[from..to] {
+        let line = transcript(std::slice::from_ref(message), true);
+        let line = line.lines().next().unwrap_or_default();
+        let _ = writeln!(words, "{}", &line[..line.floor_char_boundary(160)]);
+        if words.len() > 8 * 1024 {
+            break;
+        }
+    }
+    let text = "The conversation could not be summed up by a model; its first words stand for it.".into();
+    step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    conclude(step, &words);
+}
+
+fn finish(step: &mut Step<'_>) {
+    let words = step
+        .session
+        .active()
+        .and_then(|active| active.compressing.as_ref())
+        .and_then(|compressing| compressing.parts.last().cloned())
+        .unwrap_or_default();
+    if words.trim().is_empty() { give_up(step) } else { conclude(step, words.trim()) }
+}
+
+fn conclude(step: &mut Step<'_>, words: &str) {
+    let Some(active) = step.session.active() else { return };
+    let Some(compressing) = active.compressing.clone() else { return };
+    let request = active.request.id.clone();
+    let summary = summary(step.session, &compressing, words);
+    let from = step.session.summaries();
+    let gone = step.session.weight(from..from + compressing.messages);
+    let after = compressing.before.saturating_sub(gone) + estimate(&summary);
+    let (before, source) = (compressing.before, compressing.source);
+    step.say(Some(&request), ContextFact::Compressed { before, after, source, summary });
+    next(step);
+}
+
+/// The summary as it stands in the conversation.
+fn summary(session: &Session, compressing: &Compressing, words: &str) -> String {
+    let from = session.summaries();
+    let to = (from + compressing.messages).min(session.conversation().len());
+    let part = &session.conversation()[from..to];
+    let mut text = format!("{SUMMARY}\n{words}\n");
+    let facts = session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
+    let most = usize::try_from(facts.window / 2).unwrap_or(usize::MAX).clamp(512, 48 * 1024);
+    let kept = verbatim(part, most);
+    if !kept.is_empty() {
+        let _ = write!(text, "\nNames and numbers in it, word for word: {}\n", kept.join(", "));
+    }
+    let open: Vec<&str> =
+        session.todos().iter().filter(|todo| !todo.completed).map(|todo| todo.text.as_str()).collect();
+    if !open.is_empty() {
+        let _ = write!(text, "\nOpen steps:\n- {}\n", open.join("\n- "));
+    }
+    if let Some(active) = session.active() {
+        let words = &active.request.text;
+        let _ =
+            write!(text, "\nThe current request, word for word: {}\n", &words[..words.floor_char_boundary(8 * 1024)]);
+    }
+    let _ = write!(text, "\nSource archived at ref:{}", compressing.source);
+    text
+}
+
+/// A person's own words in a summary's place.
+pub(super) fn edited(words: &str, source: &RefKey) -> String {
+    format!("{SUMMARY}\n{}\n\nSource archived at ref:{source}", words.trim())
+}
+
+/// What a summary must not lose: file names, identifiers, numbers, addresses. Said by people and models
+/// first, then asked of tools, then what tools found; the newest first in each, as far as there is room.
+fn verbatim(messages: &[Arc<Message>], most: usize) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut left = most;
+    for rank in 0..3 {
+        for message in messages.iter().rev() {
+            for part in &message.parts {
+                let text = match (rank, part) {
+                    (0, Part::Text { text }) if !text.starts_with(super::reflection::NOTE) => text.clone(),
+                    (1, Part::ToolUse(call)) => call.input.to_string(),
+                    (2, Part::ToolResult(result)) => result.content.clone(),
+                    _ => continue,
+                };
+                for token in tokens(&text) {
+                    if known.contains(token) {
+                        continue;
+                    }
+                    let Some(rest) = left.checked_sub(token.len() + 2) else { return kept };
+                    left = rest;
+                    known.insert(token.to_owned());
+                    kept.push(token.to_owned());
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// The words of a text that are more than words.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let splits = |c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '"' | '\''
+                    | '`'
+                    | ','
+                    | ';'
+                    | '('
+                    | ')'
+                    | '['
+                    | ']'
+                    | '{'
+                    | '}'
+                    | '<'
+                    | '>'
+                    | '|'
+                    | '\\'
+                    | '='
+                    | '“'
+                    | '”'
+                    | '’'
+            )
+    };
+    text.split(splits)
+        .map(|token| token.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?' | '*' | '#' | '…' | '-' | '—')))
+        .filter(|token| is_telling(token))
+}
+
+fn is_telling(token: &str) -> bool {
+    if token.len() < 2 && !token.chars().any(|c| c.is_ascii_digit()) || token.len() > 200 {
+        return false;
+    }
+    let mut last = ' ';
+    let mut camel = false;
+    for c in token.chars() {
+        camel |= c.is_uppercase() && (last.is_lowercase() || last.is_ascii_digit());
+        last = c;
+    }
+    let has_letters = token.chars().any(char::is_alphabetic);
+    let extension = token.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty() && (1..=5).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    token.chars().any(|c| c.is_ascii_digit())
+        || (has_letters && (camel || extension || token.contains('_') || token.contains("::")))
+        || (token.contains('/') && has_letters)
+        || (token.len() > 2 && token.contains('-') && token.chars().any(char::is_uppercase))
+        || (token.len() > 1
+            && token.chars().all(|c| c.is_ascii_uppercase() || c == '-')
+            && token.chars().any(|c| c.is_ascii_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_told_from_words() {
+        let text = "Please fix `parse_header` in src/http/head.rs (line 42), see HttpError::BadHead and issue ABC-7. \
+                    It took 1.5 s with FOO_BAR=3; thanks, then run ./go.sh at https://x.org/a?b=1.";
+        let found: Vec<&str> = tokens(text).collect();
+        for wanted in
+            ["parse_header", "src/http/head.rs", "42", "HttpError::BadHead", "ABC-7", "1.5", "FOO_BAR", "3", "/go.sh"]
+        {
+            assert!(found.iter().any(|token| token.contains(wanted)), "{wanted}: {found:?}");
+        }
+        for word in ["Please", "fix", "see", "thanks", "It"] {
+            assert!(!found.contains(&word), "{word}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_already_is_named_and_not_summed_up_again() {
+        let key = RefKey::input_of(&"r1".parse().expect("an id"));
+        let preview = guard::sandwich(&"x".repeat(9_000), 4_096, "result", &key);
+        let part = Part::ToolResult(trimtab_vocab::ToolResult::success("t1", preview));
+        let message = Arc::new(Message { role: Role::User, parts: vec![part] });
+        assert_eq!(transcript(&[Arc::clone(&message)], true), "RESULT: [Full result saved as ref:input-r1]\n");
+        assert!(transcript(&[message], false).len() > 4_000, "the archive has what the model saw");
+    }
+
+    #[test]
+    fn pieces_join_to_the_whole_and_split_no_character() {
+        let text = "é🦀x".repeat(1_000);
+        let joined: String = pieces(&text, 100).collect();
+        assert_eq!(joined, text);
+        assert!(pieces(&text, 100).all(|piece| piece.len() <= 200));
+    }
+}

@@ -1,0 +1,117 @@
+//! What a person says to a request while it runs.
+
+use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
+use trimtab_vocab::{Control, RequestId};
+
+use super::{answers, batch, call_model, finish, stop, withdraw};
+use crate::history;
+use crate::record::{About, Phase};
+use crate::step::Step;
+
+/// What a person sees when they have stopped a request.
+pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
+
+/// Does as told. What no longer fits has no consequences: it is not an error to be late.
+pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action: Control) {
+    match action {
+        Control::Rewind { steps } => return history::wanted(step, -i64::from(steps)),
+        Control::Forward { steps } => return history::wanted(step, i64::from(steps)),
+        _ => {}
+    }
+    if let Control::EditSummary { .. } | Control::UndoSummary = action {
+        return summary(step, action);
+    }
+    if let (Control::Adjust { approve, attended, max_steps, trusted }, Some(request)) = (&action, &wanted) {
+        let (approve, attended, max_steps, trusted) = (*approve, *attended, *max_steps, *trusted);
+        if step.session.unfinished(request).is_some() {
+            step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted });
+        }
+        return;
+    }
+    if let (Control::Cancel, Some(parked)) = (&action, wanted.as_ref().filter(|wanted| step.session.is_parked(wanted)))
+    {
+        // What waits for a person who does not want it any more ends where it is.
+        step.say(Some(parked), RequestFact::Reopened {});
+        batch::leave(step, parked);
+        return finish(step, parked, Status::Cancelled, None);
+    }
+    let Some(active) = step.session.active() else { return };
+    let running = active.request.id.clone();
+    let phase = active.phase.clone();
+    if wanted.as_ref().is_some_and(|wanted| *wanted != running) {
+        if let (Control::Cancel, Some(wanted)) = (action, wanted) {
+            withdraw(step, &wanted);
+        }
+        return;
+    }
+    if matches!(phase, Phase::Stopping { .. }) {
+        return;
+    }
+    match action {
+        Control::Cancel => {
+            step.say(Some(&running), RequestFact::Stopping {});
+            tell(step, &running, INTERRUPTED);
+            stop(step);
+        }
+        Control::Pause => {
+            if !active.pausing {
+                step.say(Some(&running), RequestFact::Pausing {});
+            }
+        }
+        Control::Resume => resume(step, &running),
+        Control::Skip => match phase {
+            Phase::Tools => batch::skip(step),
+            // Waiting for a provider can be skipped too.
+            Phase::BackingOff { .. } => call_model(step),
+            _ => tell(step, &running, "Nothing that could be skipped is running."),
+        },
+        Control::Steer { text } => {
+            let text = text.trim().to_owned();
+            if !text.is_empty() {
+                step.say(Some(&running), RequestFact::Steered { text, by: "user".into() });
+            }
+        }
+        Control::StopTool { call } => batch::stop_tool(step, &call),
+        Control::Adjust { .. }
+        | Control::EditSummary { .. }
+        | Control::UndoSummary
+        | Control::Rewind { .. }
+        | Control::Forward { .. } => {}
+    }
+}
+
+fn resume(step: &mut Step<'_>, running: &RequestId) {
+    let resting = step
+        .session
+        .checkpoints()
+        .find(|(_, open)| open.request == *running && open.about == About::Pause)
+        .map(|(id, _)| id.clone());
+    match resting {
+        Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, "user".into()),
+        None if step.session.active().is_some_and(|active| active.pausing) => {
+            step.say(Some(running), RequestFact::Resumed { wish: true });
+        }
+        None => {}
+    }
+}
+
+/// The last summary is edited or undone, between two requests or during one.
+fn summary(step: &mut Step<'_>, action: Control) {
+    let request = step.session.active().map(|active| active.request.id.clone());
+    let Some(source) = step.session.last_summary().cloned() else { return };
+    // While a new one is being made, the old one is what it is made beside.
+    if step.session.active().is_some_and(|active| active.compressing.is_some()) {
+        return;
+    }
+    match action {
+        Control::EditSummary { text } => {
+            let summary = super::context::edited(&text, &source);
+            step.say(request.as_ref(), ContextFact::Edited { source, summary });
+        }
+        _ => step.say(request.as_ref(), ContextFact::Restored { source }),
+    }
+}
+
+fn tell(step: &mut Step<'_>, request: &RequestId, text: &str) {
+    step.say(Some(request), BannerFact { level: Level::Info, text: text.into() });
+}

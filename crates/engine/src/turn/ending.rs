@@ -1,0 +1,232 @@
+//! When a turn ends, and what it comes to.
+
+use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
+use trimtab_vocab::{Answer, StopReason, Synthesis};
+
+use super::finish;
+use crate::record::Active;
+use crate::step::Step;
+
+/// The bug of a reply that announces a tool and names none.
+pub(crate) const HOLLOW: &str = "empty_tool_use";
+
+/// How far the model came when the limit of steps was reached.
+pub const BANNERS: [&str; 3] = ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "GOAL NOT ACHIEVED"];
+
+/// Words that announce more work.
+const PHRASES: [&str; 10] = [
+    "let me",
+    "i'll now",
+    "i will now",
+    "next, i",
+    "continuing with",
+    "moving on to",
+    "i'll proceed",
+    "let's",
+    "i need to",
+    "i should",
+];
+
+/// Whether words announce more work, by the documented list.
+pub fn needs_continuation(words: &str) -> bool {
+    let words = words.to_lowercase().replace('’', "'");
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
+/// Whether a reply without a stop reason is unfinished: its last words announce more work. "Let me
+/// know" asks the person, and so does a question; neither announces anything.
+pub(super) fn is_unfinished(words: &str) -> bool {
+    let words = words.trim().to_lowercase().replace('’', "'");
+    if words.ends_with('?') {
+        return false;
+    }
+    let last = words.rfind("\n\n").map_or(words.as_str(), |at| &words[at..]);
+    let last = last.trim_end_matches(['.', ':', '!', '…', ' ']);
+    // A dot inside a name ends no sentence.
+    let ends = [". ", "! ", "? ", "\n"].iter().filter_map(|end| last.rfind(end).map(|at| at + end.len()));
+    let start = ends.max().unwrap_or(0);
+    needs_continuation(&last[start..].replace("let me know", ""))
+}
+
+/// What the model is asked when the limit of steps is reached.
+pub(crate) fn assessment(limit: u32) -> String {
+    format!(
+        "[STEP LIMIT] The {limit} steps of this request are used up. Use no more tools. Begin your reply with exactly \
+         one of these lines:\n{}\n{}\n{}\nThen say in a few sentences what is done, what is left, and what you would do next.",
+        BANNERS[0], BANNERS[1], BANNERS[2]
+    )
+}
+
+/// The words without banners, and the one they begin with. Of several, the least is believed; where
+/// there is none, nothing was achieved as far as anybody said.
+fn judged(words: &str) -> (String, &'static str) {
+    let plain = words.to_uppercase();
+    let found = if plain.contains("GOAL NOT ACHIEVED") {
+        BANNERS[2]
+    } else if plain.contains("GOAL PARTIALLY ACHIEVED") {
+        BANNERS[1]
+    } else if plain.contains("GOAL ACHIEVED") {
+        BANNERS[0]
+    } else {
+        BANNERS[2]
+    };
+    (without_banners(words), found)
+}
+
+/// Words without the lines that are banners: they belong to the limit of steps alone.
+pub(super) fn without_banners(words: &str) -> String {
+    let is_banner = |line: &str| {
+        let letters = line.trim_matches(|c: char| !c.is_alphanumeric()).to_uppercase();
+        matches!(letters.as_str(), "GOAL ACHIEVED" | "GOAL PARTIALLY ACHIEVED" | "GOAL NOT ACHIEVED")
+    };
+    if !words.lines().any(is_banner) {
+        return words.to_owned();
+    }
+    let lines: Vec<&str> = words.lines().filter(|line| !is_banner(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// `synthesis_<message id>`, or `agent_<n>_<message id>` for agent number n.
+pub fn synthesis_id(message: &str, agent: Option<u32>) -> String {
+    match agent {
+        Some(number) => format!("agent_{number}_{message}"),
+        None => format!("synthesis_{message}"),
+    }
+}
+
+/// What tools found, as a list. Errors are not among the findings.
+pub fn synthesis_list<'a>(findings: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = String::from("Based on the tool executions:\n");
+    for finding in findings {
+        text.push_str("- ");
+        text.push_str(finding);
+        text.push('\n');
+    }
+    text
+}
+
+fn synthesis(active: &Active, words: &str) -> Option<Synthesis> {
+    if active.tools_used == 0 {
+        return None;
+    }
+    let by_list = active.request.settings.synthesis_list || words.trim().is_empty();
+    let text =
+        if by_list { synthesis_list(active.findings.iter().map(String::as_str)) } else { words.trim().to_owned() };
+    Some(Synthesis { id: synthesis_id(active.request.id.as_str(), None), text })
+}
+
+/// The turn is over: says what it came to, and ends the request.
+pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, status: Status) {
+    if let Some(request) = answer(step, words, stop) {
+        finish(step, &request, status, None);
+    }
+}
+
+/// Says what the turn came to.
+pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> Option<trimtab_vocab::RequestId> {
+    let active = step.session.active()?;
+    let request = active.request.id.clone();
+    let mut summary = without_banners(words);
+    let synthesis = synthesis(active, &summary);
+    let stage = match synthesis {
+        Some(_) => StageFact { stage: Stage::Summarizing, label: "Synthesizing final intelligence...".into() },
+        None => StageFact { stage: Stage::Finishing, label: "Finishing...".into() },
+    };
+    step.say(Some(&request), stage);
+    if let Some(text) = remark(stop, &summary) {
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    }
+    if let (true, Some(synthesis)) = (summary.trim().is_empty(), &synthesis) {
+        summary.clone_from(&synthesis.text);
+    }
+    let truncated = stop == Some(&StopReason::MaxTokens);
+    let todos = step.session.todos().to_vec();
+    let answer = Answer { summary, todos, truncated, synthesis, ..Answer::default() };
+    step.say(Some(&request), AnswerFact { answer });
+    Some(request)
+}
+
+/// The model has said how far it came: one banner, its words, and a way to go on.
+pub(super) fn assessed(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
+    let (words, banner) = judged(words);
+    let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let level = if banner == BANNERS[0] { Level::Info } else { Level::Warning };
+    step.say(Some(&request), BannerFact { level, text: banner.into() });
+    if answer(step, &words, stop).is_some() {
+        super::answers::ask_for_more_steps(step);
+    }
+}
+
+/// What a person must know about how a reply ended.
+fn remark(stop: Option<&StopReason>, words: &str) -> Option<String> {
+    Some(match stop {
+        Some(StopReason::MaxTokens) => {
+            "The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest.".into()
+        }
+        Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => {
+            "The provider withheld part of this reply.".into()
+        }
+        Some(StopReason::Other(reason)) => format!("The model stopped for a reason of its own: {reason}."),
+        _ if words.trim().is_empty() => "The model sent an empty reply.".into(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_documented_phrase_announces_more_work_in_any_case() {
+        for phrase in PHRASES {
+            assert!(needs_continuation(&format!("Well. {} look", phrase.to_uppercase())), "{phrase}");
+        }
+        assert!(needs_continuation("I’ll now look"));
+        assert!(!needs_continuation("All done."));
+    }
+
+    #[test]
+    fn fewer_finished_replies_are_taken_for_unfinished_ones_than_by_the_list() {
+        let unfinished = [
+            "Let me check the file.",
+            "The test fails. I'll now fix it:",
+            "Done with a.rs.\n\nMoving on to b.rs",
+            "Next, I run the tests…",
+            "I need to see the config",
+        ];
+        let finished = [
+            "All done. Let me know if you need anything else.",
+            "I should mention that the tests pass. Everything is in place.",
+            "Let's call it a day? What do you think?",
+            "I said \"let me\" earlier; that is done. The answer is 4.",
+            "First I need to thank you. The bug is fixed.",
+        ];
+        for words in unfinished {
+            assert!(is_unfinished(words), "{words}");
+        }
+        let mistaken = finished.iter().filter(|words| is_unfinished(words)).count();
+        let by_list = finished.iter().filter(|words| needs_continuation(words)).count();
+        assert_eq!((mistaken, by_list), (0, 5));
+    }
+
+    #[test]
+    fn one_banner_is_read_off_and_taken_out_of_the_words() {
+        for (words, banner, rest) in [
+            ("✅ GOAL ACHIEVED\nAll is done.", BANNERS[0], "All is done."),
+            ("**⚠ GOAL PARTIALLY ACHIEVED**\n\nHalf.", BANNERS[1], "Half."),
+            ("GOAL NOT ACHIEVED\nNo.", BANNERS[2], "No."),
+            ("I did things.", BANNERS[2], "I did things."),
+            ("✅ GOAL ACHIEVED\n⚠ GOAL PARTIALLY ACHIEVED\nHm.", BANNERS[1], "Hm."),
+        ] {
+            assert_eq!(judged(words), (rest.to_owned(), banner), "{words}");
+        }
+        assert_eq!(without_banners("The GOAL ACHIEVED banner"), "The GOAL ACHIEVED banner");
+    }
+
+    #[test]
+    fn a_synthesis_names_its_message_and_lists_what_was_found() {
+        assert_eq!(synthesis_id("m1", None), "synthesis_m1");
+        assert_eq!(synthesis_id("m1", Some(2)), "agent_2_m1");
+        assert_eq!(synthesis_list(["a", "b"]), "Based on the tool executions:\n- a\n- b\n");
+    }
+}

@@ -1,0 +1,83 @@
+//! What came of a batch of tools, in a line each: for the model before its next step, for the ledger
+//! of the run, and for the person. Derived from the results; no model is asked.
+
+use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
+
+use crate::record::{Active, Batch, Item};
+
+/// Characters of a finding.
+const FINDING: usize = 120;
+
+/// Opens the note before the next step.
+pub const NOTE: &str = "[TOOL REFLECTION]";
+
+/// The assessment of a batch whose tools have all ended.
+pub(super) fn assess(active: &Active, batch: &Batch) -> ReflectionFact {
+    // The same again with the same end is told apart from the first time.
+    let again = active.repeat.as_ref().is_some_and(|repeat| repeat.signature == batch.signature());
+    ReflectionFact { entries: batch.items.iter().map(|item| entry(item, again)).collect() }
+}
+
+fn entry(item: &Item, again: bool) -> ReflectionEntry {
+    let (status, content) = match item.done() {
+        Some(done) => (done.status, done.content.as_str()),
+        None => (ToolStatus::Interrupted, ""),
+    };
+    let next_action = match status {
+        _ if again => "this is the same call as before: do something else, or ask the user",
+        ToolStatus::Ok => "use it",
+        ToolStatus::Partial => "read on only if the rest is needed",
+        ToolStatus::Error => "find out why before trying again",
+        ToolStatus::Blocked => "do not try it again; choose another way or ask the user",
+        ToolStatus::Interrupted => "wait for the user",
+    };
+    // Four values are documented; what a person interrupted, they have blocked.
+    let status = if status == ToolStatus::Interrupted { ToolStatus::Blocked } else { status };
+    ReflectionEntry { tool: item.wish.name.clone(), status, finding: finding(content), next_action: next_action.into() }
+}
+
+/// The first words of a result.
+pub(crate) fn finding(content: &str) -> String {
+    let line = content.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(nothing)");
+    let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(FINDING).collect();
+    if line.chars().count() > FINDING {
+        words.pop();
+        words.push('…');
+    }
+    words
+}
+
+/// An entry as the ledger has it.
+pub(crate) fn line(entry: &ReflectionEntry) -> String {
+    format!("{} {}: {} -> {}", entry.tool, name(entry.status), entry.finding, entry.next_action)
+}
+
+/// The note that goes to the model with the results. It does not repeat what they say.
+pub(crate) fn note(entries: &[ReflectionEntry]) -> String {
+    let mut note = NOTE.to_owned();
+    for entry in entries {
+        note.push_str(&format!("\n- {} {}: {}", entry.tool, name(entry.status), entry.next_action));
+    }
+    note
+}
+
+fn name(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Ok => "ok",
+        ToolStatus::Partial => "partial",
+        ToolStatus::Error => "error",
+        ToolStatus::Blocked | ToolStatus::Interrupted => "blocked",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_the_first_line_that_says_something_and_is_short() {
+        assert_eq!(finding("\n\n  hello\nworld"), "hello");
+        assert_eq!(finding(""), "(nothing)");
+        assert_eq!(finding(&"é".repeat(500)).chars().count(), FINDING);
+    }
+}

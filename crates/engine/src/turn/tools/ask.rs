@@ -1,0 +1,41 @@
+//! Asking the person.
+
+use serde::Deserialize;
+
+use super::{Errand, Tool, arguments};
+
+/// Answers to choose from at most.
+const MOST: usize = 12;
+
+pub(super) const ASK: Tool = Tool {
+    name: "ask_user",
+    about: "Ask the user when only they can decide. Offer short options; they may also answer in words.",
+    schema: r#"{"type":"object","properties":{"question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}"#,
+    looks: true,
+    read: |input| {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Choice {
+            Words(String),
+            Labelled { label: String },
+        }
+        #[derive(Deserialize)]
+        struct Arguments {
+            question: String,
+            #[serde(default)]
+            options: Option<Vec<Choice>>,
+        }
+        let Arguments { question, options } = arguments(input)?;
+        if question.trim().is_empty() {
+            return Err("the question is empty.".into());
+        }
+        let label = |option| match option {
+            Choice::Words(label) | Choice::Labelled { label } => label,
+        };
+        let options: Vec<String> = options.unwrap_or_default().into_iter().map(label).collect();
+        if options.len() > MOST {
+            return Err(format!("{} options are too many; {MOST} at most.", options.len()));
+        }
+        Ok(Errand::Ask { question, options })
+    },
+};

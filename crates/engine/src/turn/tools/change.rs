@@ -1,0 +1,86 @@
+//! Changing files. Each is a proposal until it is approved.
+
+use serde::Deserialize;
+
+use super::{Errand, Tool, arguments};
+use crate::Change;
+use crate::proposal::edit::{Block, Edit};
+
+pub(super) const EDIT: Tool = Tool {
+    name: "edit_file",
+    about: "Replace lines of a file. Each search must be whole lines that occur exactly once; blocks apply in order, all or none.",
+    schema: r#"{"type":"object","properties":{"path":{"type":"string"},"blocks":{"type":"array","items":{"type":"object","properties":{"search":{"type":"string"},"replace":{"type":"string"}},"required":["search","replace"]}}},"required":["path","blocks"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            path: String,
+            blocks: Vec<Block>,
+        }
+        let Arguments { path, blocks } = arguments(input)?;
+        Ok(Errand::Change(Change::Edit(Edit::SearchReplace { path, blocks })))
+    },
+};
+
+pub(super) const DIFF: Tool = Tool {
+    name: "apply_diff",
+    about: "Change a file by a unified diff. Context lines must be exact; line numbers may be wrong.",
+    schema: r#"{"type":"object","properties":{"path":{"type":"string"},"diff":{"type":"string"}},"required":["path","diff"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            path: String,
+            diff: String,
+        }
+        let Arguments { path, diff } = arguments(input)?;
+        Ok(Errand::Change(Change::Edit(Edit::UnifiedDiff { path, diff })))
+    },
+};
+
+pub(super) const WRITE: Tool = Tool {
+    name: "write_file",
+    about: "Create a file, or replace the whole content of one that you have read.",
+    schema: r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            path: String,
+            content: String,
+        }
+        let Arguments { path, content } = arguments(input)?;
+        Ok(Errand::Change(Change::Edit(Edit::WholeFile { path, content })))
+    },
+};
+
+pub(super) const DELETE: Tool = Tool {
+    name: "delete_file",
+    about: "Delete a file. The user is asked.",
+    schema: r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            path: String,
+        }
+        let Arguments { path } = arguments(input)?;
+        Ok(Errand::Change(Change::Delete { path }))
+    },
+};
+
+pub(super) const MOVE: Tool = Tool {
+    name: "move_file",
+    about: "Move or rename a file. The new place must be free.",
+    schema: r#"{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from","to"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            from: String,
+            to: String,
+        }
+        let Arguments { from, to } = arguments(input)?;
+        Ok(Errand::Change(Change::Move { from, to }))
+    },
+};

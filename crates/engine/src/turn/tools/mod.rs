@@ -1,0 +1,261 @@
+//! The tools a model may ask for: one file each, with the words that the model reads beside the
+//! reading of its arguments. What a tool does is the world's; here its wish becomes an [`Errand`].
+
+mod ask;
+mod change;
+mod fetch;
+mod look;
+mod run;
+mod steps;
+mod stored;
+
+pub(crate) use fetch::host_of;
+
+use std::sync::{Arc, LazyLock};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use trimtab_vocab::{Look, RefKey, Todo, ToolSpec};
+
+use crate::Change;
+use crate::tokens::estimate;
+
+/// What a tool call comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Errand {
+    /// See something of the folder.
+    Look(Look),
+    /// See a page of the web.
+    Fetch {
+        /// Its address.
+        url: String,
+        /// Whose page it is.
+        host: String,
+    },
+    /// Read a stored text.
+    Stored {
+        /// Its name.
+        key: RefKey,
+        /// The first byte to show.
+        offset: usize,
+    },
+    /// Change a file.
+    Change(Change),
+    /// Run a command.
+    Run {
+        /// The command line.
+        command: String,
+        /// Seconds it may take; absent: as set.
+        timeout_s: Option<u64>,
+    },
+    /// Keep the list of steps.
+    Steps(Vec<Todo>),
+    /// Ask the person.
+    Ask {
+        /// What.
+        question: String,
+        /// Answers to choose from.
+        options: Vec<String>,
+    },
+}
+
+impl Errand {
+    /// Whether it must be alone: it changes something, or waits for a person.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Self::Change(_) | Self::Run { .. } | Self::Ask { .. })
+    }
+
+    /// Of those that run side by side, the quick ones begin first.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Steps(_) | Self::Stored { .. } => 0,
+            Self::Look(Look::Read { .. }) => 1,
+            Self::Look(Look::Search { .. }) => 3,
+            Self::Look(_) => 2,
+            _ => 4,
+        }
+    }
+}
+
+/// Which tools are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// None: the turn is a conversation.
+    Nothing,
+    /// Those that change nothing.
+    Looking,
+    /// All.
+    Everything,
+}
+
+/// A tool: its words, and the reading of its arguments.
+struct Tool {
+    name: &'static str,
+    /// What it is for, and when to use it.
+    about: &'static str,
+    /// The JSON schema of its arguments.
+    schema: &'static str,
+    /// Whether it changes nothing.
+    looks: bool,
+    read: fn(Value) -> Result<Errand, String>,
+}
+
+const TOOLS: &[Tool] = &[
+    look::READ,
+    look::LIST,
+    look::FIND,
+    look::SEARCH,
+    change::EDIT,
+    change::DIFF,
+    change::WRITE,
+    change::DELETE,
+    change::MOVE,
+    run::RUN,
+    fetch::FETCH,
+    steps::STEPS,
+    ask::ASK,
+    stored::READ_REF,
+];
+
+/// The tools as a model is told of them. Made once: the prompt's beginning stays the same, byte for
+/// byte, so that providers can cache it.
+pub(crate) fn specs(offer: Offer) -> &'static [Arc<ToolSpec>] {
+    static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|_| true));
+    static LOOKING: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.looks));
+    match offer {
+        Offer::Nothing => &[],
+        Offer::Looking => &LOOKING,
+        Offer::Everything => &ALL,
+    }
+}
+
+/// Tokens of the tools that are offered, about. They are among few sets, so each is weighed once.
+pub(crate) fn weight(offered: &[Arc<ToolSpec>]) -> u64 {
+    static ALL: LazyLock<u64> = LazyLock::new(|| weigh(specs(Offer::Everything)));
+    match offered.len() {
+        0 => 0,
+        all if all == specs(Offer::Everything).len() => *ALL,
+        _ => weigh(offered),
+    }
+}
+
+fn weigh(tools: &[Arc<ToolSpec>]) -> u64 {
+    let one = |tool: &Arc<ToolSpec>| estimate(&tool.description) + tool.input_schema.to_string().len() as u64 / 3;
+    tools.iter().map(one).sum()
+}
+
+fn made(wanted: impl Fn(&Tool) -> bool) -> Vec<Arc<ToolSpec>> {
+    let spec = |tool: &Tool| {
+        Arc::new(ToolSpec {
+            name: tool.name.into(),
+            description: tool.about.into(),
+            input_schema: serde_json::from_str(tool.schema).expect("schemas are JSON; a test reads them all"),
+        })
+    };
+    TOOLS.iter().filter(|tool| wanted(tool)).map(spec).collect()
+}
+
+/// Reads a call. What is wrong with it is said in words that let the model do better.
+pub(crate) fn read(name: &str, input: &Value, broken: Option<&str>) -> Result<Errand, String> {
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        return Err(format!("There is no tool called {name}. There are: {}.", known.join(", ")));
+    };
+    if broken.is_some() {
+        return Err(format!(
+            "The arguments of {name} are not a JSON object; nothing was done. Send them again, whole."
+        ));
+    }
+    let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input.clone() };
+    (tool.read)(input).map_err(|reason| format!("{name} was not run: {reason} Its schema: {}", tool.schema))
+}
+
+/// Whether a tool changes nothing.
+pub(crate) fn only_looks(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name == name && tool.looks)
+}
+
+/// Arguments of one shape. Numbers that came as texts are read as numbers: weak models write them so.
+fn arguments<T: DeserializeOwned>(input: Value) -> Result<T, String> {
+    serde_json::from_value(input).map_err(|error| format!("{error}."))
+}
+
+/// A number, also when it came as a text.
+fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    use serde::Deserialize;
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Text(String),
+        Nothing(()),
+    }
+    let bad = || serde::de::Error::custom("expected a whole number");
+    match Written::deserialize(deserializer)? {
+        Written::Number(n) if n >= 0.0 && n.fract() == 0.0 => Ok(Some(n as u64)),
+        Written::Number(_) => Err(bad()),
+        Written::Text(text) if text.trim().is_empty() => Ok(None),
+        Written::Text(text) => text.trim().parse().map(Some).map_err(|_| bad()),
+        Written::Nothing(()) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_schema_is_json_and_the_tools_are_small() {
+        let size = |offer: Offer| {
+            specs(offer)
+                .iter()
+                .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
+                .sum::<usize>()
+        };
+        assert!(size(Offer::Everything) < 5_500, "{}", size(Offer::Everything));
+        assert!(size(Offer::Looking) < size(Offer::Everything));
+        assert!(specs(Offer::Nothing).is_empty());
+        assert!(specs(Offer::Looking).iter().all(|spec| only_looks(&spec.name)));
+    }
+
+    #[test]
+    fn a_wrong_call_is_answered_with_what_would_be_right() {
+        let wrong = read("read_file", &json!({"file": "a"}), None).expect_err("refused");
+        assert!(wrong.contains("missing field `path`") && wrong.contains("\"offset\""), "{wrong}");
+        assert!(read("destroy", &json!({}), None).expect_err("refused").contains("There is no tool called destroy"));
+        assert!(read("read_file", &Value::Null, Some("{\"pa")).expect_err("refused").contains("not a JSON object"));
+    }
+
+    #[test]
+    fn numbers_may_come_as_texts_and_left_out_fields_as_null() {
+        let read = |input| read("read_file", &input, None).expect("read");
+        let wanted = Errand::Look(Look::Read { path: "a".into(), offset: Some(7), limit: None });
+        assert_eq!(read(json!({"path": "a", "offset": "7", "limit": null})), wanted);
+        assert_eq!(read(json!({"path": "a", "offset": 7.0})), wanted);
+    }
+
+    #[test]
+    fn every_tool_reads_its_own_documented_arguments() {
+        for (name, input) in [
+            ("read_file", json!({"path": "a"})),
+            ("list_files", json!({})),
+            ("find_files", json!({"pattern": "*.rs"})),
+            ("search", json!({"pattern": "x"})),
+            ("edit_file", json!({"path": "a", "blocks": [{"search": "a", "replace": "b"}]})),
+            ("apply_diff", json!({"path": "a", "diff": "@@"})),
+            ("write_file", json!({"path": "a", "content": ""})),
+            ("delete_file", json!({"path": "a"})),
+            ("move_file", json!({"from": "a", "to": "b"})),
+            ("run_command", json!({"command": "ls"})),
+            ("fetch_url", json!({"url": "https://example.org/x"})),
+            ("set_steps", json!({"steps": [{"text": "a", "completed": true}, "b"]})),
+            ("ask_user", json!({"question": "Which?", "options": ["a", "b"]})),
+            ("read_ref", json!({"key": "ref:result-r1-c1t1"})),
+        ] {
+            read(name, &input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert_eq!(TOOLS.len(), 14, "a new tool belongs into this test");
+    }
+}

@@ -1,0 +1,28 @@
+//! Running commands.
+
+use serde::Deserialize;
+
+use super::{Errand, Tool, arguments, number};
+
+/// Seconds that a model may ask for at most.
+const LONGEST_S: u64 = 3_600;
+
+pub(super) const RUN: Tool = Tool {
+    name: "run_command",
+    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. The user may be asked. Not for reading or editing files.",
+    schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"}},"required":["command"]}"#,
+    looks: false,
+    read: |input| {
+        #[derive(Deserialize)]
+        struct Arguments {
+            command: String,
+            #[serde(default, deserialize_with = "number")]
+            timeout_s: Option<u64>,
+        }
+        let Arguments { command, timeout_s } = arguments(input)?;
+        if command.trim().is_empty() {
+            return Err("the command is empty.".into());
+        }
+        Ok(Errand::Run { command, timeout_s: timeout_s.map(|seconds| seconds.clamp(1, LONGEST_S)) })
+    },
+};

@@ -1,0 +1,38 @@
+//! The list of steps.
+
+use serde::Deserialize;
+use trimtab_vocab::Todo;
+
+use super::{Errand, Tool, arguments};
+
+/// Steps at most; more are no plan.
+const MOST: usize = 50;
+
+pub(super) const STEPS: Tool = Tool {
+    name: "set_steps",
+    about: "Show the user the steps of the work. Use it for work of three steps and more: send the whole list each time, and mark what is done.",
+    schema: r#"{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"completed":{"type":"boolean"}},"required":["text"]}}},"required":["steps"]}"#,
+    looks: true,
+    read: |input| {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Step {
+            Whole(Todo),
+            Words(String),
+        }
+        #[derive(Deserialize)]
+        struct Arguments {
+            #[serde(alias = "todos")]
+            steps: Vec<Step>,
+        }
+        let Arguments { steps } = arguments(input)?;
+        if steps.len() > MOST {
+            return Err(format!("{} steps are too many; {MOST} at most.", steps.len()));
+        }
+        let todo = |step| match step {
+            Step::Whole(todo) => todo,
+            Step::Words(text) => Todo { text, completed: false },
+        };
+        Ok(Errand::Steps(steps.into_iter().map(todo).collect()))
+    },
+};

@@ -1,0 +1,89 @@
+//! What a person does with the product's own rules and no model: apply an edit, judge a command.
+
+use std::collections::BTreeMap;
+
+use trimtab_engine::proposal::command::{self, Policy, Verdict};
+use trimtab_engine::proposal::edit::{self, After, Edit};
+use trimtab_vocab::event::ChangedFile;
+use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdict, Sandbox};
+
+use crate::config::Profile;
+use crate::hands::{FileNow, Hands, RealHands};
+use crate::prepare::picture;
+
+/// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
+/// says what it would do.
+pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
+    let hands = RealHands::new(std::env::vars_os(), &[]);
+    let FileNow { path, content } = hands.read(folder, edit.path()).await?;
+    let (before, state) = content.unzip();
+    let after = match edit::apply(edit, before.as_deref()).map_err(|refusal| refusal.reason)? {
+        After::Write(bytes) => Some(bytes),
+        After::Delete => None,
+    };
+    let (_, added, removed) = picture(&path, before.as_ref(), after.as_ref());
+    let mode = state.as_ref().map_or(0o644, |state| state.mode);
+    let mut contents = BTreeMap::new();
+    let mut keep = |bytes: Option<Vec<u8>>| {
+        bytes.map(|bytes| {
+            let hash = trimtab_world::store::hash(&bytes);
+            contents.insert(hash.clone(), bytes);
+            FileState { hash, mode }
+        })
+    };
+    let (before, after) = (keep(before), keep(after));
+    let file =
+        ChangedFile { path: path.clone(), added, removed, is_new: before.is_none(), is_deleted: after.is_none() };
+    let name = after.as_ref().or(before.as_ref()).map_or("nothing", |state| &state.hash[..16]);
+    let change_set: ChangeSetId = format!("edit-{name}").parse().map_err(|_| "The change has no name.".to_owned())?;
+    let set = FileSet {
+        change_set,
+        folder: folder.to_owned(),
+        writes: vec![FileWrite { path, before, after, added, removed }],
+    };
+    let plan = trimtab_engine::by_hand(set)?;
+    if !dry {
+        hands.write(&plan, contents).await?;
+    }
+    Ok(vec![file])
+}
+
+/// What the policy would do with a command in a folder. `allow`: the beginnings that may run by
+/// themselves, instead of those in force.
+pub fn check_command(
+    profile: &Profile,
+    rules: &[Rule],
+    folder: &str,
+    line: &str,
+    allow: Option<Vec<String>>,
+) -> Verdict {
+    let hands = &profile.hands;
+    let mut policy = Policy::new(folder, hands.machine.home.clone());
+    let stems = |wanted: RuleVerdict| {
+        let about = move |rule: &&Rule| {
+            let here = rule.folder.is_none() || rule.folder.as_deref() == Some(folder);
+            rule.tool == "run_command" && rule.verdict == wanted && here
+        };
+        rules.iter().filter(about).map(|rule| rule.pattern.trim_end_matches('*').trim().to_owned())
+    };
+    match (allow, &hands.allow) {
+        (Some(allow), _) => policy.allow = allow,
+        (None, set) => {
+            if let Some(set) = set {
+                policy.allow.clone_from(set);
+            }
+            policy.allow.extend(stems(RuleVerdict::Allow));
+        }
+    }
+    policy.ask = stems(RuleVerdict::Ask).collect();
+    policy.deny = stems(RuleVerdict::Deny).collect();
+    policy.own.extend(hands.machine.own.iter().cloned());
+    policy.sandboxed = hands.sandbox != Sandbox::Off;
+    command::judge(line, &policy)
+}
+
+/// What is certain of a saved model answer, and whether that is anything.
+pub fn recover(bytes: &[u8]) -> (serde_json::Value, bool) {
+    let recovered = trimtab_engine::proposal::recover::recover(bytes, trimtab_engine::proposal::recover::Stop::Unknown);
+    (recovered.report(), recovered.found)
+}

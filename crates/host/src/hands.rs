@@ -1,0 +1,217 @@
+//! What touches the folder: looking, writing, running. A trait, so that simulations have hands of
+//! their own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use async_trait::async_trait;
+use trimtab_engine::Ran;
+use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Seen};
+use trimtab_world::sandbox::run::{self, Setup};
+use trimtab_world::tools::{self, Place};
+use trimtab_world::workspace::{Folder, write};
+
+use crate::StreamController;
+
+/// A file as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNow {
+    /// Relative to the folder, `/` between its parts, as it is kept in records.
+    pub path: String,
+    /// Its bytes and state; absent: there is no such file.
+    pub content: Option<(Vec<u8>, FileState)>,
+}
+
+/// What touches the folder.
+#[async_trait]
+pub trait Hands: Send + Sync {
+    /// Sees something. Ends when it is no longer waited for.
+    async fn look(&self, folder: &str, look: &Look) -> Seen;
+    /// Reads a file that is to be changed; a sentence when that cannot be.
+    async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
+    /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
+    /// it finishes what was begun.
+    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String>;
+    /// Runs a command to its end, or until it is stopped; tells its output as it comes.
+    async fn run(
+        &self,
+        plan: &CommandPlan,
+        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        stop: &StreamController,
+    ) -> Ran;
+}
+
+/// Bytes of a file that can be changed at most.
+const LARGEST_FILE: usize = 64 * 1024 * 1024;
+
+/// The hands of a real machine.
+pub struct RealHands {
+    setup: Setup,
+}
+
+impl RealHands {
+    /// Hands that run commands with these variables and hide these files from them.
+    pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>, own: &[PathBuf]) -> Self {
+        let mut setup = Setup::new(environment);
+        setup.hidden.extend(own.iter().cloned());
+        Self { setup }
+    }
+}
+
+#[async_trait]
+impl Hands for RealHands {
+    async fn look(&self, folder: &str, look: &Look) -> Seen {
+        match Place::open(Path::new(folder)) {
+            Ok(place) => tools::look(&place, look).await,
+            Err(error) => Seen {
+                status: ToolStatus::Error,
+                text: format!("The folder {folder} cannot be opened: {error}."),
+                images: Vec::new(),
+                files: Vec::new(),
+            },
+        }
+    }
+
+    async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
+        let (folder, path) = (folder.to_owned(), path.to_owned());
+        aside(move || {
+            let opened =
+                Folder::open(&folder).map_err(|error| format!("The folder {folder} cannot be opened: {error}."))?;
+            let name = relative(opened.path(), Path::new(&path));
+            let content =
+                opened.read(&path, LARGEST_FILE).map_err(|error| format!("{path} cannot be read: {error}."))?;
+            Ok(FileNow { path: name, content })
+        })
+        .await
+    }
+
+    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+        let plan = plan.clone();
+        aside(move || {
+            let folder = &plan.set().folder;
+            let opened =
+                Folder::open(folder).map_err(|error| format!("The folder {folder} cannot be opened: {error}."))?;
+            let find = |hash: &str| contents.get(hash).cloned();
+            write::apply(&opened, &plan, &find).map(drop).map_err(|refused| format!("{refused} {}", refused.hint()))
+        })
+        .await
+    }
+
+    async fn run(
+        &self,
+        plan: &CommandPlan,
+        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        stop: &StreamController,
+    ) -> Ran {
+        let mut text = Utf8::default();
+        let outcome = run::run(plan, &self.setup, |bytes| output(&text.push(bytes)), stop.aborted()).await;
+        let mut words = String::from_utf8_lossy(&outcome.output.bytes()).into_owned();
+        let mut note = |line: String| {
+            if !words.is_empty() && !words.ends_with('\n') {
+                words.push('\n');
+            }
+            words.push_str(&line);
+        };
+        if outcome.left > 0 {
+            note(format!("[{} processes that it had left running were ended.]", outcome.left));
+        }
+        if outcome.stuck > 0 {
+            note(format!("[{} processes hang in the kernel and could not be ended.]", outcome.stuck));
+        }
+        if !outcome.touched.is_empty() {
+            note(format!("[It changed protected files: {}.]", outcome.touched.join(", ")));
+        }
+        Ran {
+            exit_code: outcome.exit_code,
+            signal: outcome.signal,
+            timed_out: outcome.timed_out,
+            stopped: outcome.stopped,
+            lost: outcome.lost,
+            not_started: outcome.not_started,
+            output: words,
+        }
+    }
+}
+
+/// A path as records keep it: relative to the folder, without detours in its spelling.
+fn relative(folder: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    let mut parts: Vec<String> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            Component::ParentDir => drop(parts.pop()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    parts.join("/")
+}
+
+/// Work that waits for a disk is done beside the runtime, and to its end.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(format!("The work was not finished: {error}.")),
+    }
+}
+
+/// Bytes as they come, as text: a character that is split between two pieces waits for its rest.
+#[derive(Default)]
+struct Utf8 {
+    rest: Vec<u8>,
+}
+
+impl Utf8 {
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.rest.extend_from_slice(bytes);
+        let mut text = String::new();
+        let mut from = 0;
+        loop {
+            match std::str::from_utf8(&self.rest[from..]) {
+                Ok(good) => {
+                    text.push_str(good);
+                    from = self.rest.len();
+                    break;
+                }
+                Err(error) => {
+                    let good = from + error.valid_up_to();
+                    text.push_str(&String::from_utf8_lossy(&self.rest[from..good]));
+                    from = good;
+                    match error.error_len() {
+                        Some(bad) => {
+                            text.push('\u{fffd}');
+                            from += bad;
+                        }
+                        None => break,
+                    }
+                }
+            }
+        }
+        self.rest.drain(..from);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_split_between_pieces_comes_whole() {
+        let mut text = Utf8::default();
+        let crab = "🦀".as_bytes();
+        assert_eq!(text.push(&[b'a', crab[0], crab[1]]), "a");
+        assert_eq!(text.push(&crab[2..]), "🦀");
+        assert_eq!(text.push(&[0xff, b'b']), "\u{fffd}b");
+    }
+
+    #[test]
+    fn paths_are_kept_relative_and_plain() {
+        let folder = Path::new("/p");
+        for (path, kept) in [("a/b", "a/b"), ("./a//b", "a/b"), ("/p/a", "a"), ("a/../b", "b")] {
+            assert_eq!(relative(folder, Path::new(path)), kept);
+        }
+    }
+}

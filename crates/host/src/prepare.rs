@@ -1,0 +1,116 @@
+//! Finds out what a change would make of the files, and stores both states, before anybody is asked.
+
+use std::time::Duration;
+
+use similar::TextDiff;
+use trimtab_engine::proposal::edit::{self, After, Edit};
+use trimtab_engine::{Change, Prepared};
+use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
+use trimtab_world::store::StoreError;
+
+use crate::client::Deps;
+use crate::hands::FileNow;
+
+/// How long the picture of a change may take; what is applied does not depend on it.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The mode of a file that is new.
+const NEW_FILE: u32 = 0o644;
+
+/// What a change would make of the files, or why it cannot be made.
+pub(crate) async fn prepare(
+    deps: &Deps,
+    session: &SessionId,
+    folder: &str,
+    change: &Change,
+    seen: Option<&str>,
+) -> Result<Prepared, StoreError> {
+    let hands = &deps.world.hands;
+    let FileNow { path, content } = match hands.read(folder, change.path()).await {
+        Ok(now) => now,
+        Err(reason) => return Ok(Prepared::Refused { reason }),
+    };
+    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), change, seen) {
+        return Ok(Prepared::Refused { reason });
+    }
+    let pairs = match change {
+        Change::Edit(edit) => match edit::apply(edit, content.as_ref().map(|(bytes, _)| bytes.as_slice())) {
+            Ok(After::Write(bytes)) => vec![(path, content, Some(bytes))],
+            Ok(After::Delete) => vec![(path, content, None)],
+            Err(refusal) => {
+                return Ok(Prepared::Refused { reason: format!("{path} was not changed: {}", refusal.reason) });
+            }
+        },
+        Change::Delete { .. } | Change::Move { .. } if content.is_none() => {
+            return Ok(Prepared::Refused { reason: format!("There is no file {path}.") });
+        }
+        Change::Delete { .. } => vec![(path, content, None)],
+        Change::Move { to, .. } => match hands.read(folder, to).await {
+            Ok(FileNow { path: to, content: None }) => {
+                let bytes = content.as_ref().map(|(bytes, _)| bytes.clone());
+                vec![(path, content, None), (to, None, bytes)]
+            }
+            Ok(FileNow { path: to, .. }) => {
+                return Ok(Prepared::Refused { reason: format!("{to} exists already; nothing was moved.") });
+            }
+            Err(reason) => return Ok(Prepared::Refused { reason }),
+        },
+    };
+    let moved_mode = pairs.first().and_then(|(_, before, _)| before.as_ref()).map(|(_, state)| state.mode);
+    let (mut writes, mut diffs) = (Vec::new(), Vec::new());
+    for (path, before, after) in pairs {
+        let (diff, added, removed) = picture(&path, before.as_ref().map(|(bytes, _)| bytes), after.as_ref());
+        let mode = before.as_ref().map(|(_, state)| state.mode).or(moved_mode).unwrap_or(NEW_FILE);
+        let after = match after {
+            Some(bytes) => Some(keep(deps, session, bytes, mode).await?),
+            None => None,
+        };
+        let before = match before {
+            Some((bytes, state)) => Some(keep(deps, session, bytes, state.mode).await?),
+            None => None,
+        };
+        writes.push(FileWrite { path, before, after, added, removed });
+        diffs.push(diff);
+    }
+    Ok(Prepared::Ready { writes, diffs })
+}
+
+/// Why a change rests on a file as it no longer is.
+fn stale(path: &str, now: Option<&FileState>, change: &Change, seen: Option<&str>) -> Option<String> {
+    match (now, seen, change) {
+        (Some(now), Some(seen), _) if now.hash != seen => {
+            Some(format!("{path} was not changed: it is not as you last read it. Read it again first."))
+        }
+        (Some(_), None, Change::Edit(Edit::WholeFile { .. })) => {
+            Some(format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it."))
+        }
+        (None, Some(_), Change::Edit(Edit::SearchReplace { .. } | Edit::UnifiedDiff { .. })) => {
+            Some(format!("{path} is gone since you read it. Look what happened to it."))
+        }
+        _ => None,
+    }
+}
+
+async fn keep(deps: &Deps, session: &SessionId, bytes: Vec<u8>, mode: u32) -> Result<FileState, StoreError> {
+    let hash = trimtab_world::store::hash(&bytes);
+    deps.world.store.keep(session, &RefKey::file_of(session, &hash), bytes).await?;
+    Ok(FileState { hash, mode })
+}
+
+/// The change for people: a unified diff, and the lines added and removed.
+pub(crate) fn picture(path: &str, before: Option<&Vec<u8>>, after: Option<&Vec<u8>>) -> (String, u64, u64) {
+    let text =
+        |bytes: Option<&Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+    let (old, new) = (text(before), text(after));
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_str(), new.as_str());
+    let (mut added, mut removed) = (0, 0);
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            similar::ChangeTag::Insert => added += 1,
+            similar::ChangeTag::Delete => removed += 1,
+            similar::ChangeTag::Equal => {}
+        }
+    }
+    let name = |there: bool, prefix: &str| if there { format!("{prefix}/{path}") } else { "/dev/null".to_owned() };
+    let shown = diff.unified_diff().header(&name(before.is_some(), "a"), &name(after.is_some(), "b")).to_string();
+    (shown, added, removed)
+}

@@ -1,0 +1,210 @@
+//! Carries out what tools ask for. What only looks is told to the actor and found out again after a
+//! crash; what acts is put into the durable inbox, like a model's reply.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trimtab_engine::{Change, Input};
+use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
+use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen};
+use trimtab_world::store::{NewInput, StoreError};
+
+use crate::StreamController;
+use crate::actor::Trouble;
+use crate::client::Deps;
+use crate::effects::{Reporter, find_room, written};
+use crate::hands::FileNow;
+use crate::hub::News;
+use crate::prepare::prepare;
+
+/// Files of the folder that are read as instructions: the first that is there.
+const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Bytes of all that a request names, together.
+const LOADED: usize = 64 * 1024;
+
+/// What a tool asks for.
+pub(crate) enum Work {
+    Look(Look),
+    Recall { key: RefKey, offset: usize, limit: usize },
+    Prepare { change: Change, seen: Option<String> },
+    Apply(FilePlan),
+    Run(CommandPlan),
+}
+
+/// A tool call to carry out.
+pub(crate) struct Order {
+    pub(crate) request: RequestId,
+    pub(crate) call: CallId,
+    pub(crate) folder: String,
+    pub(crate) work: Work,
+    /// Whether the request already has room among the running ones.
+    pub(crate) has_room: bool,
+}
+
+/// Carries out a tool call and tells what came of it.
+pub(crate) async fn carry_out(
+    deps: Arc<Deps>,
+    reporter: Reporter,
+    order: Order,
+    controller: StreamController,
+) -> Result<(), Trouble> {
+    let Order { request, call, folder, work, has_room } = order;
+    if !has_room {
+        tokio::select! {
+            biased;
+            () = controller.aborted(), if !matches!(work, Work::Apply(_)) => return aborted(&deps, &reporter, call, &work).await,
+            found = find_room(&deps, &reporter, &request) => found?,
+        }
+        let _ = reporter.nudges.send(Input::Admitted { request: request.clone() }).await;
+    }
+    let session = reporter.lease.session().clone();
+    match work {
+        Work::Look(look) => {
+            let seen = tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(()),
+                seen = deps.world.hands.look(&folder, &look) => seen,
+            };
+            let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
+        }
+        Work::Recall { key, offset, limit } => {
+            let seen = recall(&deps, &reporter, &key, offset, limit).await?;
+            let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
+        }
+        Work::Prepare { change, seen } => {
+            let prepared = tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(()),
+                prepared = prepare(&deps, &session, &folder, &change, seen.as_deref()) => prepared?,
+            };
+            let _ = reporter.nudges.send(Input::Prepared { call, prepared }).await;
+        }
+        Work::Apply(plan) => {
+            let problem = apply(&deps, &reporter, &plan).await?;
+            report(&deps, &reporter, &Input::Applied { call, problem }).await?;
+        }
+        Work::Run(plan) => {
+            let show = |text: &str| {
+                let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
+                let time = deps.world.clock.now();
+                let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
+                deps.hub.publish(&session, News::Event(Arc::new(event)));
+            };
+            let ran = deps.world.hands.run(&plan, &show, &controller).await;
+            report(&deps, &reporter, &Input::Ran { call, ran }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Stopped before it began: a command did not run, and that is known.
+async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &Work) -> Result<(), Trouble> {
+    if let Work::Run(_) = work {
+        let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
+        report(deps, reporter, &Input::Ran { call, ran }).await?;
+    }
+    Ok(())
+}
+
+async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), Trouble> {
+    let input = NewInput { payload: written(input), ..NewInput::default() };
+    deps.world.store.enqueue(reporter.lease.session(), input).await?;
+    reporter.wake.notify_one();
+    Ok(())
+}
+
+async fn apply(deps: &Deps, reporter: &Reporter, plan: &FilePlan) -> Result<Option<String>, StoreError> {
+    let session = reporter.lease.session();
+    let mut contents = BTreeMap::new();
+    let mut hashes = Vec::new();
+    for write in &plan.set().writes {
+        hashes.extend(write.before.iter().chain(&write.after).map(|state| state.hash.clone()));
+    }
+    for hash in hashes {
+        let key = RefKey::file_of(session, &hash);
+        match deps.world.store.bytes(Some(session), &key).await? {
+            Some(bytes) => contents.insert(hash, bytes),
+            None => return Ok(Some("The content to write is not stored any more; nothing was changed.".into())),
+        };
+    }
+    Ok(deps.world.hands.write(plan, contents).await.err())
+}
+
+/// Puts files as the history wants them.
+pub(crate) async fn restore(deps: Arc<Deps>, reporter: Reporter, plan: FilePlan) -> Result<(), Trouble> {
+    let problem = apply(&deps, &reporter, &plan).await?;
+    report(&deps, &reporter, &Input::Restored { problem }).await
+}
+
+/// A part of a stored text.
+async fn recall(
+    deps: &Deps,
+    reporter: &Reporter,
+    key: &RefKey,
+    offset: usize,
+    limit: usize,
+) -> Result<Seen, StoreError> {
+    let seen = |status, text| Seen { status, text, images: Vec::new(), files: Vec::new() };
+    let Some(bytes) = deps.world.store.bytes(Some(reporter.lease.session()), key).await? else {
+        return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let from = text.ceil_char_boundary(offset.min(text.len()));
+    let to = text.floor_char_boundary(from.saturating_add(limit).min(text.len()));
+    let part = &text[from..to];
+    Ok(if from == 0 && to == text.len() {
+        seen(ToolStatus::Ok, part.to_owned())
+    } else if to == text.len() {
+        seen(ToolStatus::Ok, format!("{part}\n(Bytes {from} to the end at {to}.)"))
+    } else {
+        let whole = text.len();
+        seen(ToolStatus::Partial, format!("{part}\n(Bytes {from} to {to} of {whole}. Go on with offset {to}.)"))
+    })
+}
+
+/// Reads what a request names and what the folder says of itself.
+pub(crate) async fn load(
+    deps: Arc<Deps>,
+    reporter: Reporter,
+    request: RequestId,
+    folder: String,
+    files: Vec<String>,
+    urls: Vec<String>,
+) -> Result<(), Trouble> {
+    let hands = &deps.world.hands;
+    let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
+    let looks = files
+        .into_iter()
+        .map(|path| (path.clone(), Look::Read { path, offset: None, limit: None }))
+        .chain(urls.into_iter().map(|url| (url.clone(), Look::Fetch { url })));
+    for (name, look) in looks {
+        let mut seen = hands.look(&folder, &look).await;
+        if let (ToolStatus::Error, Look::Read { path, .. }) = (seen.status, look) {
+            // It may be a folder.
+            seen = hands.look(&folder, &Look::List { path, depth: 2 }).await;
+        }
+        match seen.status {
+            ToolStatus::Ok | ToolStatus::Partial if left > 0 => {
+                let hash = seen.files.first().map(|mark| mark.hash.clone());
+                let path = seen.files.first().map_or(name, |mark| mark.path.clone());
+                let mut text = seen.text;
+                if text.len() > left {
+                    text.truncate(text.floor_char_boundary(left));
+                    text.push_str("\n[... the rest is left out; read it with read_file ...]");
+                }
+                left = left.saturating_sub(text.len());
+                loaded.push(LoadedFile { path, text, hash });
+            }
+            _ => missing.push(name),
+        }
+    }
+    let mut instructions = None;
+    for name in INSTRUCTIONS {
+        if let Ok(FileNow { content: Some((bytes, _)), .. }) = hands.read(&folder, name).await {
+            instructions = Some(String::from_utf8_lossy(&bytes).into_owned());
+            break;
+        }
+    }
+    let _ = reporter.nudges.send(Input::Loaded { request, files: loaded, missing, instructions }).await;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! `trimtab apply-edit`: one edit, exactly or not at all.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::Edit;
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::output::print_json;
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct ApplyEdit {
+    /// The edit as JSON; `-` reads it from standard input
+    edit: PathBuf,
+    /// Only say what it would do
+    #[arg(long)]
+    dry_run: bool,
+    /// Work in this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl ApplyEdit {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let text = read(&self.edit)?;
+        let applied = match serde_json::from_slice::<Edit>(&text) {
+            Ok(edit) => trimtab_host::apply_edit(&folder, &edit, self.dry_run).await,
+            Err(error) => Err(format!("This is not an edit: {error}.")),
+        };
+        match applied {
+            Ok(files) => {
+                print_json(&json!({"applied": true, "files": files}))?;
+                Ok(Outcome::Done)
+            }
+            Err(reason) => {
+                print_json(&json!({"applied": false, "reason": reason}))?;
+                Ok(Outcome::Finished(Status::Failed))
+            }
+        }
+    }
+}
+
+/// The bytes of a file, or of standard input.
+pub(super) fn read(file: &std::path::Path) -> Result<Vec<u8>, Problem> {
+    let cannot = |error: std::io::Error| {
+        Problem::new(ProblemKind::Usage, format!("{} cannot be read: {error}.", file.display()))
+            .hint("Name a file, or `-` for standard input.")
+    };
+    let mut bytes = Vec::new();
+    if file.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(cannot)?;
+    } else {
+        bytes = std::fs::read(file).map_err(cannot)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,237 @@
+//! `trimtab changes`, `rewind` and `forward`: the change history of a session.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::Client;
+use trimtab_vocab::event::{Change, ChangeFact, ProposalFact, Status, UsageFact};
+use trimtab_vocab::{ChangeSetId, Control, Fact, Problem, ProblemKind, SessionId, Time};
+
+use super::diff::Painted;
+use super::output::{age, calm, note, print, print_json};
+use super::{Outcome, place};
+
+/// Where the history is.
+#[derive(Debug, Args)]
+pub(super) struct Where {
+    /// The session; without it, the folder's latest one
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// The folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl Where {
+    async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
+        if let Some(session) = &self.session {
+            return Ok(session.clone());
+        }
+        let folder = place::folder(self.dir.as_deref())?;
+        client.sessions(Some(&folder)).await?.into_iter().next().map(|row| row.id).ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, "There is no session in this folder.")
+                .hint("`trimtab sessions list` shows all; name one with --session.")
+        })
+    }
+}
+
+/// A change set as it is shown.
+#[derive(Debug, Clone)]
+struct Set {
+    id: ChangeSetId,
+    change: Change,
+    time: Time,
+    cost: Option<f64>,
+    diff: String,
+}
+
+/// The history as the log tells it.
+#[derive(Debug, Default)]
+struct History {
+    sets: Vec<Set>,
+    /// How many of them are in force.
+    in_force: usize,
+    last: u64,
+}
+
+impl History {
+    async fn of(client: &Client, session: &SessionId) -> Result<Self, Problem> {
+        let mut history = Self::default();
+        let (mut cost, mut diff): (Option<f64>, String) = (None, String::new());
+        loop {
+            let page = client.events(session, history.last).await?;
+            if page.is_empty() {
+                return Ok(history);
+            }
+            for event in page {
+                history.last = event.seq.unwrap_or(history.last);
+                match event.fact {
+                    Fact::Usage(UsageFact { usage, .. }) => {
+                        cost = usage.cost_usd.map(|more| cost.unwrap_or(0.0) + more).or(cost);
+                    }
+                    Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
+                        diff = operations.iter().filter_map(|one| one.get("diff")?.as_str()).collect();
+                    }
+                    Fact::Change(ChangeFact::Applied(change)) => {
+                        history.sets.truncate(history.in_force);
+                        let (cost, diff) = (cost.take(), std::mem::take(&mut diff));
+                        history.sets.push(Set { id: change.change_set.clone(), change, time: event.time, cost, diff });
+                        history.in_force = history.sets.len();
+                    }
+                    Fact::Change(ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) => {
+                        history.in_force = usize::try_from(change.position + 1).unwrap_or(0);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Set {
+    fn stats(&self) -> (usize, u64, u64) {
+        let files = &self.change.files;
+        (files.len(), files.iter().map(|file| file.added).sum(), files.iter().map(|file| file.removed).sum())
+    }
+
+    /// `Change #3 - 2 files (+45 -12) - $0.02 - 3s ago`
+    fn line(&self, number: usize, now: Time) -> String {
+        let (files, added, removed) = self.stats();
+        let cost = self.cost.map(|cost| format!(" - ${cost:.2}")).unwrap_or_default();
+        let plural = if files == 1 { "" } else { "s" };
+        format!("Change #{number} - {files} file{plural} (+{added} -{removed}){cost} - {}", age(self.time, now))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Changes {
+    /// Show one of them whole: its number or its id
+    change: Option<String>,
+    /// One JSON object per change set
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Changes {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let history = History::of(&client, &session).await?;
+        if let Some(wanted) = &self.change {
+            return show_one(&history, wanted);
+        }
+        let now = trimtab_host::now();
+        for (at, set) in history.sets.iter().enumerate().rev() {
+            if self.json {
+                let (_, added, removed) = set.stats();
+                print_json(&json!({
+                    "number": at + 1, "changeSet": set.id, "time": set.time, "files": set.change.files,
+                    "totalStats": {"added": added, "removed": removed}, "costUsd": set.cost,
+                    "applied": at < history.in_force, "current": at + 1 == history.in_force,
+                }))?;
+                continue;
+            }
+            let mark = if at + 1 == history.in_force { "●" } else { "○" };
+            let gone = if at < history.in_force { "" } else { " (taken back)" };
+            print(&calm(&format!("{mark} {}{gone}\n", set.line(at + 1, now))))?;
+            for file in &set.change.files {
+                print(&calm(&format!("    {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+            }
+        }
+        if history.sets.is_empty() && !self.json {
+            print("No files were changed in this session.\n")?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn show_one(history: &History, wanted: &str) -> Result<Outcome, Problem> {
+    let number = wanted.trim_start_matches('#').parse::<usize>().ok();
+    let by_number = number.and_then(|number| history.sets.get(number.checked_sub(1)?));
+    let Some(set) = by_number.or_else(|| history.sets.iter().find(|set| set.id.as_str() == wanted)) else {
+        return Err(Problem::new(ProblemKind::NotFound, format!("There is no change called {wanted}."))
+            .hint("`trimtab changes` lists them."));
+    };
+    print(&Painted::for_output(&set.diff))?;
+    Ok(Outcome::Done)
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Rewind {
+    /// How many change sets to take back
+    #[arg(default_value_t = 1)]
+    steps: u32,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Rewind {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        travel(&self.place, Control::Rewind { steps: self.steps }).await
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Forward {
+    /// How many change sets to bring forward again
+    #[arg(default_value_t = 1)]
+    steps: u32,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Forward {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        travel(&self.place, Control::Forward { steps: self.steps }).await
+    }
+}
+
+/// Whoever runs the session should have moved its history by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Moves the history and says what that did.
+async fn travel(place: &Where, wish: Control) -> Result<Outcome, Problem> {
+    let (_, client) = place::open(&[])?;
+    let session = place.find(&client).await?;
+    let last = History::of(&client, &session).await?.last;
+    client.control(&session, None, wish).await?;
+    let mut watch = client.watch(&session, last);
+    let mut target = None;
+    let moved = async {
+        loop {
+            match watch.next().await?.fact {
+                Fact::Change(ChangeFact::Moving { position }) => target = Some(position),
+                Fact::Change(ChangeFact::Refused { reason }) => return Ok(Some(reason)),
+                Fact::Change(fact @ (ChangeFact::Reverted(_) | ChangeFact::Reapplied(_))) => {
+                    let (word, change) = match fact {
+                        ChangeFact::Reverted(change) => ("took back", change),
+                        ChangeFact::Reapplied(change) => ("brought forward", change),
+                        _ => continue,
+                    };
+                    for file in &change.files {
+                        print(&calm(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+                    }
+                    if target == Some(change.position) {
+                        return Ok::<_, Problem>(None);
+                    }
+                }
+                _ => {}
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, moved).await {
+        Ok(refused) => match refused? {
+            None => Ok(Outcome::Done),
+            Some(reason) => {
+                note(&calm(&format!("Nothing was changed. {reason}")));
+                Ok(Outcome::Finished(Status::Failed))
+            }
+        },
+        Err(_) => Err(Problem::new(ProblemKind::Busy, "The session does not answer.")
+            .hint("Another process runs it; see `trimtab jobs`.")),
+    }
+}

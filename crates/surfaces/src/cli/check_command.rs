@@ -1,0 +1,47 @@
+//! `trimtab check-command`: what the policy would do with a command.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::print_json;
+use super::{Outcome, place};
+use trimtab_vocab::Problem;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckCommand {
+    /// The command line; several words after `--` are one command
+    #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
+    command: Vec<String>,
+    /// A beginning that may run by itself; given, these are the whole list
+    #[arg(long, value_name = "PREFIX")]
+    allow: Vec<String>,
+    /// Judge it for this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl CheckCommand {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (profile, client) = place::open(&[])?;
+        let rules = client.rules().await?;
+        let line = match self.command.as_slice() {
+            [line] => line.clone(),
+            words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        };
+        let allow = Some(self.allow).filter(|allow| !allow.is_empty());
+        print_json(&trimtab_host::check_command(&profile, &rules, &folder, &line, allow))?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// A word as a shell would have to be given it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

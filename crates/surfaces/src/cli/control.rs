@@ -1,0 +1,88 @@
+//! `trimtab control`: says something to a request that runs, from anywhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trimtab_host::JobState;
+use trimtab_vocab::{CallId, Control as Action, Problem, ProblemKind, SessionId};
+
+use super::output::{calm, note};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Control {
+    /// What to do
+    action: ActionArgument,
+    /// Words for `steer` and `edit-summary`; the call for `stop-tool`
+    words: Option<String>,
+    /// The session; without it, the one that runs in the folder
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// The folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ActionArgument {
+    /// Stop now; what is there is kept
+    Cancel,
+    /// Rest after this step
+    Pause,
+    /// Go on
+    Resume,
+    /// Leave what runs now, and go on with the next
+    Skip,
+    /// Take these words up at the next step
+    Steer,
+    /// End one tool; the rest goes on
+    StopTool,
+    /// Put these words in place of the last summary of the conversation
+    EditSummary,
+    /// Put the conversation back in place of its last summary
+    UndoSummary,
+}
+
+impl Control {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let needs = |what: &str| {
+            Problem::new(ProblemKind::Usage, format!("This needs {what}."))
+                .hint("For example: trimtab control steer \"only the tests\"")
+        };
+        let words = || self.words.clone().filter(|words| !words.trim().is_empty());
+        let action = match self.action {
+            ActionArgument::Cancel => Action::Cancel,
+            ActionArgument::Pause => Action::Pause,
+            ActionArgument::Resume => Action::Resume,
+            ActionArgument::Skip => Action::Skip,
+            ActionArgument::Steer => Action::Steer { text: words().ok_or_else(|| needs("words"))? },
+            ActionArgument::StopTool => {
+                let named = words().ok_or_else(|| needs("the call, as events name it"))?;
+                let call: CallId = named.parse().map_err(|_| needs("the call, as events name it"))?;
+                Action::StopTool { call }
+            }
+            ActionArgument::EditSummary => Action::EditSummary { text: words().ok_or_else(|| needs("words"))? },
+            ActionArgument::UndoSummary => Action::UndoSummary,
+        };
+        let folder = place::folder(self.dir.as_deref())?;
+        let (_, client) = place::open(&[])?;
+        let about_the_past = matches!(self.action, ActionArgument::EditSummary | ActionArgument::UndoSummary);
+        let session = match self.session {
+            Some(session) => session,
+            None if about_the_past => match client.sessions(Some(&folder)).await?.into_iter().next() {
+                Some(row) => row.id,
+                None => return Err(Problem::new(ProblemKind::NotFound, "There is no session in this folder.")),
+            },
+            None => {
+                let running = |job: &trimtab_host::JobRow| job.folder == folder && job.state == JobState::Running;
+                client.jobs(false).await?.into_iter().find(running).map(|job| job.session).ok_or_else(|| {
+                    Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.")
+                        .hint("`trimtab jobs` lists what runs elsewhere; name it with --session.")
+                })?
+            }
+        };
+        client.control(&session, None, action).await?;
+        note(&calm(&format!("Passed on to {session}.")));
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,25 @@
+//! `trimtab recover`: what is certain of a saved model answer.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use trimtab_vocab::Problem;
+use trimtab_vocab::event::Status;
+
+use super::Outcome;
+use super::apply_edit::read;
+use super::output::print_json;
+
+#[derive(Debug, Args)]
+pub(super) struct Recover {
+    /// The answer as it came, any bytes; `-` reads it from standard input
+    file: PathBuf,
+}
+
+impl Recover {
+    pub(super) fn go(self) -> Result<Outcome, Problem> {
+        let (report, found) = trimtab_host::recover(&read(&self.file)?);
+        print_json(&report)?;
+        Ok(if found { Outcome::Done } else { Outcome::Finished(Status::Failed) })
+    }
+}

@@ -1,0 +1,123 @@
+//! `trimtab rules` and `trimtab trust`: what a person has decided once and for all.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
+
+use super::output::{calm, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Rules {
+    #[command(subcommand)]
+    command: Option<RulesCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RulesCommand {
+    /// List them, with their numbers
+    List {
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make one
+    Add {
+        /// What happens
+        verdict: Verdict,
+        /// The tool: run_command, edit_file, delete_file, move_file, fetch_url
+        tool: String,
+        /// Which uses of it: a command, a path, a host; `*` at its end stands for anything
+        pattern: String,
+        /// In this folder only; without it, everywhere
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+    },
+    /// Remove the one with this number
+    Remove {
+        /// Its number in the list
+        number: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Verdict {
+    /// Go on without asking
+    Allow,
+    /// Ask, whatever other rules allow
+    Ask,
+    /// Refuse without asking
+    Deny,
+}
+
+/// The tools that rules are about.
+const TOOLS: [&str; 5] = ["run_command", "edit_file", "delete_file", "move_file", "fetch_url"];
+
+impl Rules {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        match self.command.unwrap_or(RulesCommand::List { json: false }) {
+            RulesCommand::List { json } => {
+                let rules = client.rules().await?;
+                for (number, rule) in rules.iter().enumerate() {
+                    match json {
+                        true => print_json(rule)?,
+                        false => print(&calm(&format!("{:>3}  {rule}\n", number + 1)))?,
+                    }
+                }
+                if rules.is_empty() && !json {
+                    print("There are no rules. The answer `always` to a question makes one.\n")?;
+                }
+            }
+            RulesCommand::Add { verdict, tool, pattern, dir } => {
+                if !TOOLS.contains(&tool.as_str()) {
+                    return Err(Problem::new(ProblemKind::Usage, format!("There are no rules about `{tool}`."))
+                        .hint(format!("Name one of: {}.", TOOLS.join(", "))));
+                }
+                let folder = dir.map(|dir| place::folder(Some(&dir))).transpose()?;
+                let verdict = match verdict {
+                    Verdict::Allow => RuleVerdict::Allow,
+                    Verdict::Ask => RuleVerdict::Ask,
+                    Verdict::Deny => RuleVerdict::Deny,
+                };
+                let rule = Rule { verdict, tool, pattern, folder };
+                client.change_rule(&rule, true).await?;
+                print(&calm(&format!("From now on: {rule}.\n")))?;
+            }
+            RulesCommand::Remove { number } => {
+                let rules = client.rules().await?;
+                let Some(rule) = number.checked_sub(1).and_then(|at| rules.get(at)) else {
+                    return Err(Problem::new(ProblemKind::NotFound, format!("There is no rule number {number}."))
+                        .hint("`trimtab rules` lists them."));
+                };
+                client.change_rule(rule, false).await?;
+                print(&calm(&format!("No longer: {rule}.\n")))?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// The folder; without it, the current one
+    folder: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long)]
+    remove: bool,
+}
+
+impl Trust {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.folder.as_deref())?;
+        let (_, client) = place::open(&[])?;
+        client.change_rule(&Rule::trust(folder.clone()), !self.remove).await?;
+        let said = match self.remove {
+            false => format!("{folder} is trusted: its files may be read, changed and sent to the model.\n"),
+            true => format!("{folder} is no longer trusted.\n"),
+        };
+        print(&calm(&said))?;
+        Ok(Outcome::Done)
+    }
+}

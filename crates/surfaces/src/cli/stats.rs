@@ -1,0 +1,174 @@
+//! `trimtab stats`: how requests ended, what was allowed, how many steps they took.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::Client;
+use trimtab_vocab::event::{
+    CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus, UsageFact,
+};
+use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Usage};
+
+use super::output::{calm, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Stats {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: BTreeMap<RequestId, Option<Status>>,
+    /// Replies, by request.
+    steps: u64,
+    /// Requests that a person stopped while they ran.
+    stopped: u64,
+    calls: u64,
+    failed_calls: u64,
+    /// Answers to permissions, by tool and choice.
+    permissions: BTreeMap<(String, String), u64>,
+    /// Which tool an open permission is about.
+    asked: BTreeMap<CheckpointId, String>,
+    /// Uses of tools, by name, and how many of them failed or were refused.
+    tools: BTreeMap<String, (u64, u64)>,
+    running: BTreeMap<String, String>,
+    usage: Usage,
+}
+
+impl Stats {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let counts = Counts::of(&client).await?;
+        if self.json {
+            print_json(&counts.json())?
+        } else {
+            print(&calm(&counts.words()))?
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+impl Counts {
+    /// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
+    async fn of(client: &Client) -> Result<Self, Problem> {
+        let mut counts = Self::default();
+        for session in client.sessions(None).await? {
+            let mut after = 0;
+            loop {
+                let page = client.events(&session.id, after).await?;
+                let Some(last) = page.last().and_then(|event| event.seq) else { break };
+                after = last;
+                for event in &page {
+                    counts.add(event.request.as_ref(), session.id.as_str(), &event.fact);
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    fn add(&mut self, request: Option<&RequestId>, session: &str, fact: &Fact) {
+        match fact {
+            Fact::Request(RequestFact::Received { .. }) => {
+                self.requests.extend(request.map(|request| (request.clone(), None)));
+            }
+            Fact::Request(RequestFact::Finished { status, .. }) => {
+                self.requests.extend(request.map(|request| (request.clone(), Some(*status))));
+            }
+            Fact::Request(RequestFact::Stopping {}) => self.stopped += 1,
+            Fact::Model(ModelFact::Called { .. }) => self.calls += 1,
+            Fact::Model(ModelFact::Failed { .. }) => self.failed_calls += 1,
+            Fact::Reply(ReplyFact::Saved { partial: false, .. }) => self.steps += 1,
+            Fact::Usage(UsageFact { usage, .. }) => self.usage += *usage,
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) => {
+                if let Some(tool) = body.get("tool").and_then(|tool| tool.as_str()) {
+                    self.asked.insert(checkpoint.clone(), tool.to_owned());
+                }
+            }
+            Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, .. }) => {
+                if let Some(tool) = self.asked.remove(checkpoint) {
+                    *self.permissions.entry((tool, choice.clone())).or_default() += 1;
+                }
+            }
+            Fact::Tool(ToolFact::Started { call, name, .. }) => {
+                self.running.insert(format!("{session} {call}"), name.clone());
+            }
+            Fact::Tool(ToolFact::Finished { call, status, .. }) => {
+                if let Some(name) = self.running.remove(&format!("{session} {call}")) {
+                    let (uses, bad) = self.tools.entry(name).or_default();
+                    *uses += 1;
+                    *bad += u64::from(!matches!(status, ToolStatus::Ok | ToolStatus::Partial));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&self, status: Status) -> usize {
+        self.requests.values().filter(|ended| **ended == Some(status)).count()
+    }
+
+    /// Of the requests that came to an end, those that came to the right one.
+    fn completion(&self) -> f64 {
+        let ended = self.requests.values().flatten().count();
+        if ended == 0 { 0.0 } else { self.ended(Status::Completed) as f64 / ended as f64 }
+    }
+
+    fn average_steps(&self) -> f64 {
+        if self.requests.is_empty() { 0.0 } else { self.steps as f64 / self.requests.len() as f64 }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut permissions = serde_json::Map::new();
+        for ((tool, choice), times) in &self.permissions {
+            let of_tool = permissions.entry(tool.clone()).or_insert_with(|| json!({}));
+            of_tool[choice] = json!(times);
+        }
+        let tool = |(name, (uses, bad)): (&String, &(u64, u64))| (name.clone(), json!({"uses": uses, "failed": bad}));
+        let tools: serde_json::Map<_, _> = self.tools.iter().map(tool).collect();
+        json!({
+            "requests": self.requests.len(),
+            "completed": self.ended(Status::Completed),
+            "failed": self.ended(Status::Failed),
+            "cancelled": self.ended(Status::Cancelled),
+            "needsUser": self.ended(Status::NeedsUser),
+            "limit": self.ended(Status::Limit),
+            "completionRate": self.completion(),
+            "averageSteps": self.average_steps(),
+            "stoppedWhileRunning": self.stopped,
+            "modelCalls": self.calls,
+            "failedModelCalls": self.failed_calls,
+            "permissions": permissions,
+            "tools": tools,
+            "usage": self.usage,
+        })
+    }
+
+    fn words(&self) -> String {
+        let percent = self.completion() * 100.0;
+        let mut text = format!(
+            "requests   {}: {} completed ({percent:.0} % of those that ended), {} failed, {} cancelled, {} need a person, {} at a limit\n",
+            self.requests.len(),
+            self.ended(Status::Completed),
+            self.ended(Status::Failed),
+            self.ended(Status::Cancelled),
+            self.ended(Status::NeedsUser),
+            self.ended(Status::Limit),
+        );
+        text +=
+            &format!("steps      {:.1} on average; {} stopped while they ran\n", self.average_steps(), self.stopped);
+        text += &format!("calls      {} of models, {} of them failed\n", self.calls, self.failed_calls);
+        let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+        text += &format!("tokens     {} in, {} out{cost}\n", self.usage.input_tokens, self.usage.output_tokens);
+        for (name, (uses, bad)) in &self.tools {
+            text += &format!("tool       {name}: {uses} times, {bad} failed or refused\n");
+        }
+        for ((tool, choice), times) in &self.permissions {
+            text += &format!("permission {tool}: {choice} {times} times\n");
+        }
+        text
+    }
+}

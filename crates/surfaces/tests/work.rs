@@ -1,0 +1,484 @@
+//! Work with tools, as a script meets it: the real binary, the real sandbox, a provider that speaks
+//! Anthropic's dialect.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use trimtab_testkit::program::{Ended, Program};
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+/// A reply that asks for these tools.
+fn asks(tools: &[(&str, Value)]) -> Answer {
+    let mut reply = Reply::new().text(["I work on it."]);
+    for (number, (name, input)) in tools.iter().enumerate() {
+        reply = reply.tool(format!("toolu_{number}"), *name, [input.to_string()]);
+    }
+    Answer::anthropic(reply)
+}
+
+fn says(words: &str) -> Answer {
+    Answer::anthropic(Reply::new().text([words]))
+}
+
+fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// What the model was last told, as text.
+fn last_message(program: &Program) -> String {
+    let requests = program.provider.requests();
+    let messages = requests.last().expect("a request").body["messages"].clone();
+    messages.as_array().expect("messages").last().expect("one").to_string()
+}
+
+fn checkpoint(ended: &Ended) -> String {
+    let events = ended.events();
+    let opened = of(&events, "checkpoint.opened");
+    opened.last().expect("a question")["checkpoint"].as_str().expect("an id").to_owned()
+}
+
+/// Processes whose command line holds these words.
+fn processes_with(words: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(words) {
+            found.push(format!("{} {line}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+#[test]
+fn without_a_person_a_permission_ends_the_run_with_code_3_and_an_answer_goes_on() {
+    let program = program();
+    program.provider.push(asks(&[("run_command", json!({"command": "echo made > made.txt"}))]));
+    program.provider.push(says("It is made."));
+    let asked = program.run(&["run", "--json", "--trust", "make it"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    assert!(!program.project().join("made.txt").exists());
+    let events = asked.events();
+    let opened = of(&events, "checkpoint.opened")[0];
+    assert_eq!(opened["kind"], "permission");
+    let labels: Vec<&str> = opened["choices"]
+        .as_array()
+        .expect("choices")
+        .iter()
+        .map(|choice| choice["label"].as_str().expect("a label"))
+        .collect();
+    let documented = ["Allow this time", "Always allow", "Wait and tell Trimtab what to do differently", "Never allow"];
+    assert_eq!(labels, documented);
+    assert_eq!(of(&events, "request.finished")[0]["status"], "needs_user");
+    let listed = program.run(&["checkpoints"]);
+    assert!(listed.stdout.contains("Run this command? echo made > made.txt"), "{}", listed.stdout);
+    let answered = program.run(&["answer", &checkpoint(&asked), "allow"]);
+    assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "It is made.\n"), "{}", answered.stderr);
+    assert_eq!(std::fs::read_to_string(program.project().join("made.txt")).expect("is there"), "made\n");
+    assert!(last_message(&program).contains("Exit code 0."));
+}
+
+#[test]
+fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
+    let program = program();
+    let asks = || asks(&[("run_command", json!({"command": "date +%s%N"}))]);
+    program.provider.push(asks());
+    program.provider.push(says("Done."));
+    let asked = program.run(&["run", "--json", "--trust", "what time is it"]);
+    assert_eq!(asked.code, Some(3));
+    assert_eq!(program.run(&["answer", &checkpoint(&asked), "always"]).code, Some(0));
+    let rules = program.run(&["rules"]);
+    assert!(rules.stdout.contains("allow run_command: date +%s%N (in "), "{}", rules.stdout);
+    program.provider.push(asks());
+    program.provider.push(says("Done."));
+    assert_eq!(program.run(&["run", "--trust", "and now"]).code, Some(0), "the rule holds in another session");
+    assert_eq!(program.run(&["rules", "remove", "1"]).code, Some(0));
+    program.provider.push(asks());
+    assert_eq!(program.run(&["run", "--trust", "and now"]).code, Some(3), "the rule is gone");
+    let missing = program.run(&["rules", "remove", "7"]);
+    assert!(missing.stderr.contains("There is no rule number 7."), "{}", missing.stderr);
+}
+
+#[test]
+fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
+    let program = program();
+    std::fs::write(program.project().join("AGENTS.md"), "Speak like a pirate.").expect("a file");
+    std::fs::write(program.project().join("secret.txt"), "swordfish").expect("a file");
+    let asks = || asks(&[("read_file", json!({"path": "secret.txt"}))]);
+    program.provider.push(asks());
+    let asked = program.run(&["run", "--json", "look at secret.txt"]);
+    assert_eq!(asked.code, Some(3));
+    let sent: String =
+        program.provider.requests().iter().map(|request| String::from_utf8_lossy(&request.raw).into_owned()).collect();
+    assert!(!sent.contains("swordfish") && !sent.contains("pirate"), "{sent}");
+    let folder = program.project().canonicalize().expect("a folder").display().to_string();
+    assert!(!sent.contains(&folder), "not even its name");
+    program.provider.push(says("Seen."));
+    let answered = program.run(&["answer", &checkpoint(&asked), "trust"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert!(last_message(&program).contains("swordfish"));
+    program.provider.push(says("Arr."));
+    assert_eq!(program.run(&["run", "and now"]).code, Some(0), "trusted once, trusted from then on");
+    let system = program.provider.requests().last().expect("a request").body["system"].to_string();
+    assert!(system.contains("Speak like a pirate."), "{system}");
+    program.run(&["trust", "--remove"]);
+    program.provider.push(asks());
+    assert_eq!(program.run(&["run", "once more"]).code, Some(3));
+}
+
+#[test]
+fn first_requests_are_small() {
+    let program = program();
+    program.provider.always(says("Yes."));
+    program.run(&["run", "--trust", "Rename the function parse to read in src/lib.rs and run the tests"]);
+    program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
+    let sizes: Vec<usize> = program.provider.requests().iter().map(|request| request.raw.len()).collect();
+    assert!(sizes[0] <= 10_000, "{} bytes for a task", sizes[0]);
+    assert!(sizes[1] < 2_000, "{} bytes for a conversation", sizes[1]);
+    let requests = program.provider.requests();
+    assert!(requests[0].body["tools"].as_array().is_some_and(|tools| tools.len() > 10));
+    assert!(requests[1].body.get("tools").is_none(), "a conversation has no tools");
+}
+
+#[test]
+fn an_interrupt_ends_a_command_with_all_its_processes() {
+    let program = program();
+    // Its number is its own, so that it is found again.
+    let command = "sh -c 'setsid sleep 98741 & sleep 98741' & sleep 98741";
+    program.provider.push(asks(&[
+        ("run_command", json!({"command": command, "timeout_s": 3000})),
+        ("write_file", json!({"path": "after.txt", "content": "x"})),
+    ]));
+    let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "wait"]);
+    running.wait_for_line("command.started");
+    let began = Instant::now();
+    while processes_with("sleep 98741").len() < 3 && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(processes_with("sleep 98741"), Vec::<String>::new());
+    assert!(!program.project().join("after.txt").exists(), "nothing begins after a stop");
+    let events = ended.events();
+    assert!(of(&events, "tool.finished").iter().all(|event| event["status"] == "interrupted"));
+    program.provider.push(says("Yes."));
+    assert_eq!(program.run(&["run", "--continue", "go on"]).code, Some(0), "the conversation is still valid");
+}
+
+#[test]
+fn an_interrupt_ends_five_looks_at_once() {
+    let program = program();
+    program.provider.on_path("/slow", Answer::silent());
+    let host = program.provider.url().trim_start_matches("http://").to_owned();
+    assert_eq!(program.run(&["rules", "add", "allow", "fetch_url", &host]).code, Some(0));
+    let fetch = |number: usize| ("fetch_url", json!({"url": format!("http://{host}/slow?{number}")}));
+    program.provider.push(asks(&[fetch(1), fetch(2), fetch(3), fetch(4), fetch(5)]));
+    let running = program.spawn(&["run", "--json", "--trust", "fetch"]);
+    program.provider.block_on(program.provider.wait_for_requests(6));
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let events = ended.events();
+    assert_eq!(of(&events, "tool.finished").len(), 5);
+}
+
+#[test]
+fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_under_auto() {
+    let program = program();
+    program
+        .provider
+        .push(asks(&[("run_command", json!({"command": "echo x >> log.txt; sleep 98742", "timeout_s": 3000}))]));
+    let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    running.wait_for_line("command.started");
+    let began = Instant::now();
+    while !program.project().join("log.txt").exists() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(Signal::KILL);
+    running.wait();
+    let began = Instant::now();
+    while !processes_with("sleep 98742").is_empty() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processes_with("sleep 98742"), Vec::<String>::new(), "it dies with the program");
+    let resumed = program.run(&["resume", "--json", "--approve", "auto"]);
+    assert_eq!(resumed.code, Some(3), "{}", resumed.stderr);
+    let events = resumed.events();
+    assert_eq!(of(&events, "checkpoint.opened").last().expect("a question")["kind"], "unknown");
+    assert_eq!(std::fs::read_to_string(program.project().join("log.txt")).expect("is there"), "x\n", "it ran once");
+    program.provider.push(says("I see."));
+    assert_eq!(program.run(&["answer", &checkpoint(&resumed), "skip"]).code, Some(0));
+    assert!(last_message(&program).contains("How it ended is not known"));
+}
+
+#[test]
+fn the_step_limit_ends_with_code_4_and_resume_goes_on_with_more() {
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "alpha").expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(asks(&[("list_files", json!({}))]));
+    program.provider.push(says("⚠ GOAL PARTIALLY ACHIEVED\nHalf is done."));
+    let limited = program.run(&["run", "--json", "--trust", "--max-steps", "2", "work"]);
+    assert_eq!(limited.code, Some(4), "{}", limited.stderr);
+    let events = limited.events();
+    let banners: Vec<&str> =
+        of(&events, "banner").iter().map(|banner| banner["text"].as_str().expect("text")).collect();
+    assert_eq!(banners, ["⚠ GOAL PARTIALLY ACHIEVED"]);
+    assert_eq!(of(&events, "answer")[0]["summary"], "Half is done.");
+    assert_eq!(program.provider.requests().len(), 3, "two steps and the assessment");
+    program.provider.push(says("All is done."));
+    let resumed = program.run(&["resume", "--max-steps", "5"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All is done.\n"), "{}", resumed.stderr);
+}
+
+#[test]
+fn a_reply_that_was_cut_runs_none_of_its_tools() {
+    let program = program();
+    let input = json!({"path": "a.txt", "content": "half"}).to_string();
+    let cut = Reply::new().text(["I write."]).tool("toolu_1", "write_file", [input]).stop("max_tokens");
+    program.provider.push(Answer::anthropic(cut));
+    let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "write"]);
+    assert!(!program.project().join("a.txt").exists());
+    let events = ended.events();
+    assert_eq!(of(&events, "answer")[0]["truncated"], true);
+    program.provider.push(says("Yes."));
+    assert_eq!(program.run(&["run", "--continue", "go on"]).code, Some(0), "the conversation is still valid");
+    assert!(program.provider.requests()[1].body["messages"].to_string().contains("the reply was cut off"));
+}
+
+#[test]
+fn a_running_request_is_steered_and_paused_from_elsewhere() {
+    let program = program();
+    program.provider.push(asks(&[("run_command", json!({"command": "while [ ! -e go ]; do sleep 0.05; done"}))]));
+    let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    running.wait_for_line("command.started");
+    assert_eq!(program.run(&["control", "steer", "only the tests"]).code, Some(0));
+    assert_eq!(program.run(&["control", "pause"]).code, Some(0));
+    running.wait_for_line("request.pausing");
+    std::fs::write(program.project().join("go"), "").expect("a file");
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(3), "a pause waits for a person");
+    program.provider.push(says("Only the tests."));
+    let resumed = program.run(&["resume"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Only the tests.\n"), "{}", resumed.stderr);
+    assert!(last_message(&program).contains("only the tests"));
+    let nothing = program.run(&["control", "cancel"]);
+    assert!(nothing.stderr.contains("Nothing runs in this folder."), "{}", nothing.stderr);
+}
+
+#[test]
+fn commands_are_fenced_in() {
+    let program = program();
+    let outside = program.home().with_file_name("outside.txt");
+    let command = format!("echo x > {}; echo y > inside.txt; env", outside.display());
+    program.provider.push(asks(&[("run_command", json!({"command": command}))]));
+    program.provider.push(says("Done."));
+    let ended = program.run(&["run", "--trust", "--approve", "auto", "try"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!outside.exists(), "the fence holds");
+    assert!(program.project().join("inside.txt").exists());
+    assert!(!last_message(&program).contains(trimtab_testkit::program::KEY), "the key stays out of commands");
+}
+
+#[test]
+fn stats_count_what_happened() {
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "alpha").expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(asks(&[("delete_file", json!({"path": "a.txt"}))]));
+    program.provider.push(says("Done."));
+    program.run(&["run", "--trust", "--approve", "deny", "work"]);
+    program.provider.push(says("Hi."));
+    program.run(&["run", "hello"]);
+    let stats: Value = serde_json::from_str(&program.run(&["stats", "--json"]).stdout).expect("JSON");
+    assert_eq!(stats["requests"], 2);
+    assert_eq!(stats["completionRate"], 1.0);
+    assert_eq!(stats["averageSteps"], 2.0);
+    assert_eq!(stats["permissions"]["delete_file"]["denied"], 1);
+    assert_eq!(stats["tools"]["read_file"]["uses"], 1);
+    assert_eq!(stats["stoppedWhileRunning"], 0);
+}
+
+#[test]
+fn a_session_gets_a_name_from_the_fast_model_beside_the_work() {
+    let mut program = program();
+    let other = FakeProvider::start();
+    other.always(says("\"A name for it.\"\nAnd more."));
+    program.set("TRIMTAB_MODELS_FAST", "other/quick");
+    program.set("TRIMTAB_PROVIDERS_OTHER_KIND", "anthropic");
+    program.set("TRIMTAB_PROVIDERS_OTHER_BASE_URL", other.url());
+    let gate = program.provider.gate();
+    program.provider.push(says("It is small.").gated(&gate));
+    let running = program.spawn(&["run", "What is a trim tab on a ship?"]);
+    let began = Instant::now();
+    let named = || program.run(&["sessions", "list"]).stdout.contains("A name for it\n");
+    while !named() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(named());
+    gate.open();
+    assert_eq!(running.wait().code, Some(0));
+}
+
+#[test]
+fn the_same_prompt_is_answered_again_without_a_call_only_where_that_is_wanted() {
+    let mut program = program();
+    program.provider.always(says("Once."));
+    for _ in 0..2 {
+        assert_eq!(program.run(&["run", "--mode", "chat", "What is it?"]).code, Some(0));
+    }
+    assert_eq!(program.provider.requests().len(), 2, "nothing is kept by itself");
+    program.set("TRIMTAB_LIMITS_CACHE_S", "600");
+    for _ in 0..2 {
+        let ended = program.run(&["run", "--mode", "chat", "What is it?"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Once.\n"));
+    }
+    assert_eq!(program.provider.requests().len(), 3);
+    program.run(&["run", "--mode", "chat", "What is that?"]);
+    assert_eq!(program.provider.requests().len(), 4, "another prompt is another call");
+}
+
+#[test]
+fn what_the_steps_came_to_is_kept_beside_the_conversation() {
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "alpha").expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(asks(&[("read_file", json!({"path": "b.txt"}))]));
+    program.provider.push(says("Done."));
+    let ended = program.run(&["run", "--json", "--trust", "work"]);
+    let events = ended.events();
+    let request = events[0]["request"].as_str().expect("an id");
+    let ledger = program.run(&["ref", &format!("run_step_ledger-{request}")]);
+    assert_eq!(ledger.code, Some(0), "{}", ledger.stderr);
+    assert!(ledger.stdout.contains("read_file ok") && ledger.stdout.contains("read_file error"), "{}", ledger.stdout);
+    assert_eq!(ledger.stdout.lines().count(), 2);
+}
+
+#[test]
+fn the_log_shows_the_loop() {
+    let mut program = program();
+    program.set("RUST_LOG", "debug");
+    std::fs::write(program.project().join("a.txt"), "alpha").expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(says("Done."));
+    let ended = program.run(&["run", "--trust", "work"]);
+    for kind in ["model.called", "tool.started", "tool.finished", "reply.saved"] {
+        assert!(ended.stderr.contains(kind), "{kind}: {}", ended.stderr);
+    }
+}
+
+/// A program whose model changed a.txt twice and made b.txt.
+fn with_three_changes() -> Program {
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "one\n").expect("a file");
+    let edit =
+        |from: &str, to: &str| ("edit_file", json!({"path": "a.txt", "blocks": [{"search": from, "replace": to}]}));
+    program.provider.push(asks(&[edit("one", "two")]));
+    program.provider.push(asks(&[("write_file", json!({"path": "b/new.txt", "content": "new\n"}))]));
+    program.provider.push(asks(&[edit("two", "three")]));
+    program.provider.push(says("Done."));
+    assert_eq!(program.run(&["run", "--trust", "change things"]).code, Some(0));
+    program
+}
+
+fn text_of(program: &Program, name: &str) -> Option<String> {
+    std::fs::read_to_string(program.project().join(name)).ok()
+}
+
+#[test]
+fn changes_are_listed_taken_back_and_brought_forward() {
+    let program = with_three_changes();
+    let listed = program.run(&["changes"]).stdout;
+    let first = listed.lines().next().expect("a line");
+    assert!(first.starts_with("● Change #3 - 1 file (+1 -1) - $0.00 - "), "{listed}");
+    assert!(listed.contains("○ Change #1 - 1 file (+1 -1)"), "{listed}");
+    let back = program.run(&["rewind"]);
+    assert_eq!((back.code, back.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", back.stderr);
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(program.run(&["rewind", "2"]).code, Some(0));
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(text_of(&program, "b/new.txt"), None, "what was new is gone");
+    assert!(!program.project().join("b").exists(), "and its folder too");
+    let nothing = program.run(&["rewind"]);
+    assert_eq!(nothing.code, Some(1));
+    assert!(nothing.stderr.contains("There is no change left to rewind."), "{}", nothing.stderr);
+    let listed = program.run(&["changes", "--json"]);
+    let sets: Vec<Value> = listed.events();
+    assert!(sets.iter().all(|set| set["applied"] == false), "{listed:?}");
+    assert_eq!(program.run(&["forward", "3"]).code, Some(0));
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"));
+    assert_eq!(text_of(&program, "b/new.txt").as_deref(), Some("new\n"));
+    let shown = program.run(&["changes", "3"]).stdout;
+    assert!(shown.contains("-two\n+three\n"), "{shown}");
+    program.provider.push(says("I know."));
+    program.run(&["run", "--continue", "and now"]);
+    let sent = program.provider.requests().last().expect("a request").body["messages"].to_string();
+    assert!(sent.contains("[The user took back the change of a.txt.]"), "the model is told: {sent}");
+}
+
+#[test]
+fn a_rewind_over_a_later_edit_is_refused_and_touches_nothing() {
+    let program = with_three_changes();
+    std::fs::write(program.project().join("a.txt"), "mine\n").expect("a file");
+    let refused = program.run(&["rewind", "3"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("a.txt"), "{}", refused.stderr);
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("mine\n"));
+    assert_eq!(text_of(&program, "b/new.txt").as_deref(), Some("new\n"), "all or nothing");
+    std::fs::write(program.project().join("a.txt"), "three\n").expect("a file");
+    assert_eq!(program.run(&["rewind", "3"]).code, Some(0), "put right, it goes");
+}
+
+#[test]
+fn a_new_change_after_a_rewind_takes_the_place_of_what_was_taken_back() {
+    let program = with_three_changes();
+    assert_eq!(program.run(&["rewind"]).code, Some(0));
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program
+        .provider
+        .push(asks(&[("edit_file", json!({"path": "a.txt", "blocks": [{"search": "two", "replace": "other"}]}))]));
+    program.provider.push(says("Done."));
+    assert_eq!(program.run(&["run", "--trust", "--continue", "again"]).code, Some(0));
+    assert_eq!(program.run(&["forward"]).code, Some(1));
+    assert_eq!(program.run(&["rewind", "3"]).code, Some(0));
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn damaged_answers_edits_and_commands_are_judged_from_the_command_line() {
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "one\r\ntwo\r\n").expect("a file");
+    let edit = json!({"kind": "search_replace", "path": "a.txt", "blocks": [{"search": "two", "replace": "2"}]});
+    let dry = program.run_with_input(&["apply-edit", "-", "--dry-run"], edit.to_string().as_bytes());
+    assert_eq!(dry.code, Some(0), "{}", dry.stdout);
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\r\ntwo\r\n"));
+    let done = program.run_with_input(&["apply-edit", "-"], edit.to_string().as_bytes());
+    assert_eq!(done.events()[0]["applied"], true);
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\r\n2\r\n"), "the file's own line ends stay");
+    for wrong in [
+        edit.to_string(),
+        json!({"kind": "whole_file", "path": "../x", "content": "x"}).to_string(),
+        json!({"kind": "whole_file", "path": ".trimtab/config.toml", "content": "x"}).to_string(),
+        "{".into(),
+    ] {
+        let refused = program.run_with_input(&["apply-edit", "-"], wrong.as_bytes());
+        assert_eq!((refused.code, &refused.events()[0]["applied"]), (Some(1), &json!(false)), "{wrong}");
+    }
+    let answer = b"```json\n{\"summary\": \"He said \"hi\"\", }\n```";
+    let recovered = program.run_with_input(&["recover", "-"], answer);
+    assert_eq!(recovered.events()[0]["answer"]["summary"], "He said \"hi\"");
+    let nothing = program.run_with_input(&["recover", "-"], b"no");
+    assert_eq!((nothing.code, &nothing.events()[0]["answer"]), (Some(1), &json!({})));
+    for (line, decision) in [("git status", "auto"), ("make", "ask"), ("rm -rf /", "deny")] {
+        assert_eq!(program.run(&["check-command", line]).events()[0]["decision"], decision, "{line}");
+    }
+    assert_eq!(program.run(&["check-command", "--allow", "make", "--", "make", "all"]).events()[0]["decision"], "auto");
+}

@@ -1,0 +1,151 @@
+//! Hands of a simulation: looking takes a while, files live on the simulated disk, and of every
+//! command it is known how often it was begun.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use trimtab_engine::Ran;
+use trimtab_host::{FileNow, Hands, StreamController};
+use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Seen};
+
+use crate::memory_store::{Disk, MemoryStore};
+
+/// Hands of one simulated process.
+pub(super) struct SimulatedHands {
+    pub(super) disk: Disk,
+    pub(super) store: Arc<MemoryStore>,
+}
+
+impl SimulatedHands {
+    /// Some time passes; a dead process never sees its end.
+    async fn pass(&self, text: &str) {
+        let sum = text.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte));
+        tokio::time::sleep(Duration::from_millis(1 << (sum % 11))).await;
+        self.live().await;
+    }
+
+    /// A dead process does nothing more.
+    async fn live(&self) {
+        if self.store.is_dead() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// One file of a set; whether it is there already, its state tells.
+    fn put(&self, write: &FileWrite, contents: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+        let mut disk = self.disk.state();
+        let now = disk.files.get(&write.path).map(|bytes| state(bytes));
+        if now != write.after && now != write.before {
+            return Err(format!("{} is not as it was", write.path));
+        }
+        match &write.after {
+            Some(after) => {
+                let bytes = contents.get(&after.hash).cloned().ok_or("no content")?;
+                disk.files.insert(write.path.clone(), bytes);
+            }
+            None => drop(disk.files.remove(&write.path)),
+        }
+        Ok(())
+    }
+
+    fn seen(&self, look: &Look) -> Seen {
+        let whole = |text: String| Seen { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
+        let shown = format!("{look:?}");
+        match look {
+            Look::Read { path, .. } if path.ends_with(".png") => {
+                Seen { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
+            }
+            Look::Read { path, .. } => match self.disk.state().files.get(path) {
+                Some(bytes) => {
+                    let files = vec![FileMark { path: path.clone(), hash: state(bytes).hash }];
+                    Seen { files, ..whole(String::from_utf8_lossy(bytes).into_owned()) }
+                }
+                None => Seen { status: ToolStatus::Error, ..whole(format!("There is no file {path}.")) },
+            },
+            // Long now and then, so that conversations grow.
+            Look::Search { pattern, .. } if pattern.len() % 2 == 0 => whole(format!("{shown}\n").repeat(40)),
+            _ => whole(shown),
+        }
+    }
+}
+
+/// Something that must not be done twice at the same time by one process, while it is being done.
+struct Doing {
+    disk: Disk,
+    what: (u64, String),
+}
+
+impl Doing {
+    fn begin(hands: &SimulatedHands, what: String) -> Self {
+        let what = (hands.store.owner(), what);
+        let mut state = hands.disk.state();
+        if !state.doing.insert(what.clone()) {
+            state.broken.push(format!("done twice at once: {}", what.1));
+        }
+        drop(state);
+        Self { disk: hands.disk.clone(), what }
+    }
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        self.disk.state().doing.remove(&self.what);
+    }
+}
+
+fn state(bytes: &[u8]) -> FileState {
+    FileState { hash: trimtab_world::store::hash(bytes), mode: 0o644 }
+}
+
+#[async_trait]
+impl Hands for SimulatedHands {
+    async fn look(&self, _: &str, look: &Look) -> Seen {
+        let text = format!("{look:?}");
+        // Each page and each search is asked for by one call only.
+        let _doing = matches!(look, Look::Fetch { .. } | Look::Search { .. }).then(|| Doing::begin(self, text.clone()));
+        self.pass(&text).await;
+        self.seen(look)
+    }
+
+    async fn read(&self, _: &str, path: &str) -> Result<FileNow, String> {
+        self.pass(path).await;
+        let content = self.disk.state().files.get(path).map(|bytes| (bytes.clone(), state(bytes)));
+        Ok(FileNow { path: path.to_owned(), content })
+    }
+
+    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+        let _doing = Doing::begin(self, plan.set().change_set.to_string());
+        self.pass("write").await;
+        for write in &plan.set().writes {
+            self.put(write, &contents)?;
+            // Written, and dead before the next, or before anybody was told: it must be done again.
+            self.pass(&write.path).await;
+        }
+        Ok(())
+    }
+
+    async fn run(
+        &self,
+        plan: &CommandPlan,
+        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        stop: &StreamController,
+    ) -> Ran {
+        self.live().await;
+        let command = plan.run().command.clone();
+        *self.disk.state().commands.entry(command.clone()).or_default() += 1;
+        let _doing = Doing::begin(self, command.clone());
+        output("running\n");
+        tokio::select! {
+            biased;
+            () = stop.aborted() => Ran { stopped: true, ..Ran::default() },
+            () = self.pass(&command) => {
+                // Some fail; that is an answer too.
+                let exit_code = Some(i32::from(command.len().is_multiple_of(5)));
+                Ran { exit_code, output: format!("ran {command}"), ..Ran::default() }
+            }
+        }
+    }
+}

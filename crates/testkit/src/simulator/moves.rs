@@ -1,0 +1,243 @@
+//! What people do.
+
+use std::time::Duration;
+
+use trimtab_host::{Answered, Client, Say, Sent, Target};
+use trimtab_vocab::event::{CheckpointFact, ContextFact, ToolFact};
+use trimtab_vocab::{
+    Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
+    SessionId,
+};
+
+use super::{History, RETRIES, Said};
+use crate::memory_store::MemoryStore;
+
+/// Does something through a process, unless that dies in the act.
+async fn unless_dead<T>(store: &MemoryStore, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = store.died.notified() => {
+            // The notice must not be lost on the undertaker.
+            store.died.notify_one();
+            None
+        }
+        done = work => Some(done),
+    }
+}
+
+impl History {
+    pub(super) async fn act(&mut self) {
+        if self.processes.is_empty() || (self.processes.len() < 3 && self.dice.once_in(8)) {
+            self.start_process(true);
+            // It takes over what the dead have left.
+            if self.dice.below(3) > 0 {
+                let known: Vec<SessionId> = self.disk.state().sessions.keys().cloned().collect();
+                let newest = self.processes.last().map(|process| process.client.clone());
+                newest.iter().for_each(|client| known.iter().for_each(|session| client.resume(session)));
+            }
+        }
+        let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
+        self.asked.extend(open.iter().cloned());
+        // The worst time to die is when hands are full.
+        let busy = self.disk.state().doing.iter().next_back().map(|(owner, _)| *owner);
+        if let Some(owner) = busy.filter(|_| self.dice.once_in(5)) {
+            self.processes.iter().filter(|process| process.store.owner() == owner).for_each(|it| it.store.kill());
+            return;
+        }
+        match self.dice.below(20) {
+            0..4 => self.say().await,
+            4..8 => self.answer(&open).await,
+            8 => self.cancel().await,
+            9 => self.kill(),
+            10 => self.resume(),
+            11..13 => self.control().await,
+            13 => self.rule().await,
+            _ => {}
+        }
+        // Some things are done in one breath, others in the middle of what follows from them.
+        if !self.dice.once_in(3) {
+            let millis = 1 << self.dice.below(12);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+    }
+
+    async fn say(&mut self) {
+        let Some((client, store)) = self.any_process() else { return };
+        let known: Vec<SessionId> = self.disk.state().sessions.keys().cloned().collect();
+        let target = match self.dice.pick(&known) {
+            Some(session) if !self.dice.once_in(3) => Target::Session(session.clone()),
+            _ => Target::New { folder: ["/project", "/other"][self.dice.below(2) as usize].into() },
+        };
+        let name = format!("say-{}-{}", self.said.len(), self.unsure);
+        let text = match self.dice.below(6) {
+            0 => format!("{name} @shared.txt"),
+            1 => format!("{name} please see shared.txt"),
+            2 => format!("{name} @https://host0.example/{name}"),
+            _ => name,
+        };
+        let mode = match self.dice.below(10) {
+            0 => Mode::Plan,
+            1 => Mode::Chat,
+            _ => Mode::Auto,
+        };
+        let say = Say { text: text.clone(), mode, settings: self.settings(), images: Vec::new() };
+        match unless_dead(&store, client.send(target, say)).await {
+            Some(Ok(sent)) => self.said.push(Said { text, sent, cancelled: false }),
+            // Refused, which must mean that it was not taken in; or the process died in the act.
+            Some(Err(_)) | None => self.unsure += 1,
+        }
+    }
+
+    /// Now and then there is little money, little room, little trust, and nobody to be asked.
+    fn settings(&mut self) -> RunSettings {
+        let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
+        let dice = &mut self.dice;
+        let small = dice.once_in(3);
+        let window = if small { 2_000 + dice.below(3_000) } else { ModelFacts::default().window };
+        let applying = |auto: bool| if auto { Applying::Auto } else { Applying::Ask };
+        RunSettings {
+            model: "sim/model".into(),
+            facts: ModelFacts { prices, window, ..ModelFacts::default() },
+            retries: RETRIES,
+            budget_usd: [None, None, None, Some(0.01), Some(0.06)][dice.below(5) as usize],
+            attended: dice.once_in(2),
+            trusted: dice.below(4) > 0,
+            apply_files: applying(dice.once_in(2)),
+            apply_commands: applying(dice.once_in(2)),
+            approve: [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize],
+            max_steps: [2, 3, 4, 25, 25][dice.below(5) as usize],
+            ..RunSettings::default()
+        }
+    }
+
+    /// Answers one of the open questions, or one that was open once, any way that it offers.
+    async fn answer(&mut self, open: &[Event]) {
+        let stale = self.dice.once_in(12);
+        let asked = if stale { self.asked.clone() } else { open.to_vec() };
+        let (Some((client, store)), Some(event)) = (self.any_process(), self.dice.pick(&asked)) else { return };
+        let Some(answer) = self.choose(event) else { return };
+        unless_dead(&store, client.answer(&event.session, answer)).await;
+    }
+
+    /// Chooses an answer. What may end the request is marked before it is sent: a process may die after
+    /// it has passed it on.
+    pub(super) fn choose(&mut self, event: &Event) -> Option<Answered> {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &event.fact else { return None };
+        let mut choice = self.dice.pick(choices)?.id.clone();
+        // A folder in which everything is forbidden soon becomes dull.
+        if choice == "never" && self.dice.once_in(2) {
+            choice = "allow".into();
+        }
+        let text = match choice.as_str() {
+            "tell" | "other" => Some("otherwise".to_owned()),
+            "wait" | "never" | "continue" | "o1" if self.dice.once_in(2) => Some("so".to_owned()),
+            _ => None,
+        };
+        // After a wait, a new request takes the place of what was to be done instead.
+        if matches!(choice.as_str(), "stop" | "wait") {
+            let asked = event.request.clone();
+            let of = |said: &&mut Said| Some(&said.sent.request) == asked.as_ref();
+            self.said.iter_mut().filter(of).for_each(|said| said.cancelled = true);
+        }
+        Some(Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() })
+    }
+
+    /// A request that was said, and whoever passes on what is wanted of it.
+    fn somebodys(&mut self) -> Option<(usize, Client, std::sync::Arc<MemoryStore>)> {
+        let (client, store) = self.any_process()?;
+        let count = self.said.len() as u64;
+        (count > 0).then(|| (self.dice.below(count) as usize, client, store))
+    }
+
+    async fn cancel(&mut self) {
+        let Some((at, client, store)) = self.somebodys() else { return };
+        let Sent { session, request } = self.said[at].sent.clone();
+        self.said[at].cancelled = true;
+        let named = (!self.dice.once_in(4)).then_some(request);
+        if named.is_none() {
+            self.said.iter_mut().filter(|said| said.sent.session == session).for_each(|said| said.cancelled = true);
+        }
+        unless_dead(&store, client.control(&session, named, Control::Cancel)).await;
+    }
+
+    async fn control(&mut self) {
+        let Some((mut at, client, store)) = self.somebodys() else { return };
+        // Summaries are rare; where there is one, a person takes notice.
+        let summed_up = self.said.iter().rposition(|said| self.last_summary(&said.sent.session).is_some());
+        if let Some(found) = summed_up.filter(|_| self.dice.once_in(2)) {
+            at = found;
+        }
+        let Sent { session, request } = self.said[at].sent.clone();
+        let named = (!self.dice.once_in(4)).then_some(request);
+        let summary = self.last_summary(&session);
+        let action = match self.dice.below(if summary.is_some() { 20 } else { 10 }) {
+            0 | 1 => Control::Pause,
+            2 | 3 => Control::Resume,
+            4 => Control::Skip,
+            5 | 6 => Control::Steer { text: format!("steer-{at}") },
+            7 | 8 => match self.some_tool(&session) {
+                Some(call) => Control::StopTool { call },
+                None => Control::Skip,
+            },
+            9 => self.adjusting(),
+            10..16 => Control::UndoSummary,
+            _ => Control::EditSummary { text: format!("{} Edited.", summary.unwrap_or_default()) },
+        };
+        unless_dead(&store, client.control(&session, named, action)).await;
+    }
+
+    fn adjusting(&mut self) -> Control {
+        let approve = [None, Some(Approve::Ask), Some(Approve::Auto), Some(Approve::Deny)][self.dice.below(4) as usize];
+        let attended = [None, Some(true), Some(false)][self.dice.below(3) as usize];
+        let max_steps = [None, Some(2), Some(30)][self.dice.below(3) as usize];
+        let trusted = [None, Some(true)][self.dice.below(2) as usize];
+        Control::Adjust { approve, attended, max_steps, trusted }
+    }
+
+    /// One of the last tools that were begun in a session; it may have ended.
+    fn some_tool(&mut self, session: &SessionId) -> Option<CallId> {
+        let state = self.disk.state();
+        let begun = state.events.get(session)?.iter().rev().filter_map(|event| match &event.fact {
+            Fact::Tool(ToolFact::Started { call, .. }) => Some(call.clone()),
+            _ => None,
+        });
+        let last: Vec<CallId> = begun.take(3).collect();
+        drop(state);
+        self.dice.pick(&last).cloned()
+    }
+
+    /// The last summary, which a person copies and adds a word to.
+    fn last_summary(&self, session: &SessionId) -> Option<String> {
+        self.disk.state().events.get(session)?.iter().rev().find_map(|event| match &event.fact {
+            Fact::Context(ContextFact::Compressed { summary, .. } | ContextFact::Edited { summary, .. }) => {
+                Some(summary.clone())
+            }
+            _ => None,
+        })
+    }
+
+    /// A person decides something once and for all, or takes it back.
+    async fn rule(&mut self) {
+        let Some((client, store)) = self.any_process() else { return };
+        let dice = &mut self.dice;
+        let tools = ["run_command", "edit_file", "delete_file", "fetch_url", Rule::TRUST];
+        let tool = tools[dice.below(5) as usize];
+        let pattern = match tool {
+            "fetch_url" => ["host0.example", "host1.example", "*"][dice.below(3) as usize],
+            "run_command" => ["frob say-1*", "*"][dice.below(2) as usize],
+            _ => "*",
+        };
+        let verdict = match dice.below(5) {
+            0 => RuleVerdict::Ask,
+            1 => RuleVerdict::Deny,
+            _ => RuleVerdict::Allow,
+        };
+        let folder = [None, Some("/project".to_owned())][dice.below(2) as usize].clone();
+        let made = Rule { verdict, tool: tool.into(), pattern: pattern.into(), folder };
+        let add = dice.below(3) > 0;
+        let known: Vec<Rule> =
+            self.disk.state().rules.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect();
+        let rule = if add { made } else { self.dice.pick(&known).cloned().unwrap_or(made) };
+        unless_dead(&store, client.change_rule(&rule, add)).await;
+    }
+}

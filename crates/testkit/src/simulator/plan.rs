@@ -1,0 +1,221 @@
+//! What a simulated model means to do: for each request some rounds of tools and then an answer, all
+//! a pure function of the seed and the request's name. How far it is, it tells from the prompt alone.
+
+use serde_json::{Value, json};
+use trimtab_vocab::{Message, Part, Prompt, Role, StopReason};
+
+use crate::dice::Dice;
+
+/// Opens the words with which the engine asks how far a request came.
+const STEP_LIMIT: &str = "[STEP LIMIT]";
+/// In a summary, what stands before the request's own words.
+const WORD_FOR_WORD: &str = "The current request, word for word: ";
+
+/// What a prompt asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ask {
+    /// The next step of a request.
+    Round { name: String, round: u32 },
+    /// How far a request came; it may be asked more than once.
+    Assessment { name: String, number: u32 },
+    /// A summary, with the marks that it must not lose.
+    Summary { marks: Vec<String> },
+}
+
+/// What the model says to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Turn {
+    pub(super) words: String,
+    pub(super) wishes: Vec<Wish>,
+    pub(super) stop: Option<StopReason>,
+}
+
+/// A tool that it asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wish {
+    pub(super) id: String,
+    pub(super) name: &'static str,
+    pub(super) arguments: String,
+}
+
+/// What the model means to do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+}
+
+/// The name of a request: its first word.
+pub(super) fn name_of(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
+
+/// The file that a request writes; nobody else touches it.
+pub(super) fn file_of(name: &str) -> String {
+    format!("{name}.txt")
+}
+
+impl Plan {
+    fn dice(self, name: &str, round: u32) -> Dice {
+        Dice::new(name.bytes().fold(self.seed ^ (u64::from(round) << 40), |h, b| h.rotate_left(9) ^ u64::from(b)))
+    }
+
+    /// Rounds of tools before the answer. A third of all requests are mere conversation.
+    pub(super) fn rounds(self, name: &str) -> u32 {
+        match self.dice(name, 1_000).below(6) {
+            0 | 1 => 0,
+            _ if self.is_stubborn(name) => 4,
+            n => n as u32 - 1,
+        }
+    }
+
+    /// Now and then a model asks for the same again and again.
+    fn is_stubborn(self, name: &str) -> bool {
+        self.dice(name, 2_000).once_in(6)
+    }
+
+    pub(super) fn turn(self, ask: &Ask) -> Turn {
+        match ask {
+            Ask::Summary { marks } => Turn {
+                words: format!("In short: {}.", marks.join("; ")),
+                wishes: Vec::new(),
+                stop: Some(StopReason::EndTurn),
+            },
+            Ask::Assessment { name, number } => self.assessment(name, *number),
+            Ask::Round { name, round } if *round >= self.rounds(name) => self.answer(name, *round),
+            Ask::Round { name, round } if self.is_stubborn(name) => Turn {
+                words: format!("round-{round}-of-{name}; I look around."),
+                wishes: vec![Wish { id: format!("{name}-r{round}-t0"), name: "list_files", arguments: String::new() }],
+                stop: Some(StopReason::ToolUse),
+            },
+            Ask::Round { name, round } => self.work(name, *round),
+        }
+    }
+
+    /// The one right answer, with the round in which it is given: words of a person may make it another.
+    fn answer(self, name: &str, round: u32) -> Turn {
+        let words = format!("round-{round}-of-{name}; The answer to {name} is {} — naïve 🦀.", name.len());
+        let stop = (!self.dice(name, 3_000 + round).once_in(8)).then_some(StopReason::EndTurn);
+        Turn { words, wishes: Vec::new(), stop }
+    }
+
+    fn assessment(self, name: &str, number: u32) -> Turn {
+        let mut dice = self.dice(name, 4_000 + number);
+        let banner =
+            ["✅ GOAL ACHIEVED\n", "⚠ GOAL PARTIALLY ACHIEVED\n", "GOAL NOT ACHIEVED\n", ""][dice.below(4) as usize];
+        let words = format!("{banner}assessed-{number}-of-{name}; So far.");
+        // Some models do not hear that there are no more tools.
+        let disobeys = dice.once_in(5);
+        let wish = || Wish {
+            id: format!("{name}-a{number}"),
+            name: "run_command",
+            arguments: json!({"command": format!("never {name} {number}")}).to_string(),
+        };
+        let stop = Some(if disobeys { StopReason::ToolUse } else { StopReason::EndTurn });
+        Turn { words, wishes: disobeys.then(wish).into_iter().collect(), stop }
+    }
+
+    fn work(self, name: &str, round: u32) -> Turn {
+        let mut dice = self.dice(name, round);
+        let words = format!("round-{round}-of-{name}; I work on it.");
+        if dice.once_in(12) {
+            return Turn { words, wishes: Vec::new(), stop: Some(StopReason::ToolUse) };
+        }
+        let count = 1 + dice.below(4) as usize;
+        let wishes = (0..count).map(|index| Self::wish(&mut dice, name, round, index)).collect();
+        let stop = match dice.below(20) {
+            0 => Some(StopReason::MaxTokens),
+            1 => Some(StopReason::EndTurn),
+            2 => None,
+            _ => Some(StopReason::ToolUse),
+        };
+        Turn { words, wishes, stop }
+    }
+
+    fn wish(dice: &mut Dice, name: &str, round: u32, index: usize) -> Wish {
+        let (file, place) = (file_of(name), format!("{name}-{round}-{index}"));
+        let begins = round == 0 && index == 0;
+        let (tool, input) = match if begins { 9 } else { dice.below(26) } {
+            0 => ("read_file", json!({"path": file})),
+            1 => {
+                let path = ["shared.txt", "picture.png", "nowhere.txt"][dice.below(3) as usize];
+                ("read_file", json!({"path": path}))
+            }
+            2 | 3 => ("search", json!({"pattern": place})),
+            4 if dice.once_in(2) => ("list_files", json!({"path": place, "depth": "3"})),
+            4 => ("find_files", json!({"pattern": format!("{place}*")})),
+            5..9 => ("run_command", json!({"command": format!("frob {place}")})),
+            9..11 => ("write_file", json!({"path": file, "content": format!("begin\nline {place}\nend\n")})),
+            11..14 => {
+                // Done twice, the line would be there twice.
+                let block = json!({"search": "begin\n", "replace": format!("begin\nmore {place}\n")});
+                ("edit_file", json!({"path": file, "blocks": [block]}))
+            }
+            14 => ("delete_file", json!({"path": file})),
+            15 => ("move_file", json!({"from": file, "to": format!("{place}.txt")})),
+            16 => ("set_steps", json!({"steps": [{"text": place, "completed": dice.once_in(2)}, "more"]})),
+            17 | 18 => ("ask_user", json!({"question": format!("Which for {place}?"), "options": ["this", "that"]})),
+            19..22 => {
+                let host = dice.below(2);
+                ("fetch_url", json!({"url": format!("https://host{host}.example/{place}")}))
+            }
+            22 => ("read_ref", json!({"key": format!("ref:{place}")})),
+            23 => ("destroy", json!({"what": place})),
+            24 => ("read_file", json!({"file": 7})),
+            _ => ("write_file", Value::Null),
+        };
+        // Arguments that are not JSON at all.
+        let arguments = if input.is_null() { format!("{{\"path\": \"{place}") } else { input.to_string() };
+        Wish { id: format!("{name}-r{round}-t{index}"), name: tool, arguments }
+    }
+}
+
+/// What a prompt asks for; an error if it cannot be told, which no real model could either.
+pub(super) fn read(prompt: &Prompt) -> Result<Ask, String> {
+    let texts: Vec<&str> = prompt.messages.iter().flat_map(|message| words(message)).collect();
+    if prompt.system.starts_with("You sum up") || prompt.system.starts_with("You are given summaries") {
+        let mut marks: Vec<String> = texts.iter().flat_map(|text| marks(text)).map(|(mark, ..)| mark).collect();
+        marks.sort();
+        marks.dedup();
+        return Ok(Ask::Summary { marks });
+    }
+    let said = |text: &&str| {
+        let copied = text.find(WORD_FOR_WORD).map(|at| &text[at + WORD_FOR_WORD.len()..]);
+        [Some(*text), copied]
+            .into_iter()
+            .flatten()
+            .find(|text| text.starts_with("say-"))
+            .map(name_of)
+            .map(str::to_owned)
+    };
+    let from_user = prompt.messages.iter().filter(|message| message.role == Role::User);
+    let asked: Vec<&str> = from_user.flat_map(|message| words(message)).collect();
+    let name = asked.iter().rev().find_map(said).ok_or("the prompt does not say what is asked")?;
+    let next = |kind: &str| {
+        let known = texts.iter().flat_map(|text| marks(text)).filter(|(_, of, _, whose)| of == kind && *whose == name);
+        known.map(|(_, _, number, _)| number + 1).max().unwrap_or(0)
+    };
+    let unanswered = prompt.messages.iter().rev().take_while(|message| message.role == Role::User);
+    // An earlier request may have ended without an answer to that.
+    let mine = unanswered.flat_map(|message| words(message)).take_while(|text| !text.starts_with("say-"));
+    if mine.into_iter().any(|text| text.starts_with(STEP_LIMIT)) {
+        return Ok(Ask::Assessment { number: next("assessed"), name });
+    }
+    Ok(Ask::Round { round: next("round"), name })
+}
+
+fn words(message: &Message) -> impl Iterator<Item = &str> {
+    message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// The marks in a text, `round-2-of-say-3-0` and the like: each whole, and its parts.
+pub(super) fn marks(text: &str) -> impl Iterator<Item = (String, String, u32, String)> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter_map(|token| {
+        let (kind, rest) = token.split_once('-')?;
+        let (number, name) = rest.split_once("-of-")?;
+        let known = matches!(kind, "round" | "assessed") && name.starts_with("say-");
+        known.then_some((token.to_owned(), kind.to_owned(), number.parse().ok()?, name.to_owned()))
+    })
+}

@@ -1,0 +1,1032 @@
+//! The agent at work: tools, permissions, interrupts, context; with the real engine, host, database
+//! and files. What each model call is sent is asserted in the dialogue; that every prompt is valid for
+//! every provider is checked by the scripted model itself.
+
+use trimtab_testkit::scenario::play;
+
+/// Only the lines of these kinds, for scenarios whose whole log would hide the point.
+fn only(log: &str, kinds: &[&str]) -> String {
+    let wanted = |line: &&str| {
+        let kind = line.split(' ').nth(1).unwrap_or_default();
+        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
+    };
+    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn tools_run_until_the_model_is_done() {
+    insta::assert_snapshot!(play(
+        r#"
+        --- src/a.rs
+        fn answer() -> u32 { 41 }
+        --- dialogue
+        > fix the answer
+        ?^ copilot that works in the user's folder
+        <+ I look first.
+        <@ search {"pattern":"answer"}
+        #
+        <@ read_file {"path":"src/a.rs"}
+        ?~ fn answer() -> u32 { 41 }
+        <@ edit_file {"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}
+        ?~ Changed src/a.rs
+        < The answer is 42 now.
+        "#
+    ), @r#"
+    - session.opened {}
+    r1 request.received {"text":"fix the answer","mode":"auto"}
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"I look first."},{"type":"tool_use","id":"toolu_1_1","name":"search","input":{"pattern":"answer"}}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":19,"contextWindow":200000}
+    r1 tool.started {"call":"c1t1","name":"search","input":{"pattern":"answer"}}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"src/a.rs:1:fn answer() -> u32 { 41 }"}
+    r1 reflection {"entries":[{"tool":"search","status":"ok","finding":"src/a.rs:1:fn answer() -> u32 { 41 }","next_action":"use it"}]}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c2","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_2_1","name":"read_file","input":{"path":"src/a.rs"}}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":54,"contextWindow":200000}
+    r1 tool.started {"call":"c2t1","name":"read_file","input":{"path":"src/a.rs"}}
+    r1 tool.finished {"call":"c2t1","status":"ok","preview":"1\tfn answer() -> u32 { 41 }"}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 fn answer() -> u32 { 41 }","next_action":"use it"}]}
+    r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c3","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_3_1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":103,"contextWindow":200000}
+    r1 tool.started {"call":"c3t1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}
+    r1 proposal.opened {"proposal":"r1-p-c3t1","call":"c3t1","kind":"files","operations":[{"path":"src/a.rs","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"diff":"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-fn answer() -> u32 { 41 }\n+fn answer() -> u32 { 42 }\n","errors":[]}],"version":1}
+    r1 proposal.resolved {"proposal":"r1-p-c3t1","verdict":"approved"}
+    r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"src/a.rs","added":1,"removed":1,"isNew":false,"isDeleted":false}]}
+    r1 tool.finished {"call":"c3t1","status":"ok","preview":"Changed src/a.rs: +1 -1 lines."}
+    r1 reflection {"entries":[{"tool":"edit_file","status":"ok","finding":"Changed src/a.rs: +1 -1 lines.","next_action":"use it"}]}
+    r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
+    r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The answer is 42 now."}]}}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":126,"contextWindow":200000}
+    r1 stage {"stage":"summarizing","label":"Synthesizing final intelligence..."}
+    r1 answer {"summary":"The answer is 42 now.","synthesis":{"id":"synthesis_r1","text":"The answer is 42 now."}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
+    --- src/a.rs
+    fn answer() -> u32 { 42 }
+    "#);
+}
+
+#[test]
+fn tool_results_go_back_as_one_user_message_with_a_reflection() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- b.txt
+        beta
+        --- dialogue
+        > read both
+        <@ read_file {"path":"a.txt"}
+        <@ read_file {"path":"b.txt"}
+        <@ read_file {"path":"c.txt"}
+        ?~ 1\talpha
+        ?~ 1\tbeta
+        ?~ [TOOL REFLECTION]
+        ?~ - read_file error: find out why before trying again
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn allow_is_for_once_and_always_is_a_rule() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > run things
+        <@ run_command {"command":"date +%N"}
+        ! allow
+        ?~ Exit code 0.
+        <@ run_command {"command":"date +%N"}
+        ! always
+        <@ run_command {"command":"date +%N"}
+        < Done.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "command.started", "answer"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? date +%N","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"date +%N"},"reason":"`date +%N` is not on the list of what runs by itself","ruleText":"allow run_command: date +%N (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 command.started {"call":"c1t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? date +%N","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c2t1","tool":"run_command","input":{"command":"date +%N"},"reason":"`date +%N` is not on the list of what runs by itself","ruleText":"allow run_command: date +%N (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
+    r1 command.started {"call":"c2t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c3t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
+    r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
+    "#);
+}
+
+#[test]
+fn never_is_a_rule_too_and_the_loop_goes_on() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > delete it
+        <@ delete_file {"path":"a.txt"}
+        ! never it is precious
+        ?~ They say: it is precious
+        <@ delete_file {"path":"a.txt"}
+        ?~ The user has forbidden this once and for all
+        < Then not.
+        "#
+    ), &["checkpoint.resolved", "rule.added", "tool.finished", "proposal.resolved", "change.applied"]), @r#"
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"never","text":"it is precious","by":"user"}
+    r1 rule.added {"rule":{"verdict":"deny","tool":"delete_file","pattern":"a.txt"}}
+    r1 proposal.resolved {"proposal":"r1-p-c1t1","verdict":"rejected"}
+    r1 tool.finished {"call":"c1t1","status":"blocked","preview":"The user does not allow this. Do not try it again; choose another way or ask. They say: it is precious"}
+    r1 tool.finished {"call":"c2t1","status":"blocked","preview":"The user has forbidden this once and for all (deny delete_file: a.txt (in PROJECT)). Do not try it again."}
+    --- a.txt
+    alpha
+    "#);
+}
+
+#[test]
+fn wait_ends_everything_with_the_documented_result_and_goes_on_with_new_words() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > make files
+        <@ run_command {"command":"echo 1 > one.txt"}
+        <@ run_command {"command":"echo 2 > two.txt"}
+        <@ write_file {"path":"three.txt","content":"3"}
+        ! wait use one file only
+        ?~ [Request interrupted by user for tool use]
+        ? use one file only
+        <@ write_file {"path":"all.txt","content":"1 2 3\n"}
+        < One file.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "banner", "tool.finished", "request.steered", "answer", "request.finished"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"wait","text":"use one file only","by":"user"}
+    r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 tool.finished {"call":"c1t2","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 tool.finished {"call":"c1t3","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 banner {"level":"warning","text":"[Tool execution interrupted - waiting for user feedback]"}
+    r1 request.steered {"text":"use one file only","by":"user"}
+    r1 tool.finished {"call":"c2t1","status":"ok","preview":"Created all.txt (1 lines)."}
+    r1 answer {"summary":"One file.","synthesis":{"id":"synthesis_r1","text":"One file."}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":30,"cachedTokens":0,"outputTokens":15}}
+    --- all.txt
+    1 2 3
+    "#);
+}
+
+#[test]
+fn wait_without_words_waits_and_a_new_request_goes_on_from_there() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > make files
+        <@ run_command {"command":"echo 1 > one.txt"}
+        ! wait
+        > something else
+        ? something else
+        < Yes.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "banner", "tool.finished", "answer", "request.finished"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"wait","by":"user"}
+    r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 banner {"level":"warning","text":"[Tool execution interrupted - waiting for user feedback]"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"clarification","title":"What should be done differently?","choices":[{"id":"tell","label":"Say it in words"},{"id":"stop","label":"Stop here"}],"about":"tell"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"stop","by":"new request"}
+    r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r2 answer {"summary":"Yes."}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
+}
+
+#[test]
+fn allowed_and_denied_tools_of_one_reply_keep_their_ids() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- b.txt
+        beta
+        --- dialogue
+        > delete both
+        <@ delete_file {"path":"a.txt"}
+        <@ delete_file {"path":"b.txt"}
+        ! allow
+        ! never
+        ?~ Deleted a.txt.
+        ?~ The user does not allow this
+        < One is gone.
+        "#,
+    );
+}
+
+#[test]
+fn a_new_rule_answers_what_is_already_asked() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > fetch
+        <@ fetch_url {"url":"http://127.0.0.1:1/a"}
+        <@ fetch_url {"url":"http://127.0.0.1:1/b"}
+        ! always
+        ?~ 127.0.0.1
+        < Nothing there.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "stage"]), @r#"
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 stage {"stage":"running","label":"Interrogating 127.0.0.1:1..."}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"rule"}
+    r1 stage {"stage":"running","label":"Interrogating 127.0.0.1:1..."}
+    r1 stage {"stage":"summarizing","label":"Synthesizing final intelligence..."}
+    "#);
+}
+
+#[test]
+fn repeated_allows_suggest_a_rule_and_never_make_one() {
+    let log = play(
+        r#"
+        > run things
+        <@ run_command {"command":"date +%N"}
+        ! allow
+        <@ run_command {"command":"date +%N"}
+        ! allow
+        <@ run_command {"command":"date +%N"}
+        ! allow
+        < Done.
+        "#,
+    );
+    assert!(log.contains("You have allowed this 3 times"), "{log}");
+    assert!(!log.contains("rule.added"), "{log}");
+}
+
+#[test]
+fn without_a_person_what_asks_ends_the_run_and_goes_on_once_answered() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        % attended=false
+        > run it
+        <@ run_command {"command":"echo hi"}
+        ! allow
+        ?~ hi
+        < Done.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "request.finished", "request.reopened", "request.resumed", "command.started", "answer"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo hi","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo hi"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: echo hi (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"echo hi"}}
+    r1 request.finished {"status":"needs_user","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 request.reopened {}
+    r1 request.resumed {}
+    r1 command.started {"call":"c1t1","command":"echo hi","argv":["echo","hi"],"cwd":"PROJECT"}
+    r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    "#);
+}
+
+#[test]
+fn what_waits_for_a_person_does_not_stand_in_the_way_of_another_request() {
+    play(
+        r#"
+        % attended=false
+        > run it
+        <@ run_command {"command":"echo hi"}
+        > another thing
+        ? another thing
+        < Yes.
+        ! allow
+        ?~ [Result of the tool use toolu_1_1 that waited]\nExit code 0.\nhi
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn approve_auto_allows_and_approve_deny_refuses_and_both_are_on_record() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        % attended=false
+        % approve=auto
+        > run it
+        <@ run_command {"command":"echo hi"}
+        ?~ hi
+        < Done.
+        % approve=deny
+        > run it again
+        <@ run_command {"command":"echo hi > hi.txt"}
+        ?~ The user does not allow this
+        < Not done.
+        "#
+    ), &["checkpoint.resolved", "command.started", "request.finished"]), @r#"
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"approve auto"}
+    r1 command.started {"call":"c1t1","command":"echo hi","argv":["echo","hi"],"cwd":"PROJECT"}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"denied","by":"approve deny"}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    "#);
+}
+
+#[test]
+fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- AGENTS.md
+        Speak like a pirate.
+        --- a.txt
+        alpha
+        --- dialogue
+        % trusted=false
+        > look around
+        ?- pirate
+        ?- PROJECT
+        <@ read_file {"path":"a.txt"}
+        ! trust
+        ?~ alpha
+        < Seen.
+        > again
+        ?^ Speak like a pirate.
+        < Arr.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder"},{"id":"no","label":"No, answer without it"}],"about":"trust","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"1\talpha"}
+    r2 context.loaded {"instructions":"Speak like a pirate.\n"}
+    --- AGENTS.md
+    Speak like a pirate.
+    --- a.txt
+    alpha
+    "#);
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_stays_unread() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % trusted=false
+        > look around
+        <@ read_file {"path":"a.txt"}
+        <@ run_command {"command":"cat a.txt"}
+        ! no
+        ?~ The user does not trust this folder
+        ?- alpha
+        < Then tell me.
+        "#,
+    );
+}
+
+#[test]
+fn plan_mode_looks_and_changes_nothing_whatever_the_model_asks() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % mode=plan
+        % approve=auto
+        > change it
+        ?^ plan mode
+        <@ read_file {"path":"a.txt"}
+        <@ write_file {"path":"a.txt","content":"beta"}
+        <@ run_command {"command":"rm a.txt"}
+        ?~ This is plan mode: nothing is changed or run.
+        < 1. Change a.txt.
+        "#,
+    );
+    assert!(log.ends_with("--- a.txt\nalpha\n"), "{log}");
+}
+
+#[test]
+fn a_conversation_has_no_tools_and_a_small_prompt() {
+    play(
+        r#"
+        % mode=chat
+        > what is a trim tab
+        ?^ you have no tools
+        < A small surface.
+        "#,
+    );
+}
+
+#[test]
+fn the_step_limit_ends_in_an_assessment_with_one_banner_and_a_way_to_go_on() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % steps=2
+        > work
+        <@ read_file {"path":"a.txt"}
+        <@ list_files {}
+        #
+        <@ search {"pattern":"alpha"}
+        ?~ [STEP LIMIT] The 2 steps of this request are used up.
+        < ⚠ GOAL PARTIALLY ACHIEVED\nHalf of it is done.
+        ! continue
+        ? Go on.
+        < All of it is done now.
+        "#
+    ), &["request.assessing", "banner", "answer", "checkpoint.opened", "checkpoint.resolved", "request.finished"]), @r#"
+    r1 request.assessing {}
+    r1 banner {"level":"warning","text":"⚠ GOAL PARTIALLY ACHIEVED"}
+    r1 answer {"summary":"Half of it is done.","synthesis":{"id":"synthesis_r1","text":"Half of it is done."}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The limit of 2 steps is reached.","choices":[{"id":"continue","label":"Go on for 2 more steps"},{"id":"stop","label":"Stop here"}],"about":"steps"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"continue","by":"user"}
+    r1 answer {"summary":"All of it is done now.","synthesis":{"id":"synthesis_r1","text":"All of it is done now."}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
+    --- a.txt
+    alpha
+    "#);
+}
+
+#[test]
+fn a_banner_in_an_ordinary_turn_is_taken_out() {
+    let log = play(
+        "
+        > hello
+        < ✅ GOAL ACHIEVED\\nHi.
+        ",
+    );
+    assert!(log.contains(r#"answer {"summary":"Hi."}"#), "{log}");
+    assert!(!log.contains("banner"), "{log}");
+}
+
+#[test]
+fn a_hollow_tool_use_is_asked_about_once() {
+    let log = play(
+        "
+        > work
+        < I use a tool. [tool_use]
+        ? [Your reply announced a tool call but held none. Call the tool, or answer.]
+        < I use it again. [tool_use]
+        ",
+    );
+    assert!(log.contains("empty_tool_use") && log.contains(r#""status":"completed""#), "{log}");
+}
+
+#[test]
+fn without_a_stop_reason_the_words_decide_whether_the_work_goes_on() {
+    play(
+        "
+        > work
+        < Let me look at it. [stop_sequence]
+        ? Continue.
+        < It is fine. [stop_sequence]
+        > more
+        < Let me look at it. [end_turn]
+        ",
+    );
+}
+
+#[test]
+fn a_reply_that_was_cut_runs_none_of_its_tools() {
+    // The script's tools always end with tool_use, so the cut is played by the provider in run.rs.
+    let log = play(
+        "
+        > write
+        < Half of [max_tokens]
+        ",
+    );
+    assert!(log.contains(r#""truncated":true"#), "{log}");
+}
+
+#[test]
+fn the_same_call_again_and_again_is_put_to_the_person() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > work
+        <@ list_files {}
+        #
+        <@ read_file {"path":"a.txt"}
+        # the same, three times in a row
+        <@ read_file {"path":"a.txt"}
+        ?~ this is the same call as before
+        <@ read_file {"path":"a.txt"}
+        ! tell look elsewhere
+        ?~ [Not run: the user says what to do instead.]
+        ? look elsewhere
+        < I will.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "reflection"]), @r#"
+    r1 reflection {"entries":[{"tool":"list_files","status":"ok","finding":"./","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 alpha","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 alpha","next_action":"this is the same call as before: do something else, or ask the user"}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model asks for the same thing once more, after 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it"},{"id":"tell","label":"Tell it what to do instead"},{"id":"stop","label":"Stop here"}],"about":"repeat"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"tell","text":"look elsewhere","by":"user"}
+    r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"[Not run: the user says what to do instead.]","next_action":"find out why before trying again"}]}
+    --- a.txt
+    alpha
+    "#);
+}
+
+#[test]
+fn a_steer_is_taken_up_at_the_next_step() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > work
+        <@ run_command {"command":"sleep 0.3"}
+        ! allow
+        @ command.started
+        ^S only the tests
+        @ command.finished
+        ?~ Exit code 0.
+        ? only the tests
+        < Only the tests.
+        "#,
+    );
+}
+
+#[test]
+fn a_steer_during_the_last_reply_is_not_lost() {
+    let log = play(
+        "
+        > work
+        <… Almost do
+        ^S and more
+        ^C
+        ",
+    );
+    assert!(log.contains("request.steered"), "{log}");
+}
+
+#[test]
+fn a_pause_rests_after_the_step_and_goes_on_when_told() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > work
+        <@ run_command {"command":"sleep 0.3; echo slept"}
+        ! allow
+        @ command.started
+        ^P
+        @ checkpoint.opened
+        ! continue
+        ?~ slept
+        < Done.
+        "#
+    ), &["request.pausing", "tool.finished", "checkpoint.opened", "checkpoint.resolved", "request.resumed", "answer"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 0.3; echo slept","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 0.3; echo slept"},"reason":"`sleep 0.3` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 0.3; echo slept (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 0.3; echo slept"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 request.pausing {}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\nslept\n"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Go on"},{"id":"tell","label":"Go on, but differently"},{"id":"stop","label":"Stop here"}],"about":"pause"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"continue","by":"user"}
+    r1 request.resumed {}
+    r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
+    "#);
+}
+
+#[test]
+fn one_tool_can_be_stopped_and_the_rest_goes_on() {
+    play(
+        r#"
+        > work
+        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"echo second"}
+        ! allow
+        @ command.started
+        ^T c1t1
+        @ checkpoint.opened
+        ! allow
+        ?~ [Stopped by the user. The rest goes on.]
+        ?~ second
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn what_runs_can_be_skipped() {
+    play(
+        r#"
+        > work
+        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"echo second"}
+        ! allow
+        @ command.started
+        ^X
+        ?~ [Skipped by the user. Go on with what comes next.]
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn a_stop_ends_a_running_command_and_nothing_begins_after_it() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > work
+        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"echo 2 > two.txt"}
+        ! allow
+        @ command.started
+        ^C
+        > go on
+        ? go on
+        < Yes.
+        "#
+    ), &["request.stopping", "command.started", "command.finished", "tool.finished", "banner", "request.finished"]), @r#"
+    r1 command.started {"call":"c1t1","command":"sleep 1000","argv":["sleep","1000"],"cwd":"PROJECT"}
+    r1 request.stopping {}
+    r1 banner {"level":"info","text":"[Conversation interrupted]"}
+    r1 tool.finished {"call":"c1t2","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 command.finished {"call":"c1t1","command":"sleep 1000","timedOut":false,"preview":"(nothing)"}
+    r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
+    r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    "#);
+}
+
+#[test]
+fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > work
+        <@ run_command {"command":"sleep 1000"}
+        ! allow
+        @ command.started
+        ^K
+        ! skip
+        ?~ How it ended is not known
+        < I see.
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "command.started", "tool.finished"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000"},"reason":"`sleep 1000` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 1000 (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 command.started {"call":"c1t1","command":"sleep 1000","argv":["sleep","1000"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"again","label":"Run it again"},{"id":"skip","label":"Go on without it, and tell the model"},{"id":"stop","label":"Stop here"}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
+    r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again."}
+    "#);
+}
+
+#[test]
+fn looks_are_taken_again_after_a_crash() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > work
+        <@ read_file {"path":"a.txt"}
+        <… I was just
+        ^K
+        ?~ alpha
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn a_large_result_is_stored_first_and_shown_by_head_and_tail() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > print much
+        <@ run_command {"command":"seq 1 30000"}
+        ! allow
+        ?~ bytes left out
+        ?~ 30000\n\n[Full result saved as ref:result-
+        < Seen.
+        "#
+    ), &["command.finished"]), @r#"r1 command.finished {"call":"c1t1","command":"seq 1 30000","exitCode":0,"timedOut":false,"preview":"1","ref":"result-r1-c1t1"}"#);
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_refused_until_it_is_read_again() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > change it
+        <@ read_file {"path":"a.txt"}
+        <@ ask_user {"question":"Ready?","options":["yes","no"]}
+        = echo other > a.txt
+        ! o1
+        ?~ The user chooses: yes
+        <@ edit_file {"path":"a.txt","blocks":[{"search":"other","replace":"beta"}]}
+        ?~ it is not as you last read it
+        <@ read_file {"path":"a.txt"}
+        <@ edit_file {"path":"a.txt","blocks":[{"search":"other","replace":"beta"}]}
+        ?~ Changed a.txt
+        < Done.
+        "#,
+    );
+}
+
+#[test]
+fn a_file_that_was_never_read_is_not_replaced_whole() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > change it
+        <@ write_file {"path":"a.txt","content":"beta"}
+        ?~ you have not read it
+        < Sorry.
+        "#,
+    );
+}
+
+#[test]
+fn files_that_the_words_name_are_loaded_and_shown() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- src/a.rs
+        fn a() {}
+        --- b.txt
+        beta
+        --- dialogue
+        > fix src/a.rs and @b.txt, not c/d/e.rs
+        ?~ [Loaded src/a.rs]\n1\tfn a() {}
+        ?~ 1\tbeta
+        < Done.
+        "#
+    ), &["stage", "context.loaded"]), @r#"
+    r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
+    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 stage {"stage":"intake","label":"Analyzing..."}
+    r1 context.loaded {"missing":["c/d/e.rs"]}
+    r1 stage {"stage":"intake","label":"📂 Loaded 2 files"}
+    r1 stage {"stage":"running","label":"Waiting for the model..."}
+    r1 stage {"stage":"finishing","label":"Finishing..."}
+    --- b.txt
+    beta
+    --- src/a.rs
+    fn a() {}
+    "#);
+}
+
+#[test]
+fn files_move_and_vanish_only_as_they_are() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- b.txt
+        beta
+        --- dialogue
+        > tidy up
+        <@ move_file {"from":"a.txt","to":"b.txt"}
+        ?~ b.txt exists already
+        <@ move_file {"from":"a.txt","to":"c/d.txt"}
+        < Moved.
+        "#
+    ), &["change.applied"]), @r#"
+    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":0,"removed":1,"isNew":false,"isDeleted":true},{"path":"c/d.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    --- b.txt
+    beta
+    --- c/d.txt
+    alpha
+    "#);
+}
+
+#[test]
+fn the_programs_own_settings_are_out_of_reach_and_version_control_asks() {
+    play(
+        r#"
+        > sneak
+        <@ write_file {"path":".trimtab/config.toml","content":"x"}
+        <@ write_file {"path":".git/hooks/pre-commit","content":"x"}
+        ! never
+        ?~ Files in .trimtab are the user's own settings
+        ?~ The user does not allow this
+        < Sorry.
+        "#,
+    );
+}
+
+#[test]
+fn the_steps_of_the_work_are_shown() {
+    let log = play(
+        r#"
+        > work
+        <@ set_steps {"steps":[{"text":"one","completed":true},{"text":"two"}]}
+        ?~ 1 steps are open
+        < Done.
+        "#,
+    );
+    assert!(
+        log.contains(r#"steps {"todos":[{"text":"one","completed":true},{"text":"two","completed":false}]}"#),
+        "{log}"
+    );
+}
+
+#[test]
+fn twenty_steps_with_permissions_a_wait_and_a_restart_end_right() {
+    let mut script = String::from("--- notes.txt\nalpha\n--- dialogue\n> a long task\n");
+    for step in 1..=6 {
+        script += &format!("<@ search {{\"pattern\":\"alpha{step}\"}}\n#\n");
+    }
+    script += r#"
+        <@ run_command {"command":"echo one >> log.txt"}
+        ! allow
+        ?~ Exit code 0.
+        <@ write_file {"path":"a.txt","content":"a\n"}
+        #
+        <@ run_command {"command":"echo wrong >> log.txt"}
+        <@ run_command {"command":"echo wronger >> log.txt"}
+        ! wait say two instead
+        ? say two instead
+        <@ run_command {"command":"echo two >> log.txt"}
+        ! allow
+        <… I was just about to
+        ^K
+        ?~ Exit code 0.
+        <@ run_command {"command":"echo three >> log.txt"}
+        ! always
+        <@ edit_file {"path":"a.txt","blocks":[{"search":"a","replace":"b"}]}
+        #
+"#;
+    for step in 1..=7 {
+        script += &format!("<@ read_file {{\"path\":\"notes.txt\",\"limit\":{step}}}\n#\n");
+    }
+    script += "< Twenty steps.\n";
+    let log = play(&script);
+    assert!(log.ends_with("--- a.txt\nb\n--- log.txt\none\ntwo\nthree\n--- notes.txt\nalpha\n"), "{log}");
+    let replies = log.lines().filter(|line| line.contains(" reply.saved ") && !line.contains("\"partial\":true"));
+    assert_eq!(replies.count(), 20);
+    assert_eq!(log.lines().filter(|line| line.contains(" request.finished ")).count(), 1);
+    assert!(log.contains(r#""status":"completed""#));
+}
+
+/// Files, names, numbers and steps that a long conversation is about; the examiner asks for each.
+const PLANTED: [&str; 12] = [
+    "src/http/head.rs",
+    "parse_header_line",
+    "HttpError::BadHead",
+    "4217",
+    "v2.13.7",
+    "TRIM_LIMIT_KB",
+    "tests/data/odd-name.json",
+    "retryAfterMs",
+    "0x7fff",
+    "ABC-991",
+    "./scripts/build.sh",
+    "https://example.org/spec#part-3",
+];
+
+#[test]
+fn a_summary_loses_no_name_no_number_no_open_step_and_can_be_undone() {
+    let filler = "plain words that say nothing much at all and only fill the window ".repeat(60);
+    let mut script = String::from("% window=8000\n");
+    for (number, planted) in PLANTED.iter().enumerate() {
+        script += &format!("> remark {number}: look at {planted} please. {filler}\n");
+        if number == 2 {
+            let steps = r#"[{"text":"mend the odd head"},{"text":"done thing","completed":true}]"#;
+            script += &format!("<@ set_steps {{\"steps\":{steps}}}\n#\n");
+        }
+        script += &format!("< Noted {number}.\n");
+    }
+    // The examiner: whatever was planted is still there, word for word.
+    script += "> what was all that about\n";
+    for planted in
+        PLANTED.iter().chain(&["mend the odd head", "[CONVERSATION SUMMARY]", "Source archived at ref:context-"])
+    {
+        script += &format!("?+ {planted}\n");
+    }
+    script += "? what was all that about\n< Everything.\n^U\n> and again\n?+ remark 10: look at ./scripts/build.sh please.\n< Yes.\n";
+    let log = play(&script);
+    let of = |kind: &str| log.lines().filter(|line| line.contains(kind)).count();
+    assert!(of(" context.compressed ") >= 2, "{}", of(" context.compressed "));
+    assert!(of(" context.restored ") == 1);
+    assert_eq!(of(" request.finished {\"status\":\"completed\""), PLANTED.len() + 2);
+}
+
+#[test]
+fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        > change @a.txt
+        ?^ You have no tools. Answer with one JSON object
+        ?~ 1\talpha
+        < {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-alpha\\n+beta\\n"},{"path":"new.txt","content":"new\\n"}],"commands":[{"command":"cat a.txt"}]}
+        ! allow
+        "#
+    ), &["answer", "bug", "checkpoint.opened", "change.applied", "tool.finished", "request.finished"]), @r#"
+    r1 answer {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\n-alpha\n+beta\n"},{"path":"new.txt","content":"new\n"}],"commands":[{"command":"cat a.txt","description":""}]}
+    r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"isNew":false,"isDeleted":false}]}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"Changed a.txt: +1 -1 lines."}
+    r1 change.applied {"changeSet":"r1-x-c1t2","position":1,"files":[{"path":"new.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    r1 tool.finished {"call":"c1t2","status":"ok","preview":"Created new.txt (1 lines)."}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t3","tool":"run_command","input":{"command":"cat a.txt"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
+    r1 tool.finished {"call":"c1t3","status":"ok","preview":"Exit code 0.\nbeta\n"}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    --- a.txt
+    beta
+    --- new.txt
+    new
+    "#);
+}
+
+#[test]
+fn what_went_wrong_with_the_wishes_of_a_form_goes_back_to_the_model() {
+    play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        > change a.txt
+        < Sure! {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-gamma\\n+beta\\n"},],}
+        ?~ a.txt was not changed
+        < {"summary":"I give up."}
+        "#,
+    );
+}
+
+#[test]
+fn a_form_that_was_cut_off_is_blocked_and_the_person_decides() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        % tools=false
+        > make files
+        < {"summary":"Making.","todos":[{"text":"one","completed":true}],"fileChanges":[{"path":"a.txt","content":"a"},{"path":"b.txt","content":"b [max_tokens]
+        ! retry
+        ? [Your last reply was cut off, and nothing of it was applied. Send it again, whole; in smaller parts if need be.]
+        < {"summary":"Making less.","fileChanges":[{"path":"a.txt","content":"a\\n"}]}
+        "#
+    ), &["bug", "banner", "answer", "checkpoint.opened", "checkpoint.resolved", "change.applied", "request.finished"]), @r#"
+    r1 bug {"kind":"Other","by":"script","message":"Response was truncated!"}
+    r1 banner {"level":"warning","text":"⚠ AI response had errors - Recovery succeeded!"}
+    r1 banner {"level":"warning","text":"Recovered: 1 todo(s), 1 file change(s)."}
+    r1 banner {"level":"warning","text":"The content below may be incomplete."}
+    r1 banner {"level":"warning","text":"🚫 BLOCKED: 1 file change(s) from truncated response."}
+    r1 banner {"level":"warning","text":"The response was cut off mid-stream. NO changes have been applied."}
+    r1 answer {"summary":"Making.","todos":[{"text":"one","completed":true}],"fileChanges":[{"path":"a.txt","content":"a"}],"truncated":true}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"Response was truncated!","choices":[{"id":"retry","label":"🔄 Retry"},{"id":"continue","label":"✓ Continue"}],"about":"recovery","blockedChanges":1}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"retry","by":"user"}
+    r1 answer {"summary":"Making less.","fileChanges":[{"path":"a.txt","content":"a\n"}]}
+    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    --- a.txt
+    a
+    "#);
+}
+
+#[test]
+fn a_form_that_was_cut_off_can_be_accepted_for_what_it_says() {
+    let log = play(
+        r#"
+        % tools=false
+        > make files
+        < {"summary":"Making.","fileChanges":[{"path":"a.txt","content":"a"},{"path":"b [max_tokens]
+        ! continue
+        "#,
+    );
+    assert!(log.contains("🚫 BLOCKED: 1 file change(s) from truncated response."), "{log}");
+    assert!(log.contains(r#"request.finished {"status":"completed""#), "{log}");
+    assert!(!log.contains("change.applied") && !log.contains("--- a.txt"), "{log}");
+}
+
+#[test]
+fn words_of_a_model_without_tools_are_an_answer_too() {
+    let log = play(
+        "
+        % tools=false
+        > what is it
+        < It is plain.
+        ",
+    );
+    assert!(log.contains(r#"answer {"summary":"It is plain."}"#), "{log}");
+}
+
+#[test]
+fn of_the_looks_of_one_reply_the_quick_ones_begin_first_and_all_keep_their_places() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > look
+        <@ search {"pattern":"alpha"}
+        <@ list_files {}
+        <@ read_file {"path":"a.txt"}
+        ?~ a.txt:1:alpha
+        < Seen.
+        "#,
+    );
+    let started: Vec<&str> =
+        log.lines().filter_map(|line| line.split("tool.started {\"call\":\"").nth(1)).map(|rest| &rest[..4]).collect();
+    assert_eq!(started, ["c1t3", "c1t2", "c1t1"]);
+    let reflected = log.lines().find(|line| line.contains(" reflection ")).expect("a reflection");
+    let places = ["\"search\"", "\"list_files\"", "\"read_file\""].map(|name| reflected.find(name));
+    assert!(places.is_sorted() && places[0].is_some(), "{reflected}");
+}
