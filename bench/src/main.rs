@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
+mod apply;
 mod cancel;
 mod permission;
 mod rounds;
@@ -27,6 +28,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("cancel", cancel::measure),
     ("permission", permission::measure),
     ("rounds", rounds::measure),
+    ("apply", apply::measure),
 ];
 
 fn main() -> ExitCode {

@@ -1,8 +1,10 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+use trimtab_vocab::names;
 use trimtab_vocab::{
-    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, Mode, Rule, RuleVerdict, Sandbox,
+    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, Look, Mode, Rule, RuleVerdict,
+    Sandbox,
 };
 
 use crate::Change;
@@ -61,11 +63,18 @@ impl Permit {
 /// A person changes files with a command of their own: there is nobody else to ask. What no one may
 /// change from here is refused all the same.
 pub fn by_hand(set: FileSet) -> Result<FilePlan, String> {
-    let paths: Vec<Change> = set.writes.iter().map(|write| Change::Delete { path: write.path.clone() }).collect();
-    match paths.iter().find_map(protected) {
-        Some(reason) => Err(reason),
-        None => Ok(Permit(Approval::Answer).files(set)),
+    match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Own)) {
+        true => Err(OWN.into()),
+        false => Ok(Permit(Approval::Answer).files(set)),
     }
+}
+
+/// Why a file must be named by its own path: links on the way to it hide that it is one of those that are
+/// treated with more care. `real` is where `path` leads in the folder when they are followed.
+pub fn hidden_by_links(path: &str, folder: &str, real: &str) -> Option<String> {
+    let (named, meant) = (guard(&plain(path, Some(folder))), guard(real));
+    (meant.is_some() && meant != named)
+        .then(|| format!("{path} leads to {real} through a link. Name that file by its own path."))
 }
 
 /// Proof that a person allowed a tool call: read off what was recorded of it.
@@ -93,14 +102,22 @@ pub(crate) fn is_trusted(session: &Session, active: &Active) -> bool {
 pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruling {
     let settings = &active.request.settings;
     let folder = session.folder();
+    // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
+    let places: Vec<String> = match errand {
+        Errand::Change(change) => paths(change).into_iter().map(|path| plain(path, folder)).collect(),
+        Errand::Look(look) => secret_in(look).map(|path| plain(path, folder)).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let place = places.first().map_or("", String::as_str);
     let (tool, subject) = match errand {
+        Errand::Look(_) if !places.is_empty() => ("read_file", place),
         Errand::Look(_) | Errand::Stored { .. } | Errand::Steps(_) | Errand::Ask { .. } => {
             return Ruling::Go(Permit(Approval::Setting));
         }
         Errand::Fetch { host, .. } => ("fetch_url", host.as_str()),
-        Errand::Change(change @ Change::Delete { .. }) => ("delete_file", change.path()),
-        Errand::Change(change @ Change::Move { .. }) => ("move_file", change.path()),
-        Errand::Change(change) => ("edit_file", change.path()),
+        Errand::Change(Change::Delete { .. }) => ("delete_file", place),
+        Errand::Change(Change::Move { .. }) => ("move_file", place),
+        Errand::Change(_) => ("edit_file", place),
         Errand::Run { command, .. } => ("run_command", command.trim()),
     };
     let acts = matches!(errand, Errand::Change(_) | Errand::Run { .. });
@@ -112,9 +129,21 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a
     // rule says of commands, the policy works out; rules about other things are about plain subjects.
     let by_text = |rule: &&Rule| !(tool == "run_command" && rule.pattern.ends_with('*') && rule.pattern != "*");
+    let delicate = places.iter().find_map(|place| guard(place));
+    // A yes to everything was not meant for what is treated with care, and a yes about the one end of a move
+    // says nothing about the other.
+    let is_meant = |rule: &&Rule| {
+        by_text(rule)
+            && (delicate.is_none() || (rule.pattern != "*" && !matches!(errand, Errand::Change(Change::Move { .. }))))
+    };
     let says = |verdict: RuleVerdict| {
-        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, subject, folder);
-        session.rules().iter().filter(|rule| verdict != RuleVerdict::Allow || by_text(rule)).find(about)
+        let about = |rule: &&Rule| {
+            let covers = |subject: &str| rule.covers(tool, subject, folder);
+            // Both ends of a move count, unless it is to be allowed.
+            let other = verdict != RuleVerdict::Allow && places.iter().any(|place| covers(place));
+            rule.verdict == verdict && (covers(subject) || other)
+        };
+        session.rules().iter().filter(|rule| verdict != RuleVerdict::Allow || is_meant(rule)).find(about)
     };
     if let Some(rule) = says(RuleVerdict::Deny) {
         return Ruling::Refuse {
@@ -128,10 +157,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.decision == Decision::Deny) {
         return Ruling::Refuse { reason: format!("This command is never run: {}.", verdict.reason) };
     }
-    if let Errand::Change(change) = errand
-        && let Some(reason) = protected(change)
-    {
-        return Ruling::Refuse { reason };
+    if matches!(errand, Errand::Change(_)) && places.iter().any(|place| guard(place) == Some(Guard::Own)) {
+        return Ruling::Refuse { reason: OWN.into() };
     }
     let here = || folder.map(str::to_owned);
     let rule = |pattern: &str| Rule {
@@ -152,7 +179,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
         }
         let by_setting = match errand {
             Errand::Change(Change::Delete { .. }) => false,
-            Errand::Change(change) => settings.apply_files == Applying::Auto && !is_delicate(change),
+            Errand::Change(_) => settings.apply_files == Applying::Auto && delicate.is_none(),
             Errand::Run { .. } => {
                 settings.apply_commands == Applying::Auto
                     && verdict.as_ref().is_some_and(|verdict| verdict.decision == Decision::Auto)
@@ -166,9 +193,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     match (errand, verdict) {
         (Errand::Fetch { host, .. }, _) => ask(format!("{host} has not been asked for anything yet"), subject),
         (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
-        (Errand::Change(change), _) if is_delicate(change) => {
-            ask("it belongs to the version control, which runs programs from there".into(), subject)
-        }
+        (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { .. }, Some(verdict)) => {
             let reason = match verdict.decision {
                 Decision::Auto => "commands are asked about (apply.commands)".to_owned(),
@@ -226,19 +252,69 @@ fn paths(change: &Change) -> Vec<&str> {
     }
 }
 
-/// The program's own settings in the folder are no model's business.
-fn protected(change: &Change) -> Option<String> {
-    let own = |path: &str| parts(path).any(|part| part == ".trimtab");
-    paths(change)
-        .into_iter()
-        .any(own)
-        .then(|| "Files in .trimtab are the user's own settings; they cannot be changed from here.".into())
+/// Files that are treated with more care than others. `docs/decisions/0015-paths.md` has the whole table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// The program's own settings in the folder are no model's business.
+    Own,
+    /// Version control runs programs from there.
+    Versions,
+    /// Other programs run what they say: shells at their start, editors, whoever builds.
+    Runs,
+    /// Keys and passwords.
+    Secret,
 }
 
-/// Files from which version control runs programs.
-fn is_delicate(change: &Change) -> bool {
-    let delicate = |path: &str| parts(path).any(|part| matches!(part.as_str(), ".git" | ".hg" | ".svn" | ".jj"));
-    paths(change).into_iter().any(delicate)
+const OWN: &str = "Files in .trimtab are the user's own settings; they cannot be changed from here.";
+
+impl Guard {
+    fn reason(self) -> &'static str {
+        match self {
+            Guard::Own => OWN,
+            Guard::Versions => "it belongs to the version control, which runs programs from there",
+            Guard::Runs => "it decides what other programs run",
+            Guard::Secret => "it usually holds keys or passwords",
+        }
+    }
+}
+
+/// How a path is guarded: by the strictest of its parts. The names are those that commands are judged by.
+fn guard(path: &str) -> Option<Guard> {
+    let any = |is: fn(&str) -> bool| parts(path).any(|part| is(&part));
+    if any(|part| part == ".trimtab") {
+        return Some(Guard::Own);
+    }
+    if any(|part| matches!(part, ".git" | ".hg" | ".svn" | ".jj" | ".bzr" | "git~1")) {
+        return Some(Guard::Versions);
+    }
+    if any(names::decides_what_runs) {
+        return Some(Guard::Runs);
+    }
+    any(names::is_secret).then_some(Guard::Secret)
+}
+
+/// The file with secrets that a look names, if it names one. A search through a folder passes them by.
+pub(crate) fn secret_in(look: &Look) -> Option<&str> {
+    let named = match look {
+        Look::Read { path, .. } | Look::Search { path, .. } => path,
+        _ => return None,
+    };
+    // The folder's own settings may be read: keys are not kept there.
+    parts(named).any(|part| part != ".trimtab" && names::is_secret(&part)).then_some(named.as_str())
+}
+
+/// A path without detours in its spelling, relative to the folder, as rules name it.
+fn plain(path: &str, folder: Option<&str>) -> String {
+    let below = |folder: &str| path.strip_prefix(folder).filter(|rest| rest.starts_with('/'));
+    let inside = folder.and_then(below).unwrap_or(path);
+    let mut plain: Vec<&str> = Vec::new();
+    for part in inside.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match part {
+            ".." => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain.join("/")
 }
 
 /// Whether a rule lets pages of a host be fetched.

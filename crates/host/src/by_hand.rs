@@ -1,6 +1,7 @@
 //! What a person does with the product's own rules and no model: apply an edit, judge a command.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trimtab_engine::proposal::command::{self, Policy, Verdict};
 use trimtab_engine::proposal::edit::{self, After, Edit};
@@ -9,13 +10,19 @@ use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdic
 
 use crate::config::Profile;
 use crate::hands::{FileNow, Hands, RealHands};
-use crate::prepare::picture;
+use crate::prepare::{picture, unfit};
 
 /// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
 /// says what it would do.
 pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
     let hands = RealHands::new(std::env::vars_os(), &[]);
-    let FileNow { path, content } = hands.read(folder, edit.path()).await?;
+    let FileNow { path, real, content } = hands.read(folder, edit.path()).await?;
+    if let Some(reason) = trimtab_engine::hidden_by_links(edit.path(), folder, &real) {
+        return Err(reason);
+    }
+    if let Some(reason) = unfit(&path, content.is_some()) {
+        return Err(reason);
+    }
     let (before, state) = content.unzip();
     let after = match edit::apply(edit, before.as_deref()).map_err(|refusal| refusal.reason)? {
         After::Write(bytes) => Some(bytes),
@@ -43,7 +50,7 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
     };
     let plan = trimtab_engine::by_hand(set)?;
     if !dry {
-        hands.write(&plan, contents).await?;
+        hands.write(&plan, Arc::new(contents)).await?;
     }
     Ok(vec![file])
 }

@@ -204,6 +204,19 @@ impl Client {
         deps.roster.want(session, |wake| tokio::spawn(actor::run(Arc::clone(deps), session.clone(), wake)));
     }
 
+    /// Whether a wish to move the change history, or the end of a move, waits to be taken up. One that
+    /// stays was left by a process that was killed; [`Client::resume`] sees to it.
+    pub async fn has_history_wish(&self, session: &SessionId) -> Result<bool, Problem> {
+        let rows = self.inner.deps.world.store.inbox(session).await.map_err(store_problem)?;
+        Ok(rows.iter().any(|row| {
+            matches!(
+                serde_json::from_str(&row.payload),
+                Ok(Input::Restored { .. }
+                    | Input::Controlled { action: Control::Rewind { .. } | Control::Forward { .. }, .. })
+            )
+        }))
+    }
+
     /// The facts of a session after `after`, then live.
     pub fn watch(&self, session: &SessionId, after: u64) -> Watch {
         let deps = &self.inner.deps;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use trimtab_engine::Ran;
@@ -20,8 +22,25 @@ use crate::StreamController;
 pub struct FileNow {
     /// Relative to the folder, `/` between its parts, as it is kept in records.
     pub path: String,
+    /// Where that is when all links are followed.
+    pub real: String,
     /// Its bytes and state; absent: there is no such file.
     pub content: Option<(Vec<u8>, FileState)>,
+}
+
+/// The bytes that a set is made of, by their hash. They are found when they are needed, one after the
+/// other: a set of ten thousand files is never in memory at once.
+#[async_trait]
+pub trait Contents: Send + Sync {
+    /// The bytes with this hash, if they are there.
+    async fn bytes(&self, hash: &str) -> Option<Vec<u8>>;
+}
+
+#[async_trait]
+impl Contents for BTreeMap<String, Vec<u8>> {
+    async fn bytes(&self, hash: &str) -> Option<Vec<u8>> {
+        self.get(hash).cloned()
+    }
 }
 
 /// What touches the folder.
@@ -33,7 +52,7 @@ pub trait Hands: Send + Sync {
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
-    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String>;
+    async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
     /// Runs a command to its end, or until it is stopped; tells its output as it comes.
     async fn run(
         &self,
@@ -79,21 +98,31 @@ impl Hands for RealHands {
         aside(move || {
             let opened =
                 Folder::open(&folder).map_err(|error| format!("The folder {folder} cannot be opened: {error}."))?;
-            let name = relative(opened.path(), Path::new(&path));
-            let content =
-                opened.read(&path, LARGEST_FILE).map_err(|error| format!("{path} cannot be read: {error}."))?;
-            Ok(FileNow { path: name, content })
+            let cannot = |error: io::Error| match error.kind() {
+                io::ErrorKind::FileTooLarge => {
+                    let most = LARGEST_FILE >> 20;
+                    format!("{path} is larger than the {most} MB that can be changed. Use a command for it.")
+                }
+                _ => format!("{path} cannot be read: {error}."),
+            };
+            let content = opened.read(&path, LARGEST_FILE).map_err(cannot)?;
+            let real = opened.place_of(&path).map_err(cannot)?.to_string_lossy().into_owned();
+            // What `..` means depends on the links before it, so the text alone does not tell.
+            let climbs = Path::new(&path).components().any(|part| part == Component::ParentDir);
+            let name = if climbs { real.clone() } else { relative(opened.path(), Path::new(&path)) };
+            Ok(FileNow { path: name, real, content })
         })
         .await
     }
 
-    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
         let plan = plan.clone();
+        let runtime = tokio::runtime::Handle::current();
         aside(move || {
             let folder = &plan.set().folder;
             let opened =
                 Folder::open(folder).map_err(|error| format!("The folder {folder} cannot be opened: {error}."))?;
-            let find = |hash: &str| contents.get(hash).cloned();
+            let find = |hash: &str| runtime.block_on(contents.bytes(hash));
             write::apply(&opened, &plan, &find).map(drop).map_err(|refused| format!("{refused} {}", refused.hint()))
         })
         .await
@@ -135,15 +164,14 @@ impl Hands for RealHands {
     }
 }
 
-/// A path as records keep it: relative to the folder, without detours in its spelling.
+/// A path without `..` as records keep it: relative to the folder, without detours in its spelling.
 fn relative(folder: &Path, path: &Path) -> String {
     let path = path.strip_prefix(folder).unwrap_or(path);
     let mut parts: Vec<String> = Vec::new();
     for part in path.components() {
         match part {
             Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
-            Component::ParentDir => drop(parts.pop()),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
     parts.join("/")
@@ -210,7 +238,7 @@ mod tests {
     #[test]
     fn paths_are_kept_relative_and_plain() {
         let folder = Path::new("/p");
-        for (path, kept) in [("a/b", "a/b"), ("./a//b", "a/b"), ("/p/a", "a"), ("a/../b", "b")] {
+        for (path, kept) in [("a/b", "a/b"), ("./a//b", "a/b"), ("/p/a", "a")] {
             assert_eq!(relative(folder, Path::new(path)), kept);
         }
     }

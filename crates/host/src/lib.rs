@@ -25,7 +25,7 @@ mod tools;
 
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
-pub use hands::{FileNow, Hands, RealHands};
+pub use hands::{Contents, FileNow, Hands, RealHands};
 pub use hub::Watch;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::edit::Edit;

@@ -9,7 +9,7 @@ use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
 use trimtab_world::store::StoreError;
 
 use crate::client::Deps;
-use crate::hands::FileNow;
+use crate::hands::{FileNow, Hands};
 
 /// How long the picture of a change may take; what is applied does not depend on it.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -24,8 +24,8 @@ pub(crate) async fn prepare(
     change: &Change,
     seen: Option<&str>,
 ) -> Result<Prepared, StoreError> {
-    let hands = &deps.world.hands;
-    let FileNow { path, content } = match hands.read(folder, change.path()).await {
+    let hands = deps.world.hands.as_ref();
+    let FileNow { path, content, .. } = match read(hands, folder, change.path()).await {
         Ok(now) => now,
         Err(reason) => return Ok(Prepared::Refused { reason }),
     };
@@ -44,8 +44,8 @@ pub(crate) async fn prepare(
             return Ok(Prepared::Refused { reason: format!("There is no file {path}.") });
         }
         Change::Delete { .. } => vec![(path, content, None)],
-        Change::Move { to, .. } => match hands.read(folder, to).await {
-            Ok(FileNow { path: to, content: None }) => {
+        Change::Move { to, .. } => match read(hands, folder, to).await {
+            Ok(FileNow { path: to, content: None, .. }) => {
                 let bytes = content.as_ref().map(|(bytes, _)| bytes.clone());
                 vec![(path, content, None), (to, None, bytes)]
             }
@@ -55,6 +55,9 @@ pub(crate) async fn prepare(
             Err(reason) => return Ok(Prepared::Refused { reason }),
         },
     };
+    if let Some(reason) = pairs.iter().find_map(|(path, before, _)| unfit(path, before.is_some())) {
+        return Ok(Prepared::Refused { reason });
+    }
     let moved_mode = pairs.first().and_then(|(_, before, _)| before.as_ref()).map(|(_, state)| state.mode);
     let (mut writes, mut diffs) = (Vec::new(), Vec::new());
     for (path, before, after) in pairs {
@@ -72,6 +75,28 @@ pub(crate) async fn prepare(
         diffs.push(diff);
     }
     Ok(Prepared::Ready { writes, diffs })
+}
+
+/// A file that is to be changed, unless its path hides from those who approve what it is.
+async fn read(hands: &dyn Hands, folder: &str, path: &str) -> Result<FileNow, String> {
+    let now = hands.read(folder, path).await?;
+    match trimtab_engine::hidden_by_links(path, folder, &now.real) {
+        Some(reason) => Err(reason),
+        None => Ok(now),
+    }
+}
+
+/// Why no file of this name is made: lists and terminals would show it as something else, or it would be
+/// taken for something of ours that a killed run has left. One that is there already may be changed.
+pub(crate) fn unfit(path: &str, is_there: bool) -> Option<String> {
+    if is_there {
+        return None;
+    }
+    if path.chars().any(char::is_control) {
+        return Some(format!("{} was not made: there are control characters in its name.", path.escape_debug()));
+    }
+    let ours = path.split('/').any(|part| part.to_lowercase().starts_with(".trimtab-"));
+    ours.then(|| format!("{path} was not made: names that begin with .trimtab- are kept for unfinished changes."))
 }
 
 /// Why a change rests on a file as it no longer is.

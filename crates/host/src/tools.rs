@@ -1,19 +1,19 @@
 //! Carries out what tools ask for. What only looks is told to the actor and found out again after a
 //! crash; what acts is put into the durable inbox, like a model's reply.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use trimtab_engine::{Change, Input};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
-use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen};
+use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen, SessionId};
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::Trouble;
 use crate::client::Deps;
 use crate::effects::{Reporter, find_room, written};
-use crate::hands::FileNow;
+use crate::hands::{Contents, FileNow};
 use crate::hub::News;
 use crate::prepare::prepare;
 
@@ -113,21 +113,38 @@ async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), T
     Ok(())
 }
 
-async fn apply(deps: &Deps, reporter: &Reporter, plan: &FilePlan) -> Result<Option<String>, StoreError> {
-    let session = reporter.lease.session();
-    let mut contents = BTreeMap::new();
-    let mut hashes = Vec::new();
-    for write in &plan.set().writes {
-        hashes.extend(write.before.iter().chain(&write.after).map(|state| state.hash.clone()));
+/// What the session has stored of files.
+struct Kept {
+    deps: Arc<Deps>,
+    session: SessionId,
+    /// The store failed, which says nothing about the bytes.
+    failed: Mutex<Option<StoreError>>,
+}
+
+#[async_trait]
+impl Contents for Kept {
+    async fn bytes(&self, hash: &str) -> Option<Vec<u8>> {
+        let key = RefKey::file_of(&self.session, hash);
+        match self.deps.world.store.bytes(Some(&self.session), &key).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                None
+            }
+        }
     }
-    for hash in hashes {
-        let key = RefKey::file_of(session, &hash);
-        match deps.world.store.bytes(Some(session), &key).await? {
-            Some(bytes) => contents.insert(hash, bytes),
-            None => return Ok(Some("The content to write is not stored any more; nothing was changed.".into())),
-        };
+}
+
+async fn apply(deps: &Arc<Deps>, reporter: &Reporter, plan: &FilePlan) -> Result<Option<String>, StoreError> {
+    let session = reporter.lease.session().clone();
+    let kept = Arc::new(Kept { deps: Arc::clone(deps), session, failed: Mutex::default() });
+    let problem = deps.world.hands.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
+    let failed = kept.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (problem, failed) {
+        // It is not over: whoever runs the session next has the set applied again.
+        (Some(_), Some(error)) => Err(error),
+        (problem, _) => Ok(problem),
     }
-    Ok(deps.world.hands.write(plan, contents).await.err())
 }
 
 /// Puts files as the history wants them.

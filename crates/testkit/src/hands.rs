@@ -1,13 +1,13 @@
 //! Hands for scenarios: files are real, commands run in a plain shell without fences, because the
 //! supervisor belongs to the product's own program.
 
-use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::io::AsyncReadExt;
 use trimtab_engine::Ran;
-use trimtab_host::{FileNow, Hands, RealHands, StreamController};
+use trimtab_host::{Contents, FileNow, Hands, RealHands, StreamController};
 use trimtab_vocab::{CommandPlan, FilePlan, Look, Seen};
 
 /// Real files, plain commands.
@@ -29,7 +29,7 @@ impl Hands for PlainHands {
         self.0.read(folder, path).await
     }
 
-    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
         self.0.write(plan, contents).await
     }
 

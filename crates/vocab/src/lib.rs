@@ -18,6 +18,7 @@ mod id;
 mod look;
 mod message;
 mod model;
+pub mod names;
 mod plan;
 mod problem;
 mod request;

@@ -385,7 +385,7 @@ impl Session {
                 let back = matches!(fact, ChangeFact::Reverted(_));
                 let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
                 let what = if back { "took back" } else { "brought forward again" };
-                // The model must not believe that its change still stands.
+                // The model must not believe that its change still stands; of one without files it was never told.
                 if !files.is_empty() {
                     self.pass_over_the_parked();
                     self.push(Message::user(format!("[The user {what} the change of {}.]", files.join(", "))));

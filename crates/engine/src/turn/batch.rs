@@ -204,7 +204,9 @@ fn go(step: &mut Step<'_>, call: &CallId) {
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
             step.ask(Effect::Recall { call: call.clone(), key, offset, limit });
         }
-        Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look }),
+        Errand::Look(look) if permit::secret_in(&look).is_none() => {
+            step.ask(Effect::Look { call: call.clone(), look });
+        }
         // What a change would make of the files is found out first: it is what a person approves.
         Errand::Change(change) if item.writes.is_none() => prepare(step, call, change),
         errand => act(step, call, &errand),
@@ -256,6 +258,7 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule),
     };
     match errand {
+        Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
         Errand::Fetch { url, host } => {
             let label = format!("Interrogating {host}...");
             step.say(Some(&request), StageFact { stage: Stage::Running, label });
@@ -331,6 +334,9 @@ fn ask_permission(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &It
         Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
         Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
         Errand::Change(change) => format!("Change {}?", change.path()),
+        Errand::Look(look) => {
+            format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
+        }
         _ => format!("Use {}?", item.wish.name),
     };
     let mut body = Map::new();

@@ -1,7 +1,7 @@
 //! `trimtab changes`, `rewind` and `forward`: the change history of a session.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
@@ -53,6 +53,10 @@ struct History {
     sets: Vec<Set>,
     /// How many of them are in force.
     in_force: usize,
+    /// A move that was begun and is not over.
+    is_moving: bool,
+    /// Why the last wish to move was refused, and where in the log that is.
+    refused: Option<(u64, String)>,
     last: u64,
 }
 
@@ -60,6 +64,7 @@ impl History {
     async fn of(client: &Client, session: &SessionId) -> Result<Self, Problem> {
         let mut history = Self::default();
         let (mut cost, mut diff): (Option<f64>, String) = (None, String::new());
+        let mut target = None;
         loop {
             let page = client.events(session, history.last).await?;
             if page.is_empty() {
@@ -80,14 +85,66 @@ impl History {
                         history.sets.push(Set { id: change.change_set.clone(), change, time: event.time, cost, diff });
                         history.in_force = history.sets.len();
                     }
+                    Fact::Change(ChangeFact::Moving { position }) => {
+                        target = Some(position);
+                        history.is_moving = true;
+                    }
+                    Fact::Change(ChangeFact::Refused { reason }) => {
+                        history.is_moving = false;
+                        history.refused = Some((history.last, reason));
+                    }
                     Fact::Change(ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) => {
                         history.in_force = usize::try_from(change.position + 1).unwrap_or(0);
+                        history.is_moving &= target != Some(change.position);
                     }
                     _ => {}
                 }
             }
         }
     }
+}
+
+/// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
+/// first, so that what is shown is how the files are; the person is told.
+pub(super) async fn settled(client: &Client, session: &SessionId) -> Result<u64, Problem> {
+    Ok(at_rest(client, session).await?.last)
+}
+
+async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
+    let until = Instant::now() + PATIENCE;
+    let mut began = None;
+    loop {
+        // In this order: a wish that is taken up in between shows in the log.
+        let is_wished = client.has_history_wish(session).await?;
+        let history = History::of(client, session).await?;
+        if !is_wished && !history.is_moving {
+            if let Some(began) = began {
+                let (all, now) = (history.sets.len(), history.in_force);
+                let refused = history.refused.as_ref().filter(|(at, _)| *at > began);
+                let how = match refused {
+                    None => "is finished now".to_owned(),
+                    Some((_, reason)) => format!("could not be finished: {reason}"),
+                };
+                note(&calm(&format!(
+                    "A move of the change history was cut off; it {how}. {now} of {all} changes are in force."
+                )));
+            }
+            return Ok(history);
+        }
+        if Instant::now() > until {
+            return Err(unanswered());
+        }
+        began.get_or_insert(history.last);
+        let mut watch = client.watch(session, history.last);
+        client.resume(session);
+        if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
+            fact?;
+        }
+    }
+}
+
+fn unanswered() -> Problem {
+    Problem::new(ProblemKind::Busy, "The session does not answer.").hint("Another process runs it; see `trimtab jobs`.")
 }
 
 impl Set {
@@ -120,7 +177,7 @@ impl Changes {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
-        let history = History::of(&client, &session).await?;
+        let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
             return show_one(&history, wanted);
         }
@@ -192,12 +249,14 @@ impl Forward {
 
 /// Whoever runs the session should have moved its history by then.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long nothing may happen in a session before its log is read again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Moves the history and says what that did.
 async fn travel(place: &Where, wish: Control) -> Result<Outcome, Problem> {
     let (_, client) = place::open(&[])?;
     let session = place.find(&client).await?;
-    let last = History::of(&client, &session).await?.last;
+    let last = settled(&client, &session).await?;
     client.control(&session, None, wish).await?;
     let mut watch = client.watch(&session, last);
     let mut target = None;
@@ -227,11 +286,10 @@ async fn travel(place: &Where, wish: Control) -> Result<Outcome, Problem> {
         Ok(refused) => match refused? {
             None => Ok(Outcome::Done),
             Some(reason) => {
-                note(&calm(&format!("Nothing was changed. {reason}")));
+                note(&calm(&reason));
                 Ok(Outcome::Finished(Status::Failed))
             }
         },
-        Err(_) => Err(Problem::new(ProblemKind::Busy, "The session does not answer.")
-            .hint("Another process runs it; see `trimtab jobs`.")),
+        Err(_) => Err(unanswered()),
     }
 }

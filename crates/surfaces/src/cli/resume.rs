@@ -7,6 +7,7 @@ use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{CheckpointFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
+use super::changes::settled;
 use super::checkpoints::last_seq;
 use super::follow::{Asking, Form, describe, follow, read_choice};
 use super::output::note;
@@ -44,6 +45,7 @@ impl Resume {
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);
+        settled(&client, &sent.session).await?;
         match job.state {
             JobState::Finished(Status::NeedsUser | Status::Limit) => {
                 self.adjust(&client, &sent, asking).await?;

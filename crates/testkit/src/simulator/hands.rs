@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use trimtab_engine::Ran;
-use trimtab_host::{FileNow, Hands, StreamController};
+use trimtab_host::{Contents, FileNow, Hands, StreamController};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Seen};
 
@@ -113,10 +113,17 @@ impl Hands for SimulatedHands {
     async fn read(&self, _: &str, path: &str) -> Result<FileNow, String> {
         self.pass(path).await;
         let content = self.disk.state().files.get(path).map(|bytes| (bytes.clone(), state(bytes)));
-        Ok(FileNow { path: path.to_owned(), content })
+        Ok(FileNow { path: path.to_owned(), real: path.to_owned(), content })
     }
 
-    async fn write(&self, plan: &FilePlan, contents: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    async fn write(&self, plan: &FilePlan, kept: Arc<dyn Contents>) -> Result<(), String> {
+        let mut contents = BTreeMap::new();
+        for write in &plan.set().writes {
+            for state in [&write.before, &write.after].into_iter().flatten() {
+                let bytes = kept.bytes(&state.hash).await.ok_or("The content is not stored any more.")?;
+                contents.insert(state.hash.clone(), bytes);
+            }
+        }
         let _doing = Doing::begin(self, plan.set().change_set.to_string());
         self.pass("write").await;
         for write in &plan.set().writes {

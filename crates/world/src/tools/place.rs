@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use trimtab_vocab::names::has_secret;
 
 use super::{Going, Refusal, nearest, on_one_line};
 
@@ -32,6 +33,20 @@ pub(super) struct Found {
     pub(super) shown: String,
     /// Where it is, without links.
     pub(super) real: PathBuf,
+}
+
+impl Found {
+    /// The same, unless a link hides that it is a file with secrets: whoever allowed the look did not know.
+    pub(super) fn named_openly(self, place: &Place) -> Result<Self, Refusal> {
+        let real = place.shown(&self.real);
+        if has_secret(&real) && !has_secret(&self.shown) {
+            let (shown, real) = (on_one_line(&self.shown), on_one_line(&real));
+            return Err(Refusal(format!(
+                "`{shown}` leads to `{real}` through a link. Name that file by its own path."
+            )));
+        }
+        Ok(self)
+    }
 }
 
 impl Place {

@@ -29,7 +29,7 @@ pub(super) fn read(
     going: &Going,
 ) -> Result<Seen, Refusal> {
     going.on()?;
-    let found = place.find(path, going)?;
+    let found = place.find(path, going)?.named_openly(place)?;
     if found.real.is_dir() {
         return Err(Refusal(format!("`{}` is a folder. Use list to see what is in it.", on_one_line(&found.shown))));
     }

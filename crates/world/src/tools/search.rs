@@ -8,6 +8,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use trimtab_vocab::Seen;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::names::has_secret;
 
 use super::glob::Pattern;
 use super::place::unreadable;
@@ -44,7 +45,7 @@ pub(super) fn search(place: &Place, path: &str, sought: &Sought<'_>, going: &Goi
     if sought.pattern.is_empty() {
         return Err(Refusal::new("The pattern is empty. Say what to search for."));
     }
-    let top = place.find(path, going)?;
+    let top = place.find(path, going)?.named_openly(place)?;
     let names = sought.glob.filter(|glob| !glob.is_empty()).map(|glob| Pattern::parse(place, glob)).transpose()?;
     let (matcher, fault) = match matcher(sought, false) {
         Ok(matcher) => (matcher, None),
@@ -57,17 +58,30 @@ pub(super) fn search(place: &Place, path: &str, sought: &Sought<'_>, going: &Goi
     if top.real.is_dir() {
         let hidden = names.as_ref().map_or(Hidden::AtTheTop, |names| names.hidden);
         let mut walked = walk(place, &top.real, hidden, None, going);
+        let mut secrets = 0;
         while !page.is_over()
             && let Some(entry) = walked.next()?
         {
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            // Lines of such a file are shown when it is asked for by its name, and somebody may say no.
+            let below = entry.path().strip_prefix(&top.real).unwrap_or(entry.path());
+            if is_file && has_secret(&below.to_string_lossy()) {
+                secrets += 1;
+                continue;
+            }
             if is_file && names.as_ref().is_none_or(|names| names.fits(place, &top.real, entry.path())) {
                 // A file that vanished or may not be read is no reason to end the search.
                 walked.missed += usize::from(page.search(&mut searcher, entry.path()).is_err());
                 going.on()?;
             }
         }
-        note = walked.note();
+        let left_out = (secrets > 0).then(|| {
+            format!(
+                "[{} that may hold keys or passwords left out; each can be searched by its own path.]",
+                super::count(secrets, "file")
+            )
+        });
+        note = [walked.note(), left_out].into_iter().flatten().reduce(|one, other| format!("{one}\n{other}"));
     } else if let Err(error) = page.search(&mut searcher, &top.real) {
         return Err(unreadable(&top.shown, &error));
     }

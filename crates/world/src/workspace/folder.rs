@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -70,8 +71,9 @@ impl From<Astray> for io::Error {
 /// Where a path ends after all links: a name in a directory.
 #[derive(Debug)]
 pub(super) struct Spot {
-    /// The directory, or the deepest one there is if some are missing.
-    pub(super) dir: OwnedFd,
+    /// The directory, or the deepest one there is if some are missing. Files of one directory share it, so
+    /// that a set of thousands does not need thousands of open files.
+    pub(super) dir: Rc<OwnedFd>,
     /// Directories that are missing between `dir` and `name`.
     pub(super) missing: Vec<OsString>,
     /// The last name. It is no link, as far as could be seen.
@@ -94,6 +96,11 @@ impl Folder {
     /// Its path without links, as it was when it was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where a file is, or would be, when all links are followed: its way from the folder.
+    pub fn place_of(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        Ok(self.walk(path.as_ref())?.inside)
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -198,6 +205,6 @@ impl Folder {
             Some((_, dir)) => dir,
             None => self.dir.try_clone().map_err(|_| Errno::MFILE)?,
         };
-        Ok(Spot { dir, missing, name, inside, through_link })
+        Ok(Spot { dir: Rc::new(dir), missing, name, inside, through_link })
     }
 }

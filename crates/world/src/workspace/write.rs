@@ -84,6 +84,7 @@ fn apply_at(
     gate: Gate<'_>,
 ) -> Result<Done, Refused> {
     let set = plan.set();
+    make_room_for(set.writes.len());
     let directories = Directories::of(folder, set.change_set.as_str(), gate);
     let mut files = Vec::with_capacity(set.writes.len());
     let mut astray = None;
@@ -104,6 +105,20 @@ fn apply_at(
     match forward(&mut files, &directories) {
         Ok(()) => Ok(finish(files, &directories)),
         Err(why) => Err(take_back(files, why, &directories)),
+    }
+}
+
+/// Files that are open all the time, besides those of a set.
+const OTHER_FILES: u64 = 512;
+
+/// The directory of every file is held open while the set is written. Where that may be more than are
+/// allowed, as many as the system permits are allowed from now on; a set that needs still more is refused.
+fn make_room_for(files: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let (wanted, limit) = (files as u64 + OTHER_FILES, getrlimit(Resource::Nofile));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum });
     }
 }
 

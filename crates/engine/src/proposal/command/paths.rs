@@ -1,5 +1,7 @@
 //! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
 
+use trimtab_vocab::names::{decides_what_runs, is_secret};
+
 use super::word::shown;
 
 /// An absolute path without `.`, `..` and doubled slashes.
@@ -41,7 +43,7 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
     if resolve(path, folder).ends_with("/.git/config") {
         return Err("`.git/config` may hold a token in an address".to_owned());
     }
-    if let Some(name) = path.split(['/', ':']).find(|name| secret(name)) {
+    if let Some(name) = path.split(['/', ':']).find(|name| is_secret(name)) {
         return Err(format!("`{}` usually holds secrets", shown(name)));
     }
     Ok(())
@@ -61,7 +63,7 @@ pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
     if resolve(path, folder) == resolve(folder, "/") {
         return Err("the folder itself would be changed".to_owned());
     }
-    if let Some(name) = path.split('/').find(|name| guarded(name)) {
+    if let Some(name) = path.split('/').find(|name| decides_what_runs(name)) {
         return Err(format!("`{}` decides what other programs run", shown(name)));
     }
     if path.split('/').any(|name| name.starts_with('-')) {
@@ -114,82 +116,4 @@ pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), String>
         }
     }
     Ok(())
-}
-
-/// Files whose contents should not end up in a prompt without a look.
-fn secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let example = ["example", "sample", "template", "dist"].iter().any(|end| name.ends_with(end));
-    ((name == ".env" || name.starts_with(".env.") || name.starts_with(".env-")) && !example)
-        || matches!(
-            name.as_str(),
-            ".envrc"
-                | ".netrc"
-                | "_netrc"
-                | ".npmrc"
-                | ".yarnrc"
-                | ".yarnrc.yml"
-                | ".pypirc"
-                | ".pgpass"
-                | ".my.cnf"
-                | ".git-credentials"
-                | ".dockercfg"
-                | ".ssh"
-                | ".gnupg"
-                | ".aws"
-                | ".azure"
-                | ".kube"
-                | ".trimtab"
-                | ".htpasswd"
-                | ".vault-token"
-                | "secrets.toml"
-                | "secrets.json"
-                | "secrets.yaml"
-                | "secrets.yml"
-                | "credentials.json"
-                | "credentials.toml"
-                | "credentials"
-                | ".bash_history"
-                | ".zsh_history"
-        )
-        || [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"].iter().any(|end| name.ends_with(end))
-        || ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"]
-            .iter()
-            .any(|start| name.starts_with(start) && !name.ends_with(".pub"))
-}
-
-/// Places that make other programs run things, also outside the sandbox.
-fn guarded(name: &str) -> bool {
-    matches!(
-        name.to_ascii_lowercase().as_str(),
-        ".git"
-            | ".hg"
-            | ".svn"
-            | ".jj"
-            | ".bzr"
-            | ".husky"
-            | ".githooks"
-            | ".vscode"
-            | ".idea"
-            | ".devcontainer"
-            | ".github"
-            | ".cargo"
-            | ".gitattributes"
-            | ".gitmodules"
-            | ".gitconfig"
-            | ".direnv"
-            | ".mise.toml"
-            | ".tool-versions"
-            | ".bashrc"
-            | ".bash_profile"
-            | ".profile"
-            | ".zshrc"
-            | ".zshenv"
-            | ".claude"
-            | ".cursor"
-            | ".zed"
-            | ".nvmrc"
-            | ".pre-commit-config.yaml"
-            | "git~1"
-    )
 }

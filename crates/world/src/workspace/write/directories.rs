@@ -3,9 +3,12 @@
 //! A directory gets its name only once a mark is in it, and loses its name before the mark goes. So a
 //! directory that the set has made can always be told from an empty one that a person keeps.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -18,6 +21,8 @@ pub(super) struct Directories<'a> {
     set: String,
     mark: String,
     moving: String,
+    /// Directories that are held open, by their way from the folder: one for all files that are in it.
+    known: RefCell<HashMap<PathBuf, Rc<OwnedFd>>>,
     gate: Gate<'a>,
 }
 
@@ -26,7 +31,12 @@ const OPEN: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOL
 impl<'a> Directories<'a> {
     pub(super) fn of(folder: &'a Folder, set: &str, gate: Gate<'a>) -> Self {
         let (mark, moving) = (format!(".trimtab-{set}.made"), format!(".trimtab-{set}.dir"));
-        Self { folder, set: set.to_owned(), mark, moving, gate }
+        Self { folder, set: set.to_owned(), mark, moving, known: RefCell::default(), gate }
+    }
+
+    /// The directory at `inside` as it was first opened for this set, or `dir` if it is the first.
+    pub(super) fn share(&self, inside: &Path, dir: Rc<OwnedFd>) -> Rc<OwnedFd> {
+        Rc::clone(self.known.borrow_mut().entry(inside.to_owned()).or_insert(dir))
     }
 
     /// The name beside the `n`th file of the set for what is not in its place yet, or not any more.
@@ -34,15 +44,26 @@ impl<'a> Directories<'a> {
         format!(".trimtab-{}-{n}.{state}", self.set)
     }
 
-    /// Makes `names` one in the other, beginning in `dir`, and gives the last one. Those that someone
-    /// else makes at the same moment are as good.
-    pub(super) fn make(&self, dir: OwnedFd, names: &[OsString], path: &str) -> Result<OwnedFd, Errno> {
-        let mut dir = dir;
+    /// Makes `names` one in the other, beginning in `dir`, which is at `inside`, and gives the last one.
+    /// Those that someone else makes at the same moment are as good.
+    pub(super) fn make(
+        &self,
+        dir: &Rc<OwnedFd>,
+        inside: &Path,
+        names: &[OsString],
+        path: &str,
+    ) -> Result<Rc<OwnedFd>, Errno> {
+        let (mut dir, mut inside) = (Rc::clone(dir), inside.to_owned());
         for name in names {
+            inside.push(name);
+            if let Some(known) = self.known.borrow().get(&inside) {
+                dir = Rc::clone(known);
+                continue;
+            }
             match rustix::fs::openat(&dir, name, OPEN, Mode::empty()) {
                 Err(Errno::NOENT) => {}
                 found => {
-                    dir = found?;
+                    dir = self.share(&inside, Rc::new(found?));
                     continue;
                 }
             }
@@ -66,7 +87,7 @@ impl<'a> Directories<'a> {
             }
             let next = rustix::fs::openat(&dir, name, OPEN, Mode::empty())?;
             sync(&dir)?;
-            dir = next;
+            dir = self.share(&inside, Rc::new(next));
         }
         Ok(dir)
     }

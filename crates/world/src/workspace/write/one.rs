@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
-use trimtab_vocab::{FileState, FileWrite};
+use trimtab_vocab::{FileState, FileWrite, names};
 
 use super::super::Folder;
 use super::super::folder::{Astray, Spot};
@@ -73,7 +73,7 @@ impl<'a> One<'a> {
         gate: Gate<'a>,
     ) -> Result<Self, Why> {
         let path = write.path.clone();
-        let spot = folder.walk(Path::new(&write.path)).map_err(|astray| match astray {
+        let mut spot = folder.walk(Path::new(&write.path)).map_err(|astray| match astray {
             Astray::Outside => Why::Outside { path: path.clone() },
             Astray::Malformed => Why::BadPath { path: path.clone(), problem: "its path is empty or has a NUL in it" },
             Astray::Directory => Why::NotAFile { path: path.clone(), problem: "it is a directory" },
@@ -85,6 +85,13 @@ impl<'a> One<'a> {
         if spot.through_link && (write.before.is_none() || write.after.is_none()) {
             return Err(Why::BadPath { path, problem: "it is a symbolic link" });
         }
+        if leads_to_care(&write.path, &spot.inside) {
+            return Err(Why::BadPath {
+                path,
+                problem: "a link on its way leads to a file that must be named by its own path",
+            });
+        }
+        spot.dir = directories.share(above(&spot.inside, spot.missing.len() + 1), spot.dir);
         let (part, held) = (directories.name_for(n, "part"), directories.name_for(n, "tmp"));
         let now = Seen::Nothing;
         Ok(Self { write, spot, part, held, now, stood: None, unlinked: false, directories, contents, gate })
@@ -289,8 +296,8 @@ impl<'a> One<'a> {
     fn stage(&mut self, wanted: &FileState) -> Result<(), Fault> {
         if !self.spot.missing.is_empty() {
             let missing = std::mem::take(&mut self.spot.missing);
-            let dir = self.spot.dir.try_clone().map_err(|_| Errno::MFILE)?;
-            match self.directories.make(dir, &missing, &self.write.path) {
+            let inside = above(&self.spot.inside, missing.len() + 1);
+            match self.directories.make(&self.spot.dir, inside, &missing, &self.write.path) {
                 Ok(dir) => self.spot.dir = dir,
                 Err(errno) => {
                     self.spot.missing = missing;
@@ -399,6 +406,21 @@ impl<'a> One<'a> {
             Err(errno) => Err(errno),
         }
     }
+}
+
+/// Whether links lead to a file that is treated with more care than its path shows. What was approved was
+/// the path, and a link may have been put on its way since.
+fn leads_to_care(path: &str, inside: &Path) -> bool {
+    let named: Vec<String> = path.split('/').map(str::to_lowercase).collect();
+    inside
+        .iter()
+        .map(|part| part.to_string_lossy().to_lowercase())
+        .any(|part| (names::is_secret(&part) || names::decides_what_runs(&part)) && !named.contains(&part))
+}
+
+/// The directory so many names above a path.
+fn above(inside: &Path, names: usize) -> &Path {
+    inside.ancestors().nth(names).unwrap_or(Path::new(""))
 }
 
 /// Copies extended attributes, access lists among them. File capabilities stay behind, as the kernel

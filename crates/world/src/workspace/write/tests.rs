@@ -20,7 +20,16 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let base = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap())
+    }
+
+    /// Where nothing waits for a disk, if there is such a place: for sets of thousands.
+    fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        Self::on(if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap())
+    }
+
+    fn on(base: tempfile::TempDir) -> Self {
         fs::create_dir(base.path().join("in")).unwrap();
         let folder = Folder::open(base.path().join("in")).unwrap();
         Self { base, folder, store: HashMap::new(), writes: Vec::new() }
@@ -386,4 +395,20 @@ fn bytes_that_are_missing_or_damaged_are_never_written() {
     world.store.remove(&hash);
     assert!(matches!(world.apply().unwrap_err().why, Why::NoContent { .. }));
     assert_eq!(world.tree(), BTreeMap::from([("a.txt".into(), "644 a1".into())]));
+}
+
+#[test]
+fn a_set_of_more_files_than_may_be_open_is_written() {
+    use rustix::process::{Resource, getrlimit};
+    let most = usize::try_from(getrlimit(Resource::Nofile).current.unwrap_or(1 << 20)).unwrap().min(1_500);
+    let mut world = World::in_memory();
+    // Many in few directories share what is open; for many directories more is allowed, if the system lets us.
+    for n in 0..most + 100 {
+        world.change(&format!("few{}/f{n}.txt", n % 20), None, Some("same"));
+        world.change(&format!("many{n}/f.txt"), None, Some("same"));
+    }
+    world.apply().unwrap();
+    assert_eq!(fs::read_dir(world.at("few7")).unwrap().count(), (most + 100 - 7).div_ceil(20));
+    world.undo().unwrap();
+    assert_eq!(world.tree().len(), 0);
 }

@@ -138,3 +138,76 @@ fn an_edit_while_the_set_is_taken_back_is_kept_and_said() {
     assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("mine too", "mine"));
     assert_eq!(world.tree().len(), 2);
 }
+
+const STEPS: [Step; 9] = [
+    Step::MakeDirectory,
+    Step::Stage,
+    Step::Sync,
+    Step::Staged,
+    Step::Recheck,
+    Step::Place,
+    Step::Verify,
+    Step::TakeBack,
+    Step::Clean,
+];
+
+#[test]
+fn a_link_to_the_outside_that_is_swapped_in_at_any_step_gains_nothing() {
+    // What is swapped: a directory on the way to an edit, one on the way to a creation, one on the way to a
+    // deletion, and a file itself. Outside lies the very same thing, so that no comparison can tell.
+    let swaps = [("sub", "out/sub"), ("made", "out/made"), ("gone", "out/gone"), ("a.txt", "out/a.txt")];
+    let (mut swapped_in, mut refused) = (0, 0);
+    for (name, target) in swaps {
+        for step in STEPS {
+            for fails in [false, true] {
+                let mut world = World::new();
+                world.file("a.txt", "a1").file("sub/b.txt", "b1").file("made/keep", "k").file("gone/c.txt", "c1");
+                for path in ["a.txt", "sub/b.txt", "made/keep", "gone/c.txt"] {
+                    world.file(&format!("../out/{path}"), &world.text(path));
+                }
+                world.change("a.txt", Some("a1"), Some("a2")).change("sub/b.txt", Some("b1"), Some("b2"));
+                world.change("made/deep/n.txt", None, Some("n")).change("gone/c.txt", Some("c1"), None);
+                let outside = || {
+                    let read = |path: &str| fs::read_to_string(world.base.path().join(path)).unwrap_or_default();
+                    let names = |path: &str| fs::read_dir(world.base.path().join(path)).unwrap().count();
+                    let files = ["out/a.txt", "out/sub/b.txt", "out/made/keep", "out/gone/c.txt"].map(read);
+                    (files, ["out", "out/sub", "out/made", "out/gone"].map(names))
+                };
+                let before = outside();
+                let done = Cell::new(false);
+                let answer = world.run(world.set(), &|now, _| {
+                    if now == step && !done.replace(true) {
+                        fs::rename(world.at(name), world.at("moved")).unwrap();
+                        symlink(world.base.path().join(target), world.at(name)).unwrap();
+                    }
+                    // So that the set is taken back, too.
+                    if fails && now == Step::Verify { Err(Errno::IO) } else { Ok(()) }
+                });
+                assert_eq!(outside(), before, "{name} at {step:?}: {answer:?}");
+                swapped_in += usize::from(done.get());
+                refused += usize::from(answer.is_err());
+            }
+        }
+    }
+    assert!(swapped_in > 60 && refused > 30, "{swapped_in} swaps, {refused} refusals");
+}
+
+#[test]
+fn a_link_to_files_of_care_that_is_put_on_the_way_after_the_approval_is_refused() {
+    for (link, target, path) in
+        [("new", ".git/hooks", "new/pre-commit"), ("new", ".trimtab", "new/config.toml"), ("new", ".ssh", "new/config")]
+    {
+        let mut world = World::new();
+        world.file(&format!("{target}/keep"), "k");
+        world.change(path, None, Some("evil"));
+        symlink(target, world.at(link)).unwrap();
+        let refused = world.apply().unwrap_err();
+        assert!(matches!(refused.why, Why::BadPath { .. }), "{refused}");
+        assert_eq!(fs::read_dir(world.at(target)).unwrap().count(), 1);
+    }
+    let mut world = World::new();
+    world.file(".git/keep", "k");
+    world.change(".git/hooks/x", None, Some("x"));
+    world.apply().unwrap();
+    assert_eq!(world.text(".git/hooks/x"), "x", "named by its own path, it is what was approved");
+}
