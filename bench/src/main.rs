@@ -1,13 +1,14 @@
 //! Measures the real binary and prints one table.
 //!
 //! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
-//! measurements as arguments choose some. Each figure is the median of several runs, and each has
+//! measurements as arguments choose some, and `corpus` alone tries the libraries on damaged input. Each figure is the median of several runs, and each has
 //! something measured in the same run beside it: absolute times say little on another machine.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
 mod apply;
 mod cancel;
+mod corpus;
 mod permission;
 mod rounds;
 mod startup;
@@ -33,6 +34,11 @@ const MEASUREMENTS: &[Measurement] = &[
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    // The corpus asks the libraries themselves and needs no binary. It is long, so it only runs by name.
+    if wanted == ["corpus"] {
+        corpus::run();
+        return ExitCode::SUCCESS;
+    }
     let Some(binary) = binary() else {
         eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");
         return ExitCode::from(2);

@@ -91,7 +91,9 @@ pub(super) fn changed(name: &str, words: &[Word], place: &Place) -> Option<Refus
         name if among(CHANGES, name) => any_ours(rest).or_else(|| {
             // Trees that hold what is ours go with it; the target of a move is not moved.
             let recursive = |word: &Word| word.text.starts_with('-') && word.text.contains(['r', 'R']);
+            let into = rest.iter().any(|word| matches!(word.text.as_str(), "-t" | "--target-directory"));
             let trees = match name {
+                "mv" if into => &[],
                 "mv" => &rest[..rest.len().saturating_sub(1)],
                 "rm" if rest.iter().any(recursive) => rest,
                 _ => &[],
@@ -249,6 +251,13 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<Refusal> {
     let answers = rest.contains(&"answer");
     let deletes = rest.contains(&"sessions") && rest.contains(&"delete");
     let approves = rest.iter().any(|word| word.starts_with("--approve") || *word == "--trust");
+    // A rule or a setting of its own making would allow whatever comes next.
+    let verb = |of: &[&str]| rest.iter().any(|word| of.contains(word));
+    let alters = (rest.contains(&"rules") && verb(&["add", "remove"]))
+        || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
+    if alters {
+        return Some(Refusal::new("own-settings", "Trimtab does not change its own rules and settings"));
+    }
     (answers || deletes || approves).then(|| Refusal::new("own-answers", "Trimtab does not answer its own questions"))
 }
 

@@ -3,6 +3,7 @@
 use super::paths::{resolve, within};
 use super::refuse::{Place, Refusal};
 use super::word::{Word, shown};
+use super::wrap::base_name;
 
 /// Top folders of a system; without any of them the machine is lost.
 const SYSTEM: &[&str] = &[
@@ -110,8 +111,12 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
                 .map(|_| Refusal::new("wipe", "it would change the rights of the whole disk"))
         }
         "mv" | "gmv" => {
-            let count = operands().count();
-            let moved = operands().take(count.saturating_sub(1)).filter(beyond);
+            // With `-t` the place that things go to comes first, and is not moved itself.
+            let into = rest.iter().position(|word| matches!(word.text.as_str(), "-t" | "--target-directory"));
+            let goes_to = into.and_then(|at| rest.get(at + 1));
+            let stays = |word: &Word| goes_to.is_some_and(|to| std::ptr::eq(to, word));
+            let count = operands().count().saturating_sub(usize::from(goes_to.is_none()));
+            let moved = operands().take(count).filter(|word| !stays(word)).filter(beyond);
             let lost = moved.into_iter().find_map(|word| target(word, place)).map(lost);
             lost.or_else(|| disk_among(rest, place))
         }
@@ -139,7 +144,10 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
             .any(|word| word.text.to_lowercase().starts_with("erase") || word.text == "zeroDisk")
             .then(|| on_disk("disk")),
         "find" | "gfind" => {
-            let deletes = rest.iter().any(|word| word.text == "-delete");
+            let runs = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+            let removes = |word: &Word| matches!(base_name(&word.text).as_str(), "rm" | "unlink" | "shred");
+            let deletes = rest.iter().any(|word| word.text == "-delete")
+                || rest.windows(2).any(|pair| runs(&pair[0]) && removes(&pair[1]));
             if !deletes || filters(rest) {
                 return None;
             }

@@ -10,7 +10,7 @@ const CARGO_SHORT: &str = "p%qvrj%F:h";
 const CARGO: &str = "release workspace all package=% exclude=% lib bins bin=% test=% tests example=% examples bench=% benches \
     all-targets features= all-features no-default-features profile=% jobs=% keep-going no-run no-fail-fast doc \
     quiet verbose color=% message-format=% locked offline frozen ignore-rust-version manifest-path=@ target=% \
-    future-incompat-report help";
+    future-incompat-report timings help";
 
 const fn cargo(
     subs: &'static [&'static str],

@@ -191,7 +191,7 @@ const FIND_FLAGS: &str = "-empty -depth -d -prune -print -print0 -ls -o -or -a -
 /// Predicates whose value is a text or a number.
 const FIND_TEXTS: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size \
     -mtime -mmin -atime -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf \
-    -fstype -used";
+    -fstype -used -newermt -newerct -newerat";
 /// Predicates whose value is a file that is looked at.
 const FIND_PATHS: &str = "-newer -anewer -cnewer -samefile";
 

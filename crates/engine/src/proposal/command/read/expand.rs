@@ -73,9 +73,17 @@ impl Reader {
                 '~' if word.text.is_empty() && word.bare || word.text.ends_with(['=', ':']) => {
                     self.trouble("`~` is expanded by the shell");
                     self.at += 1;
+                    let home = self.vars.get("HOME").cloned().unwrap_or_default();
+                    // `~name` is the same place for the person whose home has that name.
+                    let own = home.rsplit('/').next().unwrap_or_default();
+                    let length = own.chars().count();
+                    let ends =
+                        self.peek(length).is_none_or(|c| matches!(c, '/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
+                    if length > 0 && self.looking_at(own) && ends {
+                        self.at += length;
+                    }
                     let named = self.peek(0).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '+' | '-'));
-                    let home =
-                        if named { UNKNOWN.to_string() } else { self.vars.get("HOME").cloned().unwrap_or_default() };
+                    let home = if named { UNKNOWN.to_string() } else { home };
                     word.text.push_str(&home);
                     word.known = false;
                 }

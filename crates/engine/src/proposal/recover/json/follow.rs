@@ -84,6 +84,7 @@ impl Look<'_, '_, '_> {
                         },
                     }
                 }
+                _ if inside && self.dots_end(pos) => return Fit::Weak,
                 _ => match member(self.source, &self.frames[..self.depth], pos, false, inside) {
                     // Without a comma only a name of the schema will do.
                     fit @ (Fit::Strong | Fit::Outer) => return self.graded(fit),

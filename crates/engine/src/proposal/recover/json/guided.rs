@@ -130,7 +130,8 @@ impl Guided<'_, '_> {
             b'{' => return self.object_for_name(),
             _ => {}
         }
-        let Some(name) = self.source.name(self.pos) else { return self.stray() };
+        let Some(mut name) = self.source.name(self.pos) else { return self.stray() };
+        self.pass_marks(&mut name);
         let top = self.stack.top();
         let known = top.is_some_and(|frame| frame.knows(name.text));
         if !known && name.colon && top.is_some_and(|frame| frame.element) && self.name_of_outer(&name) {
@@ -160,6 +161,17 @@ impl Guided<'_, '_> {
         self.stack.name(name.text);
         self.pos = name.next;
         self.want = Want::Value;
+    }
+
+    /// Passes over marks too many between a name and its colon, which would otherwise begin a text there.
+    fn pass_marks(&mut self, name: &mut Name<'_>) {
+        let rest = self.source.bytes.get(name.next..).unwrap_or_default();
+        let marks = rest.iter().take(3).take_while(|b| **b == b'"').count();
+        let colon = self.source.skip(name.next + marks);
+        if !name.colon && name.style == NameStyle::Proper && marks > 0 && self.source.at(colon) == Some(b':') {
+            self.notes.add(Repair::StrayText);
+            (name.colon, name.next) = (true, colon + 1);
+        }
     }
 
     /// A name that is due further out: the brackets between are missing.
@@ -372,7 +384,8 @@ impl Guided<'_, '_> {
         let matching = frames.iter().rposition(|frame| frame.is_object() == object);
         let (close, repair) = match matching {
             Some(at) if at + 1 == depth => {
-                let stays = fit(depth) == Fit::Strong && fit(at) < Fit::Strong;
+                // What follows a change that is whole belongs to another whose beginning is lost.
+                let stays = !frames[at].is_complete() && fit(depth) == Fit::Strong && fit(at) < Fit::Strong;
                 if stays { (0, Some(Repair::ExtraBracket)) } else { (1, None) }
             }
             _ => {

@@ -85,7 +85,15 @@ pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, q
                     };
                 }
                 Verdict::Refused => refused = refused.or(Some((pos, len))),
-                Verdict::Inside if restart.is_none() => restart = scan.restart(pos),
+                Verdict::Inside if restart.is_none() => {
+                    if let Some(brace) = scan.whole_begins(pos) {
+                        // The author escapes marks, and here is the beginning of a whole thing with none escaped: it
+                        // may be another try, in the middle of a line, and then the end of that is not this end.
+                        let slash = brace > 0 && source.at(brace - 1) == Some(b'\\');
+                        scan.doubt |= scan.inner == 0 && (scan.escaped > 0 || slash);
+                        restart = scan.begins_line(brace).then_some(brace);
+                    }
+                }
                 Verdict::Inside => {}
             }
             // An apostrophe is no quotation mark.
@@ -155,6 +163,7 @@ impl Scan<'_, '_, '_> {
         if ends {
             let how = match fit {
                 _ if self.doubt || (clean && !joined && self.holds_structure(pos, next)) => How::Doubtful,
+                _ if !clean && (self.two_marks(pos, next) || self.doubled(pos)) => How::Doubtful,
                 Fit::End => How::LastMark,
                 _ => How::Mark,
             };
@@ -171,6 +180,10 @@ impl Scan<'_, '_, '_> {
             }
             let gap = self.source.skip(next);
             if self.name_is_damaged(pos, next, gap) {
+                return Verdict::End(TextEnd { to: pos, next, how: How::Doubtful, marks: false });
+            }
+            // An empty text where a list or an object begins: it does not belong there.
+            if pos == self.from && matches!(self.source.at(gap), Some(b'[' | b'{')) {
                 return Verdict::End(TextEnd { to: pos, next, how: How::Doubtful, marks: false });
             }
             // Signs of structure come next, but none that fits: there is damage, here or there.
@@ -211,6 +224,38 @@ impl Scan<'_, '_, '_> {
         none_after && inside.iter().all(sign)
     }
 
+    /// The mark stands right behind another and no sign of structure comes: the two may be an empty text that
+    /// does not belong there.
+    fn two_marks(&self, pos: usize, next: usize) -> bool {
+        let mark = |at: usize| self.source.quote(at).is_some_and(|(mark, _)| self.quote.closed_by(mark));
+        let signs = self.source.at(self.source.skip(next)).is_none_or(|b| matches!(b, b',' | b'}' | b']' | b';'));
+        !signs && pos > self.from && mark(pos - 1) && (pos < 2 || self.source.at(pos - 2) != Some(b'\\'))
+    }
+
+    /// The mark that begins or ends the text may have been written twice or three times: right inside stand one or
+    /// two more of which no other inside the text is the second.
+    fn doubled(&self, pos: usize) -> bool {
+        let inside = &self.source.bytes[self.from..pos];
+        if self.quote != Quote::Double {
+            return false;
+        }
+        let first = inside.iter().take(4).take_while(|b| **b == b'"').count();
+        let last = inside.iter().rev().take(4).take_while(|b| **b == b'"').count();
+        let escaped = inside.iter().rev().nth(last) == Some(&b'\\');
+        let last = last.saturating_sub(usize::from(escaped));
+        let odd = !self.inner.is_multiple_of(2);
+        // Beyond blanks, and a comma at the end, the same: the mark of another token got in.
+        let begins = inside.trim_ascii_start().first() == Some(&b'"');
+        let signs = inside.iter().rev().take(64).take_while(|b| **b == b',' || b.is_ascii_whitespace()).count();
+        let mut before = inside.iter().rev().skip(signs);
+        let ends = signs > 0 && before.next() == Some(&b'"') && before.next() != Some(&b'\\');
+        // `""` with a blank or a sign of code at its side is an empty text in what the author wrote.
+        let alone = |b: Option<&u8>| b.is_none_or(|b| b.is_ascii_whitespace() || b"=(,:[{".contains(b));
+        (odd && (begins || ends || last == 1))
+            || (first == 2 && !alone(inside.get(2)))
+            || (last == 2 && (escaped || !alone(inside.iter().rev().nth(2))))
+    }
+
     /// `"a" + "b"`
     fn joined(&self, next: usize) -> bool {
         let plus = self.source.skip(next);
@@ -221,7 +266,10 @@ impl Scan<'_, '_, '_> {
     fn quotes_signs(&self, from: usize) -> bool {
         let rest = &self.source.bytes[from..];
         let len = rest.iter().take(16).take_while(|b| matches!(b, b',' | b'}' | b']' | b';' | b' ')).count();
-        self.source.quote(from + len).is_some_and(|(mark, _)| self.quote.closed_by(mark))
+        let mark = |at: usize| self.source.quote(at).is_some_and(|(mark, _)| self.quote.closed_by(mark));
+        // Two at once are an empty text between tokens.
+        mark(from + len)
+            && !mark(from + len + 1)
             && self.source.name(from + len).is_none_or(|name| !name.colon && !self.knows(name.text))
     }
 
@@ -321,13 +369,17 @@ impl Scan<'_, '_, '_> {
         self.before(pos).is_some_and(|at| matches!(self.source.bytes[at], b':' | b',' | b'[' | b'{'))
     }
 
-    /// `{"name":` on a new line, with a name of the root: perhaps the model began again.
-    fn restart(&self, pos: usize) -> Option<usize> {
+    /// `{"name":` with a name of the root. Says where the bracket is.
+    fn whole_begins(&self, pos: usize) -> Option<usize> {
         let name = self.source.name(pos).filter(|name| name.colon)?;
         self.frames.iter().find(|frame| frame.is_object()).filter(|root| root.knows(name.text))?;
-        let brace = self.before(pos).filter(|at| self.source.bytes[*at] == b'{')?;
+        self.before(pos).filter(|at| self.source.bytes[*at] == b'{')
+    }
+
+    /// On a new line it is perhaps the model that began again.
+    fn begins_line(&self, brace: usize) -> bool {
         let line = self.source.bytes[self.from..brace].iter().rev().take(64).find(|b| !matches!(b, b' ' | b'\t'));
-        (line == Some(&b'\n')).then_some(brace)
+        line == Some(&b'\n')
     }
 }
 

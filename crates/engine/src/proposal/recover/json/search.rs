@@ -137,7 +137,10 @@ impl Search<'_> {
             Promise::Known if self.broken && !self.line_begins(pos) => pos + 1,
             Promise::Known => self.known(pos, false),
             Promise::Other => self.other(pos),
-            Promise::Nothing => pos + 1,
+            Promise::Nothing => {
+                self.open_end |= self.line_begins(pos) && self.source.skip(pos + 1) == self.source.bytes.len();
+                pos + 1
+            }
         }
     }
 
@@ -219,7 +222,9 @@ impl Search<'_> {
         if pos > 0 && self.source.at(pos - 1) == Some(b'\\') {
             return pos + 1;
         }
-        if self.opens_text(pos, mark) && !self.is_member(pos) {
+        // After something with a name of the schema, a text in the middle of a line may be what is left of that.
+        let apart = !self.seen || self.line_begins(pos);
+        if apart && self.opens_text(pos, mark) && !self.is_member(pos) {
             return self.text(pos, pos + 1, mark);
         }
         if mark == b'"' && self.line_begins(pos) && matches!(self.schema, Schema::Object(_)) {

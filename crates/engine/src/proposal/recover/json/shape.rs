@@ -113,7 +113,8 @@ impl Shaper {
     }
 
     fn plain(&mut self, text: &str, object: &Object, path: &str) -> Option<Value> {
-        if object.plain.is_empty() {
+        // An empty text is nothing that anybody meant.
+        if object.plain.is_empty() || text.trim().is_empty() {
             return None;
         }
         self.placeholders += usize::from(is_placeholder(text));

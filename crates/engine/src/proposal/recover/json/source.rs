@@ -127,6 +127,9 @@ impl<'t> Source<'t> {
                 0xe2 if self.starts(pos, "\u{200b}".as_bytes()) || self.starts(pos, "\u{2028}".as_bytes()) => 3,
                 0xe3 if self.starts(pos, "\u{3000}".as_bytes()) => 3,
                 0xef if self.starts(pos, "\u{feff}".as_bytes()) => 3,
+                // A comma or a colon as Chinese and Japanese write it. Between tokens it can only mean the sign of
+                // JSON, and a sign that is missing is found by what stands around it.
+                0xef if self.starts(pos, "\u{ff0c}".as_bytes()) || self.starts(pos, "\u{ff1a}".as_bytes()) => 3,
                 _ => break,
             };
         }

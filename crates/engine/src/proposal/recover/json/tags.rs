@@ -58,6 +58,10 @@ impl Tags {
         {
             return None;
         }
+        // Of the tags in square brackets all begin alike; a text of many brackets is not compared with each.
+        if source.at(pos) == Some(b'[') && !matches!(source.at(pos + 1), Some(b't' | b'T' | b'/')) {
+            return None;
+        }
         source.count(1);
         for (at, (open, close)) in THOUGHT.iter().enumerate() {
             if is_tag(source, pos, close) {

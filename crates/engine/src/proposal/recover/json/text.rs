@@ -57,7 +57,8 @@ fn escape(rest: &[u8], quote: Quote, out: &mut Vec<u8>, seen: &mut Seen) -> Opti
         return Some(1);
     }
     if sign == b'\'' || (sign == b'`' && quote == Quote::Back) {
-        seen.unknown = true;
+        // In marks of the same kind this is how the mark is written, and says nothing about other escapes.
+        seen.unknown |= !matches!((sign, quote), (b'\'', Quote::Single) | (b'`', Quote::Back));
         out.push(sign);
         return Some(1);
     }

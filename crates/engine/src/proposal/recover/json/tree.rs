@@ -71,6 +71,13 @@ impl<'s> Frame<'s> {
         matches!(self.kind, Kind::Object(object) if object.find(name).is_some())
     }
 
+    /// Whether this is a thing that is only of use whole, and whole already.
+    pub(super) fn is_complete(&self) -> bool {
+        let Kind::Object(object) = self.kind else { return false };
+        let come = |name: &String| object.find(name).is_some_and(|(at, _)| self.has(at));
+        object.whole && object.needs.iter().all(|one_of| one_of.iter().any(come))
+    }
+
     fn has(&self, field: usize) -> bool {
         field < 64 && self.seen & (1 << field) != 0
     }

@@ -4,6 +4,7 @@ mod around;
 mod brackets;
 mod cut;
 mod damage;
+mod examined;
 mod kinds;
 mod linear;
 mod other_schemas;

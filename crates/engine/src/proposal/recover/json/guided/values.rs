@@ -7,7 +7,7 @@ use super::super::repair::Repair;
 use super::super::schema::{Care, Schema};
 use super::super::source::{Quote, literal};
 use super::super::text::decode;
-use super::super::tree::Node;
+use super::super::tree::{Kind, Node};
 use super::{Guided, Want};
 
 impl Guided<'_, '_> {
@@ -16,6 +16,7 @@ impl Guided<'_, '_> {
             self.notes.add(Repair::OtherQuotes);
         }
         let care = care(self.stack.slot());
+        let misplaced = self.misplaced();
         let mut whole = Some(String::new());
         let (mut quote, mut from) = (quote, self.pos + opening);
         loop {
@@ -53,7 +54,22 @@ impl Guided<'_, '_> {
                 _ => break,
             }
         }
+        if misplaced {
+            self.doubt();
+            whole = None;
+        }
         self.add(whole.map_or(Node::Hole, Node::Text));
+    }
+
+    /// A text behind an object of a list, with no comma between: it was a member of that object, not an element
+    /// of its own. The description of a command must not become a command.
+    fn misplaced(&self) -> bool {
+        let comma = self.source.bytes[..self.pos].iter().rev().take(64).find(|b| !b.is_ascii_whitespace());
+        comma != Some(&b',')
+            && self.stack.top().is_some_and(|frame| {
+                matches!(frame.kind, Kind::List(item) if item.object().is_some())
+                    && matches!(frame.items.last(), Some(Node::Object(_)))
+            })
     }
 
     /// Moves past a `+` that joins another text to this one.
@@ -80,6 +96,7 @@ impl Guided<'_, '_> {
         }
         let inside = from + 2;
         let mut pos = inside;
+        let mut how = How::Mark;
         while pos < self.source.bytes.len() {
             if self.source.bytes[pos] == b'\\' {
                 pos += 2;
@@ -87,11 +104,16 @@ impl Guided<'_, '_> {
             }
             let here = self.source.bytes[pos] == mark[0];
             if here && !self.source.starts(pos, mark) && self.names_due(pos) {
-                break;
+                // Right behind the three marks they were an empty text with a mark too many. Later it may be the
+                // file's own JSON, or not.
+                if self.source.bytes[inside..pos].trim_ascii() == b"," {
+                    break;
+                }
+                how = How::Doubtful;
             }
             if self.source.starts(pos, mark) && follow(self.source, &self.stack.frames, pos + 3) > Fit::Outer {
                 self.source.count(pos - from);
-                return Some((inside, TextEnd { to: pos, next: pos + 3, how: How::Mark, marks: false }));
+                return Some((inside, TextEnd { to: pos, next: pos + 3, how, marks: false }));
             }
             pos += 1;
         }
@@ -183,7 +205,9 @@ impl Guided<'_, '_> {
         let ragged = repair == Repair::BareText
             && (inside.last().is_some_and(u8::is_ascii_whitespace)
                 || inside.iter().any(|b| matches!(b, b'{' | b'}' | b'[' | b']' | b'\\')));
-        let plain = usual && !ragged && !marks && !inside.contains(&b'\n');
+        // An escaped mark in the place of the opening one: the text may be in marks that were escaped.
+        let escaped = inside.first() == Some(&b'\\');
+        let plain = usual && !ragged && !marks && !escaped && !inside.contains(&b'\n');
         let text = if plain { decode(inside, Quote::Double, &mut self.notes) } else { None };
         if text.is_none() {
             self.doubt();

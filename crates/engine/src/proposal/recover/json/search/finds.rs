@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::exact::Parsed;
 use super::super::repair::{Notes, Repair};
-use super::super::schema::Schema;
+use super::super::schema::{Object, Schema};
 use super::super::shape::Shaper;
 use super::super::tree::{Members, Node};
 use super::beginnings::Cue;
@@ -83,6 +83,10 @@ impl Search<'_> {
     /// are its own.
     fn inside(&mut self, members: &Members, claims: bool) -> Option<Find> {
         let mut best = None;
+        // What looks like an element of an answer is what is left of one: the text of a file in it is no answer.
+        let element =
+            |object: &Object| members.named.iter().filter(|(name, _)| object.find(name).is_some()).count() > 1;
+        let claims = claims || self.base.fields.iter().filter_map(|field| field.schema.object()).any(element);
         for (name, node) in &members.named {
             if self.base.find(name).is_some() {
                 continue;
