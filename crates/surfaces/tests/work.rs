@@ -482,3 +482,36 @@ fn damaged_answers_edits_and_commands_are_judged_from_the_command_line() {
     }
     assert_eq!(program.run(&["check-command", "--allow", "make", "--", "make", "all"]).events()[0]["decision"], "auto");
 }
+
+#[test]
+fn a_collector_that_is_named_hears_how_a_request_went_and_nobody_else_does() {
+    let mut program = program();
+    let collector = FakeProvider::start();
+    collector.always(Answer::json(200, json!({})));
+    std::fs::write(program.project().join("a.txt"), "alpha").expect("a file");
+    let work = |program: &Program| {
+        program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+        program.provider.push(asks(&[("delete_file", json!({"path": "a.txt"}))]));
+        program.provider.push(says("Done."));
+        assert_eq!(program.run(&["run", "--trust", "--approve", "deny", "work"]).code, Some(0));
+    };
+    work(&program);
+    assert!(collector.requests().is_empty(), "nothing is sent unasked");
+    program.set("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
+    program.set("OTEL_EXPORTER_OTLP_HEADERS", "x-team=one");
+    work(&program);
+    let requests = collector.requests();
+    assert_eq!((requests.len(), requests[0].path.as_str()), (1, "/v1/metrics"));
+    assert_eq!(requests[0].header("x-team"), Some("one"));
+    let metrics = requests[0].body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].clone();
+    let find = |name: &str, attribute: &str| {
+        let fits = |metric: &&Value| metric["name"] == name && metric.to_string().contains(attribute);
+        metrics.as_array().expect("metrics").iter().find(fits).expect(name)["sum"]["dataPoints"][0]["asInt"].clone()
+    };
+    assert_eq!(find("trimtab.requests", "completed"), "1");
+    assert_eq!(find("trimtab.steps", ""), "3");
+    assert_eq!(find("trimtab.permissions", "denied"), "1");
+    assert_eq!(find("trimtab.tools", "read_file"), "1");
+    program.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    work(&program);
+}

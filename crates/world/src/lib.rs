@@ -10,5 +10,6 @@ pub mod clock;
 pub mod models;
 pub mod sandbox;
 pub mod store;
+pub mod telemetry;
 pub mod tools;
 pub mod workspace;

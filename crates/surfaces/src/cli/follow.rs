@@ -18,6 +18,7 @@ use super::Outcome;
 use super::diff::Painted;
 use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::run::Approve;
+use super::telemetry;
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,12 @@ pub(super) async fn follow(
     form: Form,
     asking: Asking,
 ) -> Result<Outcome, Problem> {
+    let ended = watch(client, sent, after, form, asking).await;
+    telemetry::report(client, sent).await;
+    ended
+}
+
+async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Asking) -> Result<Outcome, Problem> {
     let listen = |kind| {
         signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
     };

@@ -22,6 +22,7 @@ mod rules;
 mod run;
 mod sessions;
 mod stats;
+mod telemetry;
 
 use std::process::ExitCode;
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::Client;
+use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{
     CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus, UsageFact,
 };
-use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Usage};
+use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Time, Usage};
 
 use super::output::{calm, print, print_json};
+use super::telemetry::Figure;
 use super::{Outcome, place};
 
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub(super) struct Stats {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     requests: BTreeMap<RequestId, Option<Status>>,
     /// Replies, by request.
     steps: u64,
@@ -68,6 +69,50 @@ impl Counts {
             }
         }
         Ok(counts)
+    }
+
+    /// Those of one request, with its beginning and its end so far.
+    pub(super) async fn of_request(client: &Client, sent: &Sent) -> Result<(Self, Time, Time), Problem> {
+        let mut counts = Self::default();
+        let (mut after, mut began, mut ended) = (0, None, Time::from_millis(0));
+        loop {
+            let page = client.events(&sent.session, after).await?;
+            let Some(last) = page.last().and_then(|event| event.seq) else { break };
+            after = last;
+            for event in page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)) {
+                began = began.or(Some(event.time));
+                ended = event.time;
+                counts.add(event.request.as_ref(), sent.session.as_str(), &event.fact);
+            }
+        }
+        Ok((counts, began.unwrap_or(ended), ended))
+    }
+
+    /// The counters by name, for whoever collects them.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let status = |status: &Option<Status>| match serde_json::to_value(status) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => "running".to_owned(),
+        };
+        let mut figures: Vec<Figure> = Vec::new();
+        for ended in self.requests.values() {
+            figures.push(("trimtab.requests", vec![("status", status(ended))], 1));
+        }
+        figures.push(("trimtab.steps", Vec::new(), self.steps));
+        figures.push(("trimtab.cancellations", Vec::new(), self.stopped));
+        figures.push(("trimtab.model.calls", Vec::new(), self.calls));
+        figures.push(("trimtab.model.failures", Vec::new(), self.failed_calls));
+        figures.push(("trimtab.tokens", vec![("direction", "input".into())], self.usage.input_tokens));
+        figures.push(("trimtab.tokens", vec![("direction", "output".into())], self.usage.output_tokens));
+        for ((tool, choice), times) in &self.permissions {
+            let attributes = vec![("tool", tool.clone()), ("choice", choice.clone())];
+            figures.push(("trimtab.permissions", attributes, *times));
+        }
+        for (tool, (uses, bad)) in &self.tools {
+            figures.push(("trimtab.tools", vec![("tool", tool.clone())], *uses));
+            figures.push(("trimtab.tools.failed", vec![("tool", tool.clone())], *bad));
+        }
+        figures
     }
 
     fn add(&mut self, request: Option<&RequestId>, session: &str, fact: &Fact) {
