@@ -27,6 +27,6 @@ pub mod turn;
 
 pub use input::{Input, Interrupted, Partial, Prepared, Ran};
 pub use output::{Change, Effect, Output};
-pub use permit::{by_hand, hidden_by_links};
+pub use permit::{by_hand, command_prefixes, hidden_by_links};
 pub use record::{Active, ChangeSet, Checkpoint, Phase, Session};
 pub use step::{give_up, step};

@@ -222,10 +222,15 @@ pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
 
 /// Beginnings of commands that the person's rules name.
 fn prefixes(session: &Session, verdict: RuleVerdict) -> Vec<String> {
-    let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == session.folder();
+    command_prefixes(session.rules(), session.folder(), verdict)
+}
+
+/// Beginnings of commands that rules name for a folder. A rule without `*` names one command, not a beginning.
+pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
+    let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == folder;
     let about = |rule: &&Rule| rule.tool == "run_command" && rule.verdict == verdict;
     let stem = |rule: &Rule| Some(rule.pattern.strip_suffix('*')?.trim().to_owned()).filter(|stem| !stem.is_empty());
-    session.rules().iter().filter(about).filter(here).filter_map(stem).collect()
+    rules.iter().filter(about).filter(here).filter_map(stem).collect()
 }
 
 /// The rule by whose beginning a command may run, if the policy finds every part of it covered.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trimtab_engine::proposal::command::{self, Policy, Verdict};
+use trimtab_engine::proposal::command::{self, Decision, Policy, Verdict};
 use trimtab_engine::proposal::edit::{self, After, Edit};
 use trimtab_vocab::event::ChangedFile;
 use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdict, Sandbox};
@@ -66,13 +66,8 @@ pub fn check_command(
 ) -> Verdict {
     let hands = &profile.hands;
     let mut policy = Policy::new(folder, hands.machine.home.clone());
-    let stems = |wanted: RuleVerdict| {
-        let about = move |rule: &&Rule| {
-            let here = rule.folder.is_none() || rule.folder.as_deref() == Some(folder);
-            rule.tool == "run_command" && rule.verdict == wanted && here
-        };
-        rules.iter().filter(about).map(|rule| rule.pattern.trim_end_matches('*').trim().to_owned())
-    };
+    let stems = |verdict: RuleVerdict| trimtab_engine::command_prefixes(rules, Some(folder), verdict);
+    let replaced = allow.is_some();
     match (allow, &hands.allow) {
         (Some(allow), _) => policy.allow = allow,
         (None, set) => {
@@ -82,11 +77,30 @@ pub fn check_command(
             policy.allow.extend(stems(RuleVerdict::Allow));
         }
     }
-    policy.ask = stems(RuleVerdict::Ask).collect();
-    policy.deny = stems(RuleVerdict::Deny).collect();
+    policy.ask = stems(RuleVerdict::Ask);
+    policy.deny = stems(RuleVerdict::Deny);
     policy.own.extend(hands.machine.own.iter().cloned());
     policy.sandboxed = hands.sandbox != Sandbox::Off;
-    command::judge(line, &policy)
+    let verdict = command::judge(line, &policy);
+    // Rules about this very command: a no counts over everything, a yes over a question.
+    let exact = |wanted: RuleVerdict| {
+        rules.iter().find(|rule| rule.verdict == wanted && rule.covers("run_command", line.trim(), Some(folder)))
+    };
+    let by = |decision, rule: &Rule| Verdict {
+        decision,
+        reason: format!("the rule says so: {rule}"),
+        rule: Some(rule.to_string()),
+        ..verdict.clone()
+    };
+    if let Some(rule) = exact(RuleVerdict::Deny) {
+        return by(Decision::Deny, rule);
+    }
+    match exact(RuleVerdict::Allow).filter(|rule| !rule.pattern.ends_with('*') || rule.pattern == "*") {
+        Some(rule) if verdict.decision == Decision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
+            by(Decision::Auto, rule)
+        }
+        _ => verdict,
+    }
 }
 
 /// What is certain of a saved model answer, and whether that is anything.
