@@ -10,7 +10,8 @@
 //! cannot have a placeholder, a look before and after says at least what was touched.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -26,6 +27,10 @@ const READ_ONLY: &[(&str, Kind)] =
 const WATCHED: &[&str] = &[".git/hooks", ".git/config", ".trimtab", ".git/config.worktree", ".git/commondir"];
 
 const STICKY: u32 = 0o1000;
+
+/// How often a placeholder is tried again when other runs come in between. Each try that fails is one
+/// that another run won, so more than a few are not to be expected.
+const TRIES: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -118,20 +123,28 @@ fn is_placeholder(path: &Path) -> bool {
 }
 
 /// Puts a placeholder at `path`, or shares the one that is there. None if something else is there.
+///
+/// Other runs put and remove theirs at the same time, so whatever was there a moment ago may be gone,
+/// and what was not may be there; then it is tried again. Its bit is set as it is made: a run that saw
+/// it without would take it for someone's own.
 fn placeholder(path: PathBuf, kind: Kind) -> Option<(PathBuf, Kind, File)> {
-    for _ in 0..3 {
-        if fs::symlink_metadata(&path).is_err() {
-            match kind {
-                Kind::Directory => DirBuilder::new().mode(0o700).create(&path),
-                Kind::File => OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map(|_| ()),
+    for _ in 0..TRIES {
+        let made = match kind {
+            Kind::Directory => DirBuilder::new().mode(0o755 | STICKY).create(&path),
+            Kind::File => {
+                OpenOptions::new().write(true).create_new(true).mode(0o644 | STICKY).open(&path).map(|_| ())
             }
-            .ok()?;
-            let mode = if kind == Kind::Directory { 0o755 } else { 0o644 } | STICKY;
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).ok()?;
-        } else if !is_placeholder(&path) {
-            return None;
+        };
+        match made {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::symlink_metadata(&path) {
+                Ok(meta) if meta.is_symlink() || meta.mode() & STICKY == 0 => return None,
+                Ok(_) => {}
+                Err(_) => continue,
+            },
+            Err(_) => return None,
         }
-        let lock = File::open(&path).ok()?;
+        let Ok(lock) = File::open(&path) else { continue };
         rustix::fs::flock(&lock, FlockOperation::LockShared).ok()?;
         // Another run may have removed it between the look and the lock.
         let still = fs::symlink_metadata(&path).is_ok_and(|there| {

@@ -153,15 +153,20 @@ fn commands_at_the_same_time_share_what_protects_them() {
     let scene = Scene::new();
     let slow = scene.plan(&["sh", "-c", &format!("sleep 0.5; {ATTACKS}")], Workspace);
     let quick = scene.plan(&["true"], Workspace);
-    let (slow, _) = wait(async {
-        tokio::join!(run(&slow, &scene.setup, |_| {}, std::future::pending()), async {
-            for _ in 0..10 {
-                run(&quick, &scene.setup, |_| {}, std::future::pending()).await;
-            }
-        })
+    // The slow ones begin among quick ones that come and go, so that their placeholders meet at every moment.
+    let one = |plan| run(plan, &scene.setup, |_| {}, std::future::pending());
+    let quick_ones = || async {
+        for _ in 0..10 {
+            one(&quick).await;
+        }
+    };
+    let ended = wait(async {
+        let crowd = async { tokio::join!(quick_ones(), quick_ones(), quick_ones()) };
+        let (a, b, c, d, _) = tokio::join!(one(&slow), one(&slow), one(&slow), one(&slow), crowd);
+        [a, b, c, d]
     });
-    if held(&slow).protected.holds() {
-        assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 0, "{}", text(&slow));
+    for slow in ended.iter().filter(|slow| held(slow).protected.holds()) {
+        assert_eq!(fs::read_dir(scene.at("in")).unwrap().count(), 0, "{}", text(slow));
         assert_eq!(slow.touched, [""; 0]);
     }
 }
