@@ -37,6 +37,7 @@ pub(crate) fn decide(request: &Request, has_folder: bool) -> RouteFact {
         reason: reason.into(),
         entities: None,
         filter: None,
+        analysis: None,
     }
 }
 

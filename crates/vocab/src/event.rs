@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, ImageRef, Message, Mode, Problem, ProposalId, RefKey,
-    RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Usage,
+    Analysis, Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, ImageRef, Message, Mode, Problem,
+    ProposalId, RefKey, RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Usage,
 };
 
 /// A fact in its envelope.
@@ -360,6 +360,9 @@ single! {
         /// Which tasks they are about.
         #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
         pub filter: Option<Value>,
+        /// What the task looks like, if it was looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub analysis: Option<Analysis>,
     }
 }
 

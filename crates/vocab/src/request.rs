@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Message, ModelFacts, Part, RefKey, RequestId, Role, Rule, Sandbox};
+use crate::{CallId, Copilot, Message, ModelFacts, Part, RefKey, RequestId, Role, Rule, Sandbox};
 
 /// One thing a person asked for, as the engine takes it in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,6 +122,9 @@ pub struct RunSettings {
     /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_s: u64,
+    /// How much of the work a person wants to see before it happens.
+    #[serde(skip_serializing_if = "Copilot::is_default")]
+    pub copilot: Copilot,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
 }
@@ -157,6 +160,7 @@ impl Default for RunSettings {
             synthesis_list: false,
             rules: Vec::new(),
             cache_s: 0,
+            copilot: Copilot::default(),
             attended: true,
         }
     }

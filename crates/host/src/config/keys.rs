@@ -27,6 +27,8 @@ pub enum Kind {
     Int(i64, i64),
     /// A number within bounds.
     Float(f64, f64),
+    /// Yes or no.
+    Bool,
     /// Any number of texts; in the environment with a comma between them.
     List,
 }
@@ -81,6 +83,43 @@ pub const KEYS: &[Key] = &[
         "\"model\"",
         "How the work of tools is summed up: in the model's own words, or as a list of results.",
     ),
+    key(
+        "copilot.flow",
+        Kind::Choice(&["", "complex", "simple", "conversation"]),
+        "\"\"",
+        "One of the documented ways to work together; sets those of the following that nobody sets.",
+    ),
+    key(
+        "copilot.intelligent_routing",
+        Kind::Choice(&["off", "minimal", "aggressive"]),
+        "\"off\"",
+        "Whether the fast model looks at a task first: only where rules cannot place it, preferring action, or asking \
+         about whatever is ambiguous.",
+    ),
+    key(
+        "copilot.approval_mode",
+        Kind::Choice(&["none", "before_step", "after_step", "both"]),
+        "\"none\"",
+        "Where the steps of a plan stop for a person.",
+    ),
+    key("copilot.enable_planning", Kind::Bool, "true", "Tasks that look like much work are planned first."),
+    key("copilot.plan_approval", Kind::Bool, "true", "A plan waits for a person before anything is done."),
+    key("copilot.auto_approve_simple", Kind::Bool, "true", "A simple task needs no approval before it runs."),
+    key("copilot.conversational", Kind::Bool, "false", "Talk first; nothing is carried out until a person says so."),
+    key(
+        "copilot.allow_execution_transition",
+        Kind::Bool,
+        "true",
+        "Words such as \"go ahead\" end a conversation and begin the work.",
+    ),
+    key("copilot.pause_enabled", Kind::Bool, "true", "The work can be paused between its steps."),
+    key(
+        "copilot.pace",
+        Kind::Choice(&["autonomous", "incremental"]),
+        "\"autonomous\"",
+        "How much is done before a person says \"continue\": all of it, or one or two steps.",
+    ),
+    key("copilot.auto_continue", Kind::Bool, "false", "At the incremental pace, \"continue\" is said by itself."),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
     key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),

@@ -161,6 +161,25 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_sets_what_nobody_sets() {
+        use trimtab_vocab::{ApprovalMode, Copilot, Routing};
+        let home = tempfile::tempdir().expect("folder");
+        let copilot = |more: &[(&str, &str)]| load_from(&environment(home.path(), more), &[]).expect("loads").copilot;
+        assert_eq!(copilot(&[]), Copilot::default());
+        let plain = Copilot::default();
+        let complex = Copilot { intelligent_routing: Routing::Aggressive, approval_mode: ApprovalMode::Both, ..plain };
+        assert_eq!(copilot(&[("TRIMTAB_COPILOT_FLOW", "complex")]), complex);
+        let simple = copilot(&[("TRIMTAB_COPILOT_FLOW", "simple")]);
+        assert_eq!((simple.intelligent_routing, simple.approval_mode), (Routing::Minimal, ApprovalMode::AfterStep));
+        assert!(!simple.enable_planning && simple.auto_approve_simple);
+        let talk = copilot(&[("TRIMTAB_COPILOT_FLOW", "conversation")]);
+        assert!(talk.conversational && talk.allow_execution_transition && talk.pause_enabled);
+        let mixed = [("TRIMTAB_COPILOT_FLOW", "complex"), ("TRIMTAB_COPILOT_APPROVAL_MODE", "none")];
+        assert_eq!(copilot(&mixed).approval_mode, ApprovalMode::None, "what a person sets themselves wins");
+        assert!(load_from(&environment(home.path(), &[("TRIMTAB_COPILOT_PAUSE_ENABLED", "maybe")]), &[]).is_err());
+    }
+
+    #[test]
     fn keys_never_show() {
         let home = tempfile::tempdir().expect("folder");
         let profile = load_from(&environment(home.path(), &[("ANTHROPIC_API_KEY", "sk-secret")]), &[]).expect("loads");

@@ -20,6 +20,8 @@ pub enum Origin {
     Environment(String),
     /// An option of the command.
     Flag(String),
+    /// Another setting that stands for several.
+    Setting(String),
 }
 
 impl fmt::Display for Origin {
@@ -29,6 +31,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(name) => write!(f, "option {name}"),
+            Self::Setting(name) => write!(f, "setting {name}"),
         }
     }
 }
@@ -54,6 +57,15 @@ impl Raw {
     /// Every value with its name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Origin)> {
         self.values.iter().map(|(path, (value, origin))| (path.as_str(), value, origin))
+    }
+
+    /// Sets what nobody has set, for a setting that stands for several.
+    pub(super) fn fill(&mut self, values: &[(&str, &str)], by: &str) {
+        for (path, value) in values {
+            if self.get(path).is_none_or(|(_, origin)| *origin == Origin::Default) {
+                self.set(*path, parse_default(value), Origin::Setting(by.to_owned()));
+            }
+        }
     }
 
     /// What nobody has to set.
@@ -130,6 +142,7 @@ impl Raw {
             Kind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
             Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
+            Kind::Bool => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Boolean),
             Kind::List => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
@@ -187,6 +200,8 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
         (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
+        (Kind::Bool, Value::Boolean(_)) => return Ok(()),
+        (Kind::Bool, _) => "true or false".to_owned(),
         (Kind::List, _) => "a list of texts".to_owned(),
         (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
         (Kind::Text, _) => "a text".to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Value;
-use trimtab_vocab::{Applying, Machine, Problem, ProblemKind, RunSettings, Sandbox};
+use trimtab_vocab::{Applying, Copilot, Machine, Problem, ProblemKind, RunSettings, Sandbox};
 use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
@@ -35,6 +35,8 @@ pub struct Profile {
     pub record: Option<PathBuf>,
     /// What may be done without asking, and how.
     pub hands: HandSettings,
+    /// How much of the work a person wants to see before it happens.
+    pub copilot: Copilot,
     raw: Raw,
 }
 
@@ -104,15 +106,49 @@ pub struct Shown {
     pub origin: String,
 }
 
+/// The documented ways to work together, and what each sets.
+const FLOWS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "complex",
+        &[
+            ("copilot.intelligent_routing", "\"aggressive\""),
+            ("copilot.approval_mode", "\"both\""),
+            ("copilot.enable_planning", "true"),
+            ("copilot.plan_approval", "true"),
+        ],
+    ),
+    (
+        "simple",
+        &[
+            ("copilot.intelligent_routing", "\"minimal\""),
+            ("copilot.approval_mode", "\"after_step\""),
+            ("copilot.enable_planning", "false"),
+            ("copilot.auto_approve_simple", "true"),
+        ],
+    ),
+    (
+        "conversation",
+        &[
+            ("copilot.conversational", "true"),
+            ("copilot.allow_execution_transition", "true"),
+            ("copilot.pause_enabled", "true"),
+        ],
+    ),
+];
+
 impl Profile {
     pub(super) fn resolve(
-        raw: Raw,
+        mut raw: Raw,
         file: PathBuf,
         data: PathBuf,
         catalog: Catalog,
         keys: &BTreeMap<String, String>,
         variables: &BTreeMap<String, String>,
     ) -> Self {
+        let flow = text(&raw, "copilot.flow");
+        if let Some((_, values)) = FLOWS.iter().find(|(name, _)| *name == flow) {
+            raw.fill(values, &format!("copilot.flow = \"{flow}\""));
+        }
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
@@ -145,7 +181,8 @@ impl Profile {
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
-        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, raw }
+        let copilot = copilot(&raw);
+        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, copilot, raw }
     }
 
     /// What steers a request, or what to do when no model is set up.
@@ -192,6 +229,7 @@ impl Profile {
             assistant: self.hands.name.clone(),
             synthesis_list: self.hands.synthesis_list,
             cache_s: self.limits.cache_s,
+            copilot: self.copilot.clone(),
             ..RunSettings::default()
         })
     }
@@ -288,6 +326,13 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
         home: variables.get("HOME").cloned().unwrap_or_default(),
         own: own.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
     }
+}
+
+/// The settings under `copilot` have the names of the fields they set; each was checked for its kind.
+fn copilot(raw: &Raw) -> Copilot {
+    let fields =
+        raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix("copilot.")?.to_owned(), value.clone())));
+    Value::Table(fields.collect()).try_into().unwrap_or_default()
 }
 
 fn list(raw: &Raw, path: &str) -> Vec<String> {

@@ -131,9 +131,7 @@ fn placeholder(path: PathBuf, kind: Kind) -> Option<(PathBuf, Kind, File)> {
     for _ in 0..TRIES {
         let made = match kind {
             Kind::Directory => DirBuilder::new().mode(0o755 | STICKY).create(&path),
-            Kind::File => {
-                OpenOptions::new().write(true).create_new(true).mode(0o644 | STICKY).open(&path).map(|_| ())
-            }
+            Kind::File => OpenOptions::new().write(true).create_new(true).mode(0o644 | STICKY).open(&path).map(|_| ()),
         };
         match made {
             Ok(()) => {}

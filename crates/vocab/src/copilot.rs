@@ -1,0 +1,200 @@
+//! How much of the work a person wants to see before it happens, and what a task looks like before it
+//! is begun.
+
+use serde::{Deserialize, Serialize};
+
+/// How a person and the copilot share the work. Every field is a setting under `copilot`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Copilot {
+    /// Whether a task is looked at by the fast model before it is begun.
+    pub intelligent_routing: Routing,
+    /// Where steps of a plan stop for a person.
+    pub approval_mode: ApprovalMode,
+    /// Whether a task that looks like much work is planned first.
+    pub enable_planning: bool,
+    /// Whether a plan waits for a person.
+    pub plan_approval: bool,
+    /// Whether a simple task needs no approval before it runs.
+    pub auto_approve_simple: bool,
+    /// A person speaks in every turn, and nothing is carried out until they say so.
+    pub conversational: bool,
+    /// Whether words such as "go ahead" end a conversation and begin the work.
+    pub allow_execution_transition: bool,
+    /// Whether the work can be paused between its steps.
+    pub pause_enabled: bool,
+    /// How much is done before a person says "continue".
+    pub pace: Pace,
+    /// Whether "continue" is said by itself.
+    pub auto_continue: bool,
+}
+
+impl Default for Copilot {
+    fn default() -> Self {
+        Self {
+            intelligent_routing: Routing::Off,
+            approval_mode: ApprovalMode::None,
+            enable_planning: true,
+            plan_approval: true,
+            auto_approve_simple: true,
+            conversational: false,
+            allow_execution_transition: true,
+            pause_enabled: true,
+            pace: Pace::Autonomous,
+            auto_continue: false,
+        }
+    }
+}
+
+impl Copilot {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether a task is looked at before it is begun.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Routing {
+    /// Only where the rules cannot place it.
+    #[default]
+    Off,
+    /// Action is preferred; questions only where nothing could be done without an answer.
+    Minimal,
+    /// Whatever is ambiguous is asked.
+    Aggressive,
+}
+
+/// Where the steps of a plan stop for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalMode {
+    /// Nowhere.
+    #[default]
+    None,
+    /// Before each.
+    BeforeStep,
+    /// After each.
+    AfterStep,
+    /// Before and after each.
+    Both,
+}
+
+impl ApprovalMode {
+    /// Whether a person is asked before a step.
+    pub fn before(self) -> bool {
+        matches!(self, Self::BeforeStep | Self::Both)
+    }
+
+    /// Whether a person is asked after a step.
+    pub fn after(self) -> bool {
+        matches!(self, Self::AfterStep | Self::Both)
+    }
+}
+
+/// How much is done before a person says "continue".
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// All of it.
+    #[default]
+    Autonomous,
+    /// One or two steps.
+    Incremental,
+}
+
+/// What a task looks like before it is begun.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Analysis {
+    /// About how many steps it takes.
+    pub steps: u32,
+    /// About how many files it touches.
+    pub files: u32,
+    /// What it is about: frontend, backend, config, docs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub concerns: Vec<String>,
+    /// What is not said and must be known: purpose, inputs, outputs, constraints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// What to ask the person, the most important first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    /// How likely it is that tools are needed, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_need: Option<f64>,
+}
+
+/// One question to a person, with answers to choose from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Question {
+    /// Names it within its checkpoint.
+    pub id: String,
+    /// The question.
+    pub text: String,
+    /// Answers to choose from; words are always possible too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choosable>,
+    /// Whether more than one may be chosen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub several: bool,
+}
+
+/// An answer to choose.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Choosable {
+    /// Names it within its question.
+    pub id: String,
+    /// What is read.
+    pub title: String,
+    /// When it is planned for, if it is a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<String>,
+}
+
+/// Where a simple task ends and a complex one begins.
+pub mod border {
+    /// A task below this is simple, if it takes few steps.
+    pub const COMPLEXITY: u8 = 30;
+    /// So many steps, files or concerns make it complex.
+    pub const MANY: usize = 3;
+}
+
+impl Analysis {
+    /// Whether it is worth a plan: any of the documented signs is enough.
+    pub fn is_complex(&self, complexity: u8) -> bool {
+        let many = border::MANY;
+        complexity >= border::COMPLEXITY
+            || self.steps as usize >= many
+            || self.files as usize >= many
+            || self.concerns.len() >= many
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sign_alone_makes_a_task_complex() {
+        let simple =
+            Analysis { steps: 2, files: 2, concerns: vec!["docs".into(), "config".into()], ..Analysis::default() };
+        assert!(!simple.is_complex(29));
+        assert!(simple.is_complex(30));
+        assert!(Analysis { steps: 3, ..simple.clone() }.is_complex(0));
+        assert!(Analysis { files: 3, ..simple.clone() }.is_complex(0));
+        let concerns = ["frontend", "backend", "docs"].map(str::to_owned).to_vec();
+        assert!(Analysis { concerns, ..simple }.is_complex(0));
+    }
+
+    #[test]
+    fn approval_modes_say_where_a_person_is_asked() {
+        let asked = |mode: ApprovalMode| (mode.before(), mode.after());
+        assert_eq!(asked(ApprovalMode::None), (false, false));
+        assert_eq!(asked(ApprovalMode::BeforeStep), (true, false));
+        assert_eq!(asked(ApprovalMode::AfterStep), (false, true));
+        assert_eq!(asked(ApprovalMode::Both), (true, true));
+    }
+}
