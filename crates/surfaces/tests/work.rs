@@ -305,6 +305,13 @@ fn stats_count_what_happened() {
     assert_eq!(stats["permissions"]["delete_file"]["denied"], 1);
     assert_eq!(stats["tools"]["read_file"]["uses"], 1);
     assert_eq!(stats["stoppedWhileRunning"], 0);
+    let router: Value = serde_json::from_str(&program.run(&["stats", "router", "--json"]).stdout).expect("JSON");
+    let rows = json!([
+        {"decision": "chat", "confidence": "by rules", "requests": 1, "completed": 1, "applied": 0},
+        {"decision": "direct", "confidence": "by rules", "requests": 1, "completed": 1, "applied": 0}
+    ]);
+    assert_eq!(router["decisions"], rows);
+    assert!(program.run(&["stats", "router"]).stdout.contains("0 of 2 requests were looked at by a model first."));
 }
 
 #[test]

@@ -487,6 +487,12 @@ impl Stage {
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
             "synthesis" => settings.synthesis_list = value == "list",
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
+            name if name.starts_with("copilot.") => {
+                let mut copilot = serde_json::to_value(&settings.copilot).expect("settings are JSON");
+                let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+                copilot[&name["copilot.".len()..]] = value;
+                settings.copilot = serde_json::from_value(copilot).expect("a setting of the copilot");
+            }
             _ => panic!("there is no setting {name}"),
         }
     }

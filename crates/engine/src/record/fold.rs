@@ -15,6 +15,7 @@ use super::{
     About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Phase, Progress, Repeat, Session, Squeezed,
     weight_of,
 };
+use crate::route;
 use crate::turn::{answers, budget, context, ending, reflection, structured};
 
 /// Entries of the ledger that are kept.
@@ -38,9 +39,13 @@ impl Session {
             Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
             Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
             Fact::Request(fact) => self.fold_request(request, fact),
-            Fact::Route(RouteFact { decision, .. }) => {
+            Fact::Route(RouteFact { decision, categories, .. }) => {
                 if let Some(active) = &mut self.active {
                     active.route = Some(*decision);
+                    active.routing = false;
+                    active.categories.clone_from(categories);
+                    // Who could not find the path says nothing about who walks it.
+                    active.failures = 0;
                     active.phase = Phase::Loading;
                 }
             }
@@ -169,10 +174,14 @@ impl Session {
 
     fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, .. } => {
+            ModelFact::Called { call, purpose, .. } => {
                 self.calls += 1;
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone() };
+                active.routing = purpose.as_deref() == Some(route::PURPOSE);
+                if active.routing {
+                    return;
+                }
                 active.loaded = true;
                 if active.compressing.is_none() {
                     active.fits = false;
@@ -200,6 +209,13 @@ impl Session {
         let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
         if let Some(active) = &mut self.active {
             active.usage += *usage;
+            if active.routing {
+                // A look at the request is not part of the conversation.
+                if !partial && !stopping {
+                    active.phase = Phase::Replied;
+                }
+                return;
+            }
             if let Some(compressing) = &mut active.compressing {
                 // A summary is not part of the conversation that it is made of.
                 if !partial {

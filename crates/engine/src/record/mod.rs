@@ -109,6 +109,10 @@ pub struct Active {
     pub checkpoints: u32,
     /// The path it takes.
     pub route: Option<RouteDecision>,
+    /// A model is looking at it to find the path.
+    pub routing: bool,
+    /// The groups of tools that it needs.
+    pub categories: Vec<String>,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
     /// Words for the model that it has not been sent yet.
@@ -216,6 +220,8 @@ impl Active {
             failures: 0,
             checkpoints: 0,
             route: None,
+            routing: false,
+            categories: Vec::new(),
             batch: None,
             steers: Vec::new(),
             pausing: false,

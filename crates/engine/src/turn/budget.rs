@@ -18,7 +18,7 @@ const SHORTEST_REPLY: u32 = 256;
 
 /// What the budget says to a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// Nothing.
     Free,
     /// Go, but the reply may not have more tokens than these.
@@ -29,7 +29,7 @@ pub(super) enum Verdict {
 
 /// What there is, what is spent, and what the call would take at least.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bill {
+pub(crate) struct Bill {
     budget: f64,
     spent: f64,
     next: f64,
@@ -38,7 +38,7 @@ pub(super) struct Bill {
 /// Judges a call by its worst case: every token of the prompt at the full price, and as long a reply
 /// as it may have. The reply is bounded so that the worst case fits; if that leaves no room for one,
 /// the call is too dear. A model without known prices cannot be judged.
-pub(super) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
+pub(crate) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
     let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return Verdict::Free };
     let Some(prices) = prompt::model(&active.request).1.prices else { return Verdict::Free };
     let spent = session.usage().cost_usd.unwrap_or(0.0);

@@ -130,8 +130,8 @@ pub(super) fn call(step: &mut Step<'_>) {
     step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
-/// Who sums up.
-fn fast(request: &Request) -> (&str, ModelFacts) {
+/// Who does small work behind the scenes.
+pub(crate) fn fast(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
     if settings.fast_model.is_empty() {
         (&settings.model, settings.facts)

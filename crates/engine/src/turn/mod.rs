@@ -15,8 +15,8 @@ pub(crate) mod title;
 pub(crate) mod tools;
 
 use trimtab_vocab::event::{
-    BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, Stage, StageFact, Status,
-    UsageFact,
+    BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,
+    Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
     CallId, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, Request, RequestId, Retry,
@@ -28,6 +28,7 @@ use crate::step::Step;
 use crate::{Effect, Input, Interrupted, Partial, history, intake, permit, route};
 
 pub use context::SUMMARY;
+pub(crate) use context::fast;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
@@ -39,13 +40,23 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     if active(step, request).is_some_and(|active| active.route.is_some()) {
         return answers::go_on(step);
     }
-    let Some(active) = active(step, request) else { return };
-    let decided = route::decide(&active.request, step.session.folder().is_some());
+    route::begin(step);
+}
+
+/// It is decided which path the request takes.
+pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
     let categories = decided.categories.join(", ");
-    step.say(Some(request), decided);
+    let decision = decided.decision;
+    step.say(Some(&request), decided);
     if !categories.is_empty() {
         let label = format!("Routing intent to {categories} tools...");
-        step.say(Some(request), StageFact { stage: Stage::Routing, label });
+        step.say(Some(&request), StageFact { stage: Stage::Routing, label });
+    }
+    if decision == RouteDecision::Image {
+        let text = "This asks for a picture, and none can be made here yet. The model answers in words.".into();
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
     }
     title::ask(step);
     load_or_next(step);
@@ -140,27 +151,33 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     let Some((request, stopping)) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
     let summing_up = step.session.active().is_some_and(|active| active.compressing.is_some());
-    let (model, facts) = model_of(step);
+    let routing = step.session.active().is_some_and(|active| active.routing);
+    // What is said behind the scenes is no part of the conversation.
+    let aside = summing_up || routing;
+    let (model, facts) = if aside { fast_of(step) } else { model_of(step) };
     let words = message.text();
     step.say(
         Some(&request),
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
-    let context_tokens = (!summing_up).then(|| step.session.conversation_tokens());
-    let context_window = (!summing_up).then_some(facts.window);
+    let context_tokens = (!aside).then(|| step.session.conversation_tokens());
+    let context_window = (!aside).then_some(facts.window);
     step.say(Some(&request), UsageFact { model, usage, context_tokens, context_window });
     for text in warnings {
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
     }
     if stopping {
         // Stopped and finished in the same moment: what is there is there.
-        if summing_up || step.session.active().is_some_and(|active| active.batch.is_some()) {
+        if aside || step.session.active().is_some_and(|active| active.batch.is_some()) {
             return finish(step, &request, Status::Cancelled, None);
         }
         return ending::end(step, &words, stop_reason.as_ref(), Status::Cancelled);
     }
     if summing_up {
         return context::summarized(step);
+    }
+    if routing {
+        return route::replied(step, &words);
     }
     decide(step, &request, &words, stop_reason.as_ref());
 }
@@ -229,8 +246,11 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     }
     let Some(active) = active(step, &request) else { return };
     let retries = active.request.settings.retries;
+    let routing = active.routing;
     let delay = match fault.retry {
         Retry::Never => None,
+        // A look at the request is worth one try: the work need not wait for it.
+        Retry::Later { .. } if routing => None,
         Retry::Later { .. } if active.failures >= retries => None,
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
@@ -238,6 +258,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     match delay {
         Some(_) => back_off(step),
+        None if routing => route::failed(step),
         // The work does not end because nobody could sum it up.
         None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
         None => finish(step, &request, Status::Failed, Some(problem)),
@@ -367,6 +388,9 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     if active.compressing.is_some() {
         return context::call(step);
     }
+    if active.routing {
+        return route::call(step);
+    }
     let fits = active.fits;
     let (_, facts) = prompt::model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
@@ -435,6 +459,13 @@ fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
         _ => return None,
     };
     Some((active.request.id.clone(), stopping))
+}
+
+/// Who does small work behind the scenes.
+fn fast_of(step: &Step<'_>) -> (String, ModelFacts) {
+    let Some(active) = step.session.active() else { return Default::default() };
+    let (model, facts) = context::fast(&active.request);
+    (model.to_owned(), facts)
 }
 
 fn model_of(step: &Step<'_>) -> (String, ModelFacts) {

@@ -52,12 +52,21 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
         model: model.to_owned(),
         system: system(session, active),
         messages,
-        tools: if structured::applies(active) { Vec::new() } else { tools::specs(route::offer(active.route)).to_vec() },
+        tools: if structured::applies(active) { Vec::new() } else { offered(active) },
         max_output_tokens: settings.max_output_tokens.min(facts.max_output),
         temperature: settings.temperature,
         thinking_tokens: if facts.thinking { settings.thinking_tokens } else { 0 },
         ..Prompt::default()
     })
+}
+
+/// The tools of the groups that the request needs.
+fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
+    let all = tools::specs(route::offer(active.route));
+    let needed = |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| {
+        tools::category(&spec.name).is_none_or(|category| active.categories.iter().any(|needed| needed == category))
+    };
+    all.iter().filter(needed).cloned().collect()
 }
 
 /// The same from call to call, so that providers can cache it; nothing of a folder before it is trusted.

@@ -170,6 +170,15 @@ pub(crate) fn read(name: &str, input: &Value, broken: Option<&str>) -> Result<Er
     (tool.read)(input).map_err(|reason| format!("{name} was not run: {reason} Its schema: {}", tool.schema))
 }
 
+/// The group that a tool belongs to; none for those that every work needs.
+pub(crate) fn category(name: &str) -> Option<&'static str> {
+    match name {
+        "run_command" => Some("commands"),
+        "fetch_url" => Some("web"),
+        _ => None,
+    }
+}
+
 /// Whether a tool changes nothing.
 pub(crate) fn only_looks(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name == name && tool.looks)

@@ -1,5 +1,7 @@
 //! `trimtab stats`: how requests ended, what was allowed, how many steps they took.
 
+mod router;
+
 use std::collections::BTreeMap;
 
 use clap::Args;
@@ -10,15 +12,27 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Time, Usage};
 
+use self::router::Decisions;
 use super::output::{calm, print, print_json};
 use super::telemetry::Figure;
 use super::{Outcome, place};
 
 #[derive(Debug, Args)]
 pub(super) struct Stats {
+    /// What to count: everything, or where requests were sent
+    #[arg(value_enum, default_value = "all", hide_default_value = true)]
+    what: What,
     /// One JSON object
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Requests, steps, tools, permissions, tokens
+    All,
+    /// Decisions of the router, how sure it was, what became of them
+    Router,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +57,16 @@ pub(super) struct Counts {
 impl Stats {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
+        if self.what == What::Router {
+            let mut decisions = Decisions::default();
+            each(&client, |request, _, fact| decisions.add(request, fact)).await?;
+            if self.json {
+                print_json(&decisions.json())?
+            } else {
+                print(&calm(&decisions.words()))?
+            }
+            return Ok(Outcome::Done);
+        }
         let counts = Counts::of(&client).await?;
         if self.json {
             print_json(&counts.json())?
@@ -53,21 +77,26 @@ impl Stats {
     }
 }
 
-impl Counts {
-    /// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
-    async fn of(client: &Client) -> Result<Self, Problem> {
-        let mut counts = Self::default();
-        for session in client.sessions(None).await? {
-            let mut after = 0;
-            loop {
-                let page = client.events(&session.id, after).await?;
-                let Some(last) = page.last().and_then(|event| event.seq) else { break };
-                after = last;
-                for event in &page {
-                    counts.add(event.request.as_ref(), session.id.as_str(), &event.fact);
-                }
+/// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
+async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &Fact)) -> Result<(), Problem> {
+    for session in client.sessions(None).await? {
+        let mut after = 0;
+        loop {
+            let page = client.events(&session.id, after).await?;
+            let Some(last) = page.last().and_then(|event| event.seq) else { break };
+            after = last;
+            for event in &page {
+                take(event.request.as_ref(), session.id.as_str(), &event.fact);
             }
         }
+    }
+    Ok(())
+}
+
+impl Counts {
+    async fn of(client: &Client) -> Result<Self, Problem> {
+        let mut counts = Self::default();
+        each(client, |request, session, fact| counts.add(request, session, fact)).await?;
         Ok(counts)
     }
 

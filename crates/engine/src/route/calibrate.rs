@@ -1,0 +1,173 @@
+//! From what a model made of a request to one decision: what the words plainly say comes first, then
+//! how sure the model is, then whether tools are needed at all.
+
+use trimtab_vocab::event::{RouteDecision, RouteFact};
+use trimtab_vocab::{Analysis, Copilot, Question, Routing};
+
+use super::classify::Verdict;
+use super::words::Words;
+
+/// Below this, the person is asked.
+pub(super) const UNSURE: f64 = 0.45;
+/// Above this, the model is believed.
+pub(super) const SURE: f64 = 0.70;
+/// Below this need for tools, words will do.
+pub(super) const TOOL_NEED: f64 = 0.25;
+
+/// What is asked when the model found nothing better.
+pub(crate) const DEFAULT_QUESTION: &str = "What exactly should be done, and how will you know that it is right?";
+
+/// The decision.
+pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> RouteFact {
+    let Verdict { decision, confidence, complexity, categories, reason: said, mut analysis } = verdict;
+    let eager = copilot.intelligent_routing == Routing::Aggressive;
+    let complex = analysis.is_complex(complexity);
+    let work = if complex && copilot.enable_planning { RouteDecision::Plan } else { RouteDecision::Direct };
+    let asks_for_work = words.change || words.destroys;
+    let (decision, why) = match decision {
+        // The words say what the model overheard.
+        RouteDecision::Chat | RouteDecision::Image if asks_for_work && words.here => {
+            (work, "the words ask for work here")
+        }
+        RouteDecision::Image => (RouteDecision::Image, "a picture is asked for"),
+        RouteDecision::Chat if confidence >= UNSURE || !asks_for_work => (RouteDecision::Chat, "words will do"),
+        _ if confidence < UNSURE && eager => (RouteDecision::Clarify, "it is not clear enough"),
+        _ if confidence < UNSURE => (work, "it is not clear, and action is preferred"),
+        RouteDecision::Clarify if eager || confidence > SURE => (RouteDecision::Clarify, "an answer is needed first"),
+        _ if eager && !analysis.missing.is_empty() => (RouteDecision::Clarify, "something must be known first"),
+        _ if confidence <= SURE && words.question && !asks_for_work && !words.here => {
+            (RouteDecision::Chat, "it is a question, and nothing here is named")
+        }
+        _ if !asks_for_work && !words.here && analysis.tool_need.is_some_and(|need| need < TOOL_NEED) => {
+            (RouteDecision::Chat, "tools are hardly needed")
+        }
+        _ if complex && copilot.enable_planning => (RouteDecision::Plan, "it is much work"),
+        _ => (RouteDecision::Direct, "it can be done at once"),
+    };
+    if decision == RouteDecision::Clarify {
+        ask_something(&mut analysis);
+    } else {
+        analysis.questions.clear();
+    }
+    let categories = match decision {
+        RouteDecision::Chat | RouteDecision::Image => Vec::new(),
+        _ => categories,
+    };
+    let reason = if said.is_empty() { why.to_owned() } else { format!("{why}: {said}") };
+    RouteFact {
+        decision,
+        confidence,
+        complexity,
+        categories,
+        reason,
+        entities: None,
+        filter: None,
+        analysis: Some(analysis),
+    }
+}
+
+/// A question is asked, or nothing could answer it.
+fn ask_something(analysis: &mut Analysis) {
+    if analysis.questions.is_empty() {
+        let text = DEFAULT_QUESTION.to_owned();
+        analysis.questions.push(Question { id: "q1".into(), text, ..Question::default() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::words;
+
+    fn routed(
+        text: &str,
+        decision: RouteDecision,
+        confidence: f64,
+        change: impl Fn(&mut Verdict, &mut Copilot),
+    ) -> RouteDecision {
+        let mut verdict = Verdict {
+            decision,
+            confidence,
+            complexity: 10,
+            categories: vec!["files".into()],
+            reason: String::new(),
+            analysis: Analysis { steps: 1, files: 1, ..Analysis::default() },
+        };
+        let mut copilot = Copilot { intelligent_routing: Routing::Aggressive, ..Copilot::default() };
+        change(&mut verdict, &mut copilot);
+        decide(verdict, words::read(text), &copilot).decision
+    }
+
+    #[test]
+    fn confidence_decides_at_the_documented_borders() {
+        use RouteDecision::{Chat, Clarify, Direct};
+        let question = "Which database is better?";
+        let at = |confidence| routed(question, Direct, confidence, |_, _| {});
+        assert_eq!([0.449, 0.45, 0.70, 0.701].map(at), [Clarify, Chat, Chat, Direct]);
+        let named = |confidence| routed("Rename x in src/a.rs", Direct, confidence, |_, _| {});
+        assert_eq!(
+            [0.449, 0.45, 0.70, 0.701].map(named),
+            [Clarify, Direct, Direct, Direct],
+            "what is named comes first"
+        );
+    }
+
+    #[test]
+    fn who_prefers_action_is_asked_only_where_it_is_certain_that_they_must_be() {
+        use RouteDecision::{Clarify, Direct};
+        let minimal = |confidence: f64, decision| {
+            routed("Improve it", decision, confidence, |verdict, copilot| {
+                verdict.analysis.missing = vec!["purpose".into()];
+                copilot.intelligent_routing = Routing::Minimal;
+            })
+        };
+        assert_eq!([minimal(0.3, Direct), minimal(0.6, Clarify), minimal(0.9, Clarify)], [Direct, Direct, Clarify]);
+        let eager = routed("Improve it", Direct, 0.9, |verdict, _| verdict.analysis.missing = vec!["purpose".into()]);
+        assert_eq!(eager, Clarify);
+    }
+
+    #[test]
+    fn much_work_is_planned_unless_plans_are_off() {
+        use RouteDecision::{Direct, Plan};
+        let work = |planning: bool, complexity: u8, steps: u32| {
+            routed("Port the server to async", Direct, 0.9, |verdict, copilot| {
+                (verdict.complexity, verdict.analysis.steps, copilot.enable_planning) = (complexity, steps, planning);
+            })
+        };
+        assert_eq!(
+            [work(true, 29, 2), work(true, 30, 2), work(true, 0, 3), work(false, 90, 9)],
+            [Direct, Plan, Plan, Direct]
+        );
+    }
+
+    #[test]
+    fn work_is_never_taken_for_talk_and_talk_needs_no_tools() {
+        use RouteDecision::{Chat, Direct, Image};
+        assert_eq!(routed("Delete the old logs in this folder", Chat, 0.99, |_, _| {}), Direct);
+        assert_eq!(routed("Add a logo to our header in src/app.html", Image, 0.99, |_, _| {}), Direct);
+        let idle = |verdict: &mut Verdict, _: &mut Copilot| verdict.analysis.tool_need = Some(0.1);
+        assert_eq!(routed("Tell me something about closures", Direct, 0.95, idle), Chat);
+        assert_eq!(routed("Explain this function", Direct, 0.95, idle), Direct, "what is here must be looked at");
+    }
+
+    #[test]
+    fn a_clarification_always_asks_something_and_nothing_else_does() {
+        let verdict = |decision| Verdict {
+            decision,
+            confidence: 0.9,
+            complexity: 0,
+            categories: Vec::new(),
+            reason: "r".into(),
+            analysis: Analysis { questions: vec![], ..Analysis::default() },
+        };
+        let copilot = Copilot { intelligent_routing: Routing::Aggressive, ..Copilot::default() };
+        let fact = decide(verdict(RouteDecision::Clarify), Words::default(), &copilot);
+        assert_eq!(fact.analysis.expect("one").questions[0].text, DEFAULT_QUESTION);
+        let mut other = verdict(RouteDecision::Direct);
+        other.analysis.questions = vec![Question { text: "Really?".into(), ..Question::default() }];
+        assert_eq!(
+            decide(other, Words { here: true, ..Words::default() }, &copilot).analysis.expect("one").questions,
+            []
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! Which path a request takes, in layers: what the person chose, what their words plainly say, and only
+//! where that does not place it one look by the fast model. Work in a folder goes straight to the
+//! agent; conversation has no tools; plan mode looks and changes nothing.
+
+mod calibrate;
+mod classify;
+mod words;
+
+use std::sync::Arc;
+
+use trimtab_vocab::event::{ModelFact, RouteDecision, RouteFact, Stage, StageFact};
+use trimtab_vocab::{CallId, Message, Mode, Prompt, Request, Role, Routing};
+
+use crate::Effect;
+use crate::record::Session;
+use crate::step::Step;
+use crate::turn::tools::Offer;
+use crate::turn::{self, budget};
+
+/// What a call of this sort is for.
+pub(crate) const PURPOSE: &str = "route";
+
+/// Turns of the conversation that the router sees.
+const TURNS: usize = 6;
+
+/// What the rules make of a request; none where they cannot place it.
+fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
+    let copilot = &request.settings.copilot;
+    let tools = request.settings.facts.tools;
+    let words = words::read(&request.text);
+    // Pictures and files that came with the words are what they are about.
+    let alone = request.images.is_empty() && request.refs.is_empty();
+    let (decision, reason) = match request.mode {
+        Mode::Chat => (RouteDecision::Chat, "the person chose a conversation"),
+        Mode::Plan => (RouteDecision::Plan, "the person chose to plan first"),
+        Mode::Auto if !has_folder => (RouteDecision::Chat, "there is no folder to work in"),
+        Mode::Auto if copilot.conversational => (RouteDecision::Chat, "the settings want a conversation first"),
+        Mode::Auto if alone && words.small_talk => (RouteDecision::Chat, "the words are small talk"),
+        Mode::Auto if alone && words.picture => (RouteDecision::Image, "the words ask for a picture"),
+        Mode::Auto if words.plan && copilot.enable_planning => (RouteDecision::Plan, "the words ask for a plan first"),
+        Mode::Auto if alone && words.concept => (RouteDecision::Chat, "the words ask about an idea and nothing here"),
+        Mode::Auto if alone && words.talk && !words.here && !words.change => {
+            (RouteDecision::Chat, "the words ask to talk")
+        }
+        Mode::Auto if copilot.intelligent_routing != Routing::Off && alone => return None,
+        Mode::Auto if !tools => (RouteDecision::Direct, "the model cannot use tools and answers in a fixed form"),
+        Mode::Auto => (RouteDecision::Direct, "work in a folder goes straight to the agent"),
+    };
+    Some(RouteFact { categories: needs(decision), ..plain(decision, 1.0, reason) })
+}
+
+fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {
+    RouteFact {
+        decision,
+        confidence,
+        complexity: 0,
+        categories: Vec::new(),
+        reason: reason.into(),
+        entities: None,
+        filter: None,
+        analysis: None,
+    }
+}
+
+/// The groups of tools that a path needs where nobody has said more.
+fn needs(decision: RouteDecision) -> Vec<String> {
+    let names: &[&str] = match decision {
+        RouteDecision::Chat | RouteDecision::Image => &[],
+        RouteDecision::Plan => &["files", "web"],
+        RouteDecision::Direct | RouteDecision::Clarify => &["files", "commands", "web"],
+    };
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Places the request that is worked on, or asks for a look at it.
+pub(crate) fn begin(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    match by_rules(&active.request, step.session.folder().is_some()) {
+        Some(fact) => turn::routed(step, fact),
+        None => {
+            let request = active.request.id.clone();
+            let label = "Understanding the request...".into();
+            step.say(Some(&request), StageFact { stage: Stage::Routing, label });
+            call(step);
+        }
+    }
+}
+
+/// Asks for a look at the request.
+pub(crate) fn call(step: &mut Step<'_>) {
+    let Some(prompt) = prompt(step.session) else { return };
+    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+        return failed(step);
+    }
+    let Some(active) = step.session.active() else { return };
+    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let call = CallId::nth(step.session.next_call());
+    let (model, purpose) = (prompt.model.clone(), Some(PURPOSE.to_owned()));
+    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
+    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+}
+
+fn prompt(session: &Session) -> Option<Prompt> {
+    let active = session.active()?;
+    let (model, facts) = turn::fast(&active.request);
+    let said = session.conversation();
+    // The request itself is the last of them.
+    let earlier = &said[..said.len().saturating_sub(1)];
+    let turns: Vec<(bool, String)> = earlier[earlier.len().saturating_sub(TURNS)..]
+        .iter()
+        .map(|message| (message.role == Role::User, message.text()))
+        .filter(|(_, text)| !text.trim().is_empty())
+        .collect();
+    Some(Prompt {
+        model: model.to_owned(),
+        system: classify::system(active.request.settings.copilot.intelligent_routing),
+        messages: vec![Arc::new(Message::user(classify::words(&active.request.text, &turns)))],
+        max_output_tokens: classify::ANSWER.min(facts.max_output),
+        temperature: Some(0.0),
+        format: Some(classify::format()),
+        ..Prompt::default()
+    })
+}
+
+/// The model has looked.
+pub(crate) fn replied(step: &mut Step<'_>, said: &str) {
+    let Some(active) = step.session.active() else { return };
+    let Some(verdict) = classify::read(said) else { return failed(step) };
+    let copilot = &active.request.settings.copilot;
+    let mut fact = calibrate::decide(verdict, words::read(&active.request.text), copilot);
+    if fact.categories.is_empty() {
+        fact.categories = needs(fact.decision);
+    }
+    turn::routed(step, fact);
+}
+
+/// Nobody could look. Permissions guard the work, so it begins.
+pub(crate) fn failed(step: &mut Step<'_>) {
+    let decision = RouteDecision::Direct;
+    let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";
+    turn::routed(step, RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) });
+}
+
+/// The tools that a path offers.
+pub(crate) fn offer(route: Option<RouteDecision>) -> Offer {
+    match route {
+        Some(RouteDecision::Direct) => Offer::Everything,
+        Some(RouteDecision::Plan) => Offer::Looking,
+        _ => Offer::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use trimtab_vocab::{Copilot, RunSettings};
+
+    use super::*;
+
+    const LABELLED: &str = include_str!("labelled.txt");
+
+    fn request(text: &str, routing: Routing) -> Request {
+        let copilot = Copilot { intelligent_routing: routing, ..Copilot::default() };
+        Request {
+            id: "r1".parse().expect("an id"),
+            text: text.into(),
+            refs: Vec::new(),
+            images: Vec::new(),
+            mode: Mode::Auto,
+            settings: RunSettings { copilot, ..RunSettings::default() },
+        }
+    }
+
+    /// `decision | flags | words`; flags: `e` it has effects, `m` only the model can tell, and then what a
+    /// model says.
+    struct Line {
+        wanted: RouteDecision,
+        effects: bool,
+        verdict: Option<String>,
+        words: String,
+    }
+
+    fn lines() -> Vec<Line> {
+        let line = |line: &str| {
+            let mut fields = line.splitn(3, '|').map(str::trim);
+            let wanted = fields.next().expect("a decision");
+            let flags = fields.next().expect("flags");
+            let words = fields.next().unwrap_or_else(|| panic!("no words: {line}")).replace("\\n", "\n");
+            let verdict = flags.split_once('{').map(|(_, verdict)| format!("{{{verdict}"));
+            let effects = flags.split('{').next().is_some_and(|flags| flags.contains('e'));
+            let wanted = serde_json::from_value(wanted.into()).unwrap_or_else(|_| panic!("no decision: {line}"));
+            Line { wanted, effects, verdict, words }
+        };
+        LABELLED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(line).collect()
+    }
+
+    #[test]
+    fn labelled_requests_are_placed_right_by_rules_and_a_scripted_model() {
+        let lines = lines();
+        assert!(lines.len() >= 200, "{}", lines.len());
+        let mut wrong = Vec::new();
+        let mut calls = 0;
+        let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+        for line in &lines {
+            let request = request(&line.words, Routing::Aggressive);
+            let placed = by_rules(&request, true).unwrap_or_else(|| {
+                calls += 1;
+                let said = line
+                    .verdict
+                    .as_deref()
+                    .unwrap_or("{\"decision\":\"direct\",\"confidence\":0.9,\"toolNeed\":0.9,\"steps\":1}");
+                let verdict = classify::read(said).expect("a verdict");
+                calibrate::decide(verdict, words::read(&line.words), &request.settings.copilot)
+            });
+            *kinds.entry(format!("{:?}", line.wanted)).or_default() += 1;
+            if placed.decision != line.wanted {
+                wrong.push(format!(
+                    "{:?} instead of {:?} ({}): {}",
+                    placed.decision, line.wanted, placed.reason, line.words
+                ));
+            }
+        }
+        println!("{} requests, {calls} calls, {kinds:?}, wrong: {wrong:#?}", lines.len());
+        assert!(wrong.len() * 20 <= lines.len(), "{wrong:#?}");
+        assert!(kinds.values().all(|count| *count >= 15), "{kinds:?}");
+    }
+
+    #[test]
+    fn by_rules_alone_work_is_never_sent_where_nobody_would_be_asked() {
+        for line in lines().iter().filter(|line| line.effects) {
+            let placed = by_rules(&request(&line.words, Routing::Off), true).expect("rules place everything");
+            let guarded =
+                matches!(placed.decision, RouteDecision::Direct | RouteDecision::Plan | RouteDecision::Clarify);
+            assert!(guarded, "{:?}: {}", placed.decision, line.words);
+        }
+    }
+
+    #[test]
+    fn a_plain_request_costs_no_call() {
+        for line in lines() {
+            assert!(by_rules(&request(&line.words, Routing::Off), true).is_some(), "{}", line.words);
+        }
+        assert_eq!(by_rules(&request("Tidy up", Routing::Minimal), true), None);
+    }
+
+    #[test]
+    fn what_the_person_chose_comes_first() {
+        let mut request = request("Delete everything", Routing::Aggressive);
+        request.mode = Mode::Chat;
+        assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Chat));
+        request.mode = Mode::Plan;
+        assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Plan));
+        request.mode = Mode::Auto;
+        request.settings.copilot.conversational = true;
+        assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Chat));
+    }
+}

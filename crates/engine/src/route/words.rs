@@ -1,0 +1,272 @@
+//! What can be told from the words of a request without asking anybody.
+//!
+//! Rules may prefer a conversation where nothing could be changed anyway, and they may notice what a
+//! person says about the way they want to work. They never decide that a task is clear.
+
+/// What the words say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// A greeting or thanks, and nothing else.
+    pub(crate) small_talk: bool,
+    /// They ask something.
+    pub(crate) question: bool,
+    /// They ask for something to be done.
+    pub(crate) change: bool,
+    /// They speak of what is here: files, code, this folder.
+    pub(crate) here: bool,
+    /// They ask about an idea, which needs nothing of the folder.
+    pub(crate) concept: bool,
+    /// They ask for a picture.
+    pub(crate) picture: bool,
+    /// They ask for a plan before anything is done.
+    pub(crate) plan: bool,
+    /// They want to talk before anything is done.
+    pub(crate) talk: bool,
+    /// What they ask for may take something away.
+    pub(crate) destroys: bool,
+}
+
+/// Words that are only a greeting or thanks; nobody needs tools to answer them.
+const SMALL_TALK: &str = "\
+hello, hi, hey, hi there, hello there, good morning, good afternoon, good evening, good night, thanks, \
+thank you, thanks a lot, thank you very much, many thanks, thx, cheers, great, nice, cool, perfect, \
+awesome, well done, good job, nice work, bye, goodbye, see you, how are you, how are you doing, what's up, \
+who are you, what can you do, what are you";
+
+/// Verbs that ask for something to be done when a sentence begins with them.
+const DOING: &str = "\
+add, adapt, adjust, annotate, append, apply, bench, benchmark, build, bump, change, check, clean, commit, \
+compile, complete, configure, convert, copy, correct, create, cut, debug, declare, delete, deploy, disable, \
+document, download, drop, edit, enable, ensure, erase, execute, export, expose, extend, extract, fetch, \
+finish, fix, format, generate, get, give, group, handle, hook, implement, import, improve, include, \
+increase, init, initialize, inline, insert, install, integrate, introduce, investigate, kill, lint, lower, \
+make, mark, merge, migrate, modify, move, mock, open, optimize, optimise, organize, package, patch, polish, \
+port, prepare, profile, publish, purge, push, put, raise, rebase, recreate, reduce, refactor, regenerate, \
+release, remove, rename, reorder, repair, replace, reproduce, reset, resolve, restore, restructure, revert, \
+rewrite, rollback, run, save, scaffold, set, setup, simplify, sort, speed, split, squash, start, stop, \
+store, support, swap, switch, sync, test, tidy, translate, trim, try, turn, tweak, undo, uninstall, unify, \
+update, upgrade, use, validate, verify, wipe, wire, wrap, write";
+
+/// Of these, the ones that take something away.
+const DESTROYING: &str = "\
+delete, remove, drop, erase, wipe, purge, reset, clean, uninstall, overwrite, truncate, rm";
+
+/// What may stand before such a verb and leaves it a wish.
+const WISHES: &str = "\
+please, pls, kindly, can you, could you, would you, will you, can we, could we, you should, you must, \
+i want you to, i need you to, i'd like you to, i would like you to, i want to, i need to, i'd like to, \
+we need to, we should, we must, let's, lets, let us, help me, help me to, now, then, next, also, ok, okay, \
+yes, and, first, finally, just, quickly, carefully, go and, try to, make sure to, don't forget to, \
+remember to, time to, go ahead and, todo:, task:, so, alright";
+
+/// What a question begins with.
+const ASKING: &str = "\
+what, what's, whats, why, how, when, who, whose, which, where, is, are, was, were, does, do, did, should, \
+would, could, can, may, might, has, have, will, am, explain, describe, tell me, define, compare, summarize, \
+summarise, clarify, elaborate";
+
+/// What a question about an idea begins with.
+const IDEAS: &str = "\
+what is a, what is an, what is the difference, what's the difference, what are the differences, what's a, \
+what's an, what are, what does, what is, what's, why is, why are, why do, why does, how does, how do, \
+explain what, explain how, explain why, explain the, explain, describe what, describe how, define, \
+who invented, who is, who was, when was, when should, when would, compare, tell me about, is it true that, \
+is there a difference, what would be the, how would";
+
+/// What speaks of what is here.
+const HERE: &str = "\
+this, these, here, our, my, mine, the file, the files, the code, the repo, the repository, the project, \
+the folder, the directory, the tests, the test, the build, the function, the class, the module, the method, \
+the api, the app, the script, the readme, the docs, the config, the server, the database, the branch, \
+the commit, the diff, the error, the bug, the log, the logs, the output, the failing, the last, \
+the current, codebase, it, that, them, we, us, above, todo, todos, ci, pipeline";
+
+const PICTURES: &str = "\
+picture, image, photo, photograph, illustration, logo, icon, drawing, painting, sketch, poster, wallpaper, \
+portrait, avatar, banner image, cartoon, artwork, pixel art, watercolor, watercolour";
+
+const DRAWING: &str = "\
+draw, paint, sketch, illustrate, generate, create, make, design, render, produce";
+
+/// A picture in a page and the image of a container are work on files.
+const OF_FILES: &str = "\
+docker, dockerfile, container, component, upload, resize, img, css, html, class, field, endpoint, column, \
+diagram, graph, chart, code, test, tests, function";
+
+const PLANNING: &str = "\
+make a plan, create a plan, write a plan, draft a plan, give me a plan, show me a plan, propose a plan, \
+plan how, plan the, plan a, plan out, plan for, plan before, plan first, come up with a plan, \
+outline a plan, outline the steps, what would be your plan, don't change anything yet, \
+do not change anything yet, without changing anything, before you change anything, \
+before changing anything, only plan, just plan, don't implement yet, do not implement yet, \
+don't build it yet, don't write code yet, don't code yet";
+
+const TALKING: &str = "\
+let's discuss, lets discuss, let's talk, lets talk, let's brainstorm, lets brainstorm, brainstorm, \
+i want to discuss, i'd like to discuss, what do you think, your opinion, just talk, thinking about, \
+i'm wondering, i am wondering, talk me through, talk through";
+
+/// Bytes that are looked at: what somebody wants stands at the beginning.
+const LOOKED_AT: usize = 4_000;
+
+/// Reads the words. Code in fences says nothing about what is wanted of it.
+pub(crate) fn read(text: &str) -> Words {
+    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let plain = plain(text);
+    let all = plain.trim();
+    let bare = all.trim_end_matches(['!', '.', '?', ' ', ',']);
+    if listed(SMALL_TALK).any(|words| words == bare) {
+        return Words { small_talk: true, ..Words::default() };
+    }
+    let sentences: Vec<&str> = sentences(all).collect();
+    let asks = |sentence: &str| sentence.ends_with('?') || listed(ASKING).any(|word| begins(sentence, word));
+    let wish = sentences.iter().copied().filter_map(wished).next();
+    let question = sentences.iter().any(|sentence| asks(sentence));
+    let talk = has(all, TALKING);
+    let picture = is_picture(all);
+    let names_a_path = names_a_path(text);
+    let here = names_a_path || has(all, HERE) || text.contains("```");
+    let concept = question
+        && wish.is_none()
+        && !here
+        && sentences.iter().any(|sentence| listed(IDEAS).any(|idea| begins(sentence, idea)));
+    Words {
+        small_talk: false,
+        question,
+        change: wish.is_some() && !picture,
+        here,
+        concept,
+        picture,
+        plan: has(all, PLANNING) || sentences.iter().any(|sentence| begins(sentence, "plan")),
+        talk,
+        destroys: sentences
+            .iter()
+            .copied()
+            .filter_map(wished)
+            .any(|verb| listed(DESTROYING).any(|known| known == verb)),
+    }
+}
+
+/// The verb of a sentence that asks for something to be done.
+fn wished(sentence: &str) -> Option<&str> {
+    let rest = after_lead(sentence);
+    let verb = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    // "How do I …" and "should we …" ask; only a verb where a wish begins is one.
+    listed(DOING).chain(listed(DESTROYING)).any(|known| known == verb).then_some(verb)
+}
+
+/// A sentence without the words that only lead up to a wish, at most as many as people use.
+fn after_lead(sentence: &str) -> &str {
+    let mut rest = sentence.trim_start_matches(['-', '*', '•', '>', '#', '(', '"', ' ']);
+    rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
+    for _ in 0..6 {
+        let before = rest;
+        rest = rest.trim_start_matches([',', ' ', ':', ';']);
+        if let Some(lead) = listed(WISHES).filter(|lead| begins(rest, lead)).max_by_key(|lead| lead.len()) {
+            rest = rest[lead.len()..].trim_start_matches([',', ' ', ':']);
+        }
+        if rest == before {
+            break;
+        }
+    }
+    rest
+}
+
+fn is_picture(all: &str) -> bool {
+    let wish = after_lead(all);
+    let drawn = listed(DRAWING).any(|verb| begins(wish, verb));
+    let only_draws = ["draw me", "draw a", "draw an", "paint a", "paint me", "sketch a"];
+    let only_draws = only_draws.iter().any(|phrase| begins(wish, phrase));
+    let named = listed(PICTURES).any(|what| {
+        let follows = ["of", "for", "that", "with", "showing"].map(|word| format!("{what} {word}"));
+        follows.iter().any(|phrase| contains_word(all, phrase)) || all.trim_end_matches(['.', '!', '?']).ends_with(what)
+    });
+    (only_draws || drawn && named) && !has(all, OF_FILES) && !names_a_path(all)
+}
+
+/// Whether a word looks like a file or folder of the project.
+fn names_a_path(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches(|c: char| {
+            matches!(c, ',' | ';' | ':' | '?' | '!' | '(' | ')' | '"' | '\'' | '`' | '“' | '”')
+        });
+        let word = word.trim_end_matches('.');
+        if word.contains("://") {
+            return false;
+        }
+        if word.starts_with('@') && word.len() > 1 || word.starts_with("./") || word.starts_with("../") {
+            return true;
+        }
+        let last = word.rsplit('/').next().unwrap_or_default();
+        let has_extension = last.rsplit_once('.').is_some_and(|(stem, extension)| {
+            !stem.is_empty()
+                && (1..=5).contains(&extension.len())
+                && extension.chars().all(|c| c.is_ascii_alphanumeric())
+                && extension.chars().any(|c| c.is_ascii_alphabetic())
+                && !matches!(word, "e.g" | "i.e" | "a.m" | "p.m" | "node.js" | "vue.js" | "next.js" | "asp.net")
+        });
+        has_extension || word.contains('/') && word.len() > 3 && word.chars().filter(|c| *c == '/').count() >= 2
+    })
+}
+
+fn has(text: &str, phrases: &'static str) -> bool {
+    listed(phrases).any(|phrase| contains_word(text, phrase))
+}
+
+/// The entries of a list above.
+fn listed(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.split(", ")
+}
+
+/// Whether a text begins with words, and not in the middle of one.
+fn begins(text: &str, words: &str) -> bool {
+    text.strip_prefix(words)
+        .is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '\''))
+}
+
+/// Whether words stand in a text, and not in the middle of others.
+fn contains_word(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        before.is_none_or(|c| !c.is_alphanumeric()) && begins(&text[at..], words)
+    })
+}
+
+/// The text in small letters, without code in fences.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            plain.push_str(line);
+            plain.push('\n');
+        }
+    }
+    plain.to_lowercase().replace('’', "'")
+}
+
+/// The sentences of a text, with the sign that ends each.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |pair: (char, Option<char>)| match pair {
+        ('\n' | ';', _) => true,
+        ('.' | '!' | '?', next) => next.is_none_or(char::is_whitespace),
+        _ => false,
+    };
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut chars = rest.char_indices().peekable();
+        let mut cut = rest.len();
+        while let Some((at, c)) = chars.next() {
+            if ends((c, chars.peek().map(|(_, next)| *next))) {
+                cut = at + c.len_utf8();
+                break;
+            }
+        }
+        let (sentence, later) = rest.split_at(cut);
+        rest = later;
+        (!sentence.is_empty() || !later.is_empty()).then_some(sentence.trim())
+    })
+    .filter(|sentence| !sentence.is_empty())
+}
