@@ -9,6 +9,7 @@
 mod apply;
 mod cancel;
 mod corpus;
+mod diff;
 mod permission;
 mod rounds;
 mod startup;
@@ -30,6 +31,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("permission", permission::measure),
     ("rounds", rounds::measure),
     ("apply", apply::measure),
+    ("diff", diff::measure),
 ];
 
 fn main() -> ExitCode {

@@ -87,6 +87,7 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
         path: write.path.clone(),
         added: if back { write.removed } else { write.added },
         removed: if back { write.added } else { write.removed },
+        modified: write.modified,
         is_new: if back { write.after.is_none() } else { write.before.is_none() },
         is_deleted: if back { write.before.is_none() } else { write.after.is_none() },
     };

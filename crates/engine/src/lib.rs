@@ -2,7 +2,7 @@
 //!
 //! [`step`] takes a session and something that happened, and returns facts to record and work to
 //! ask of the world. There is no clock, no file, no network and no runtime here, and the manifest
-//! keeps it so: the crate depends on serde and the vocabulary.
+//! keeps it so: the crate depends on serde, the vocabulary and a comparison of texts that is as pure.
 //!
 //! **State is a fold of facts.** Nothing in [`Session`] changes except through [`Session::fold`],
 //! so that folding a log again gives the state that was there when it was written. Rooms only read

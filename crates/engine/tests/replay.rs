@@ -121,7 +121,14 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             seen: Seen { status: ToolStatus::Ok, text: "seen".into(), images: vec![], files: vec![] },
         }),
         call.clone().prop_map(move |call| {
-            let writes = vec![FileWrite { path: "a".into(), before: None, after: state("1"), added: 1, removed: 0 }];
+            let writes = vec![FileWrite {
+                path: "a".into(),
+                before: None,
+                after: state("1"),
+                added: 1,
+                removed: 0,
+                modified: 0,
+            }];
             Input::Prepared { call, prepared: Prepared::Ready { writes, diffs: vec!["+b".into()] } }
         }),
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),

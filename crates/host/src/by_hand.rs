@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trimtab_engine::proposal::command::{self, Decision, Policy, Verdict};
+use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::{self, After, Edit};
 use trimtab_vocab::event::ChangedFile;
 use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdict, Sandbox};
 
 use crate::config::Profile;
 use crate::hands::{FileNow, Hands, RealHands};
-use crate::prepare::{picture, unfit};
+use crate::prepare::unfit;
 
 /// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
 /// says what it would do.
@@ -28,7 +29,7 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
         After::Write(bytes) => Some(bytes),
         After::Delete => None,
     };
-    let (_, added, removed) = picture(&path, before.as_ref(), after.as_ref());
+    let (_, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
     let mode = state.as_ref().map_or(0o644, |state| state.mode);
     let mut contents = BTreeMap::new();
     let mut keep = |bytes: Option<Vec<u8>>| {
@@ -39,14 +40,14 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
         })
     };
     let (before, after) = (keep(before), keep(after));
-    let file =
-        ChangedFile { path: path.clone(), added, removed, is_new: before.is_none(), is_deleted: after.is_none() };
+    let (is_new, is_deleted) = (before.is_none(), after.is_none());
+    let file = ChangedFile { path: path.clone(), added, removed, modified, is_new, is_deleted };
     let name = after.as_ref().or(before.as_ref()).map_or("nothing", |state| &state.hash[..16]);
     let change_set: ChangeSetId = format!("edit-{name}").parse().map_err(|_| "The change has no name.".to_owned())?;
     let set = FileSet {
         change_set,
         folder: folder.to_owned(),
-        writes: vec![FileWrite { path, before, after, added, removed }],
+        writes: vec![FileWrite { path, before, after, added, removed, modified }],
     };
     let plan = trimtab_engine::by_hand(set)?;
     if !dry {

@@ -252,6 +252,16 @@ impl Client {
         })
     }
 
+    /// The bytes of a file as a session has read or written it.
+    pub async fn file(&self, session: &SessionId, hash: &str) -> Result<Vec<u8>, Problem> {
+        let key = RefKey::file_of(session, hash);
+        let found = self.inner.deps.world.store.bytes(Some(session), &key).await.map_err(store_problem)?;
+        found.ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, "A state of a changed file is not stored any more.")
+                .hint("`trimtab doctor` looks for damage.")
+        })
+    }
+
     /// What a person has decided once and for all.
     pub async fn rules(&self) -> Result<Vec<Rule>, Problem> {
         let written = self.inner.deps.world.store.rules().await.map_err(store_problem)?;

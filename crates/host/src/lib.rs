@@ -28,6 +28,7 @@ pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
 pub use hands::{Contents, FileNow, Hands, RealHands};
 pub use hub::Watch;
 pub use stream_controller::StreamController;
+pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
 pub use trimtab_world::store::{JobRow, JobState, SessionRow};
 

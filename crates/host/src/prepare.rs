@@ -1,8 +1,6 @@
 //! Finds out what a change would make of the files, and stores both states, before anybody is asked.
 
-use std::time::Duration;
-
-use similar::TextDiff;
+use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::{self, After, Edit};
 use trimtab_engine::{Change, Prepared};
 use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
@@ -11,8 +9,6 @@ use trimtab_world::store::StoreError;
 use crate::client::Deps;
 use crate::hands::{FileNow, Hands};
 
-/// How long the picture of a change may take; what is applied does not depend on it.
-const PATIENCE: Duration = Duration::from_millis(200);
 /// The mode of a file that is new.
 const NEW_FILE: u32 = 0o644;
 
@@ -61,7 +57,8 @@ pub(crate) async fn prepare(
     let moved_mode = pairs.first().and_then(|(_, before, _)| before.as_ref()).map(|(_, state)| state.mode);
     let (mut writes, mut diffs) = (Vec::new(), Vec::new());
     for (path, before, after) in pairs {
-        let (diff, added, removed) = picture(&path, before.as_ref().map(|(bytes, _)| bytes), after.as_ref());
+        let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
+        let (diff, Stats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
         let mode = before.as_ref().map(|(_, state)| state.mode).or(moved_mode).unwrap_or(NEW_FILE);
         let after = match after {
             Some(bytes) => Some(keep(deps, session, bytes, mode).await?),
@@ -71,7 +68,7 @@ pub(crate) async fn prepare(
             Some((bytes, state)) => Some(keep(deps, session, bytes, state.mode).await?),
             None => None,
         };
-        writes.push(FileWrite { path, before, after, added, removed });
+        writes.push(FileWrite { path, before, after, added, removed, modified });
         diffs.push(diff);
     }
     Ok(Prepared::Ready { writes, diffs })
@@ -119,23 +116,4 @@ async fn keep(deps: &Deps, session: &SessionId, bytes: Vec<u8>, mode: u32) -> Re
     let hash = trimtab_world::store::hash(&bytes);
     deps.world.store.keep(session, &RefKey::file_of(session, &hash), bytes).await?;
     Ok(FileState { hash, mode })
-}
-
-/// The change for people: a unified diff, and the lines added and removed.
-pub(crate) fn picture(path: &str, before: Option<&Vec<u8>>, after: Option<&Vec<u8>>) -> (String, u64, u64) {
-    let text =
-        |bytes: Option<&Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
-    let (old, new) = (text(before), text(after));
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_str(), new.as_str());
-    let (mut added, mut removed) = (0, 0);
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            similar::ChangeTag::Insert => added += 1,
-            similar::ChangeTag::Delete => removed += 1,
-            similar::ChangeTag::Equal => {}
-        }
-    }
-    let name = |there: bool, prefix: &str| if there { format!("{prefix}/{path}") } else { "/dev/null".to_owned() };
-    let shown = diff.unified_diff().header(&name(before.is_some(), "a"), &name(after.is_some(), "b")).to_string();
-    (shown, added, removed)
 }

@@ -8,3 +8,4 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod cli;
+pub mod diff;

@@ -242,6 +242,7 @@ fn help_is_enough_to_start() {
       checkpoints    List what waits for an answer
       answer         Answer it, and go on
       changes        List what was changed, newest first, or show one change
+      diff           Show what was changed, line by line
       rewind         Take changes back
       forward        Bring changes forward that were taken back
       control        Say something to a request that runs: pause, steer, skip, cancel

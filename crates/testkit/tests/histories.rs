@@ -133,7 +133,7 @@ impl Rig {
         for (path, before, after) in set {
             let before = before.as_deref().map(|text| self.state(text));
             let after = after.as_deref().map(|text| self.state(text));
-            writes.push(FileWrite { path: path.clone(), before, after, added: 0, removed: 0 });
+            writes.push(FileWrite { path: path.clone(), before, after, added: 0, removed: 0, modified: 0 });
         }
         self.requests += 1;
         let id = format!("r{}", self.requests).parse().expect("an id");

@@ -54,9 +54,9 @@ fn tools_run_until_the_model_is_done() {
     r1 reply.saved {"call":"c3","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_3_1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":103,"contextWindow":200000}
     r1 tool.started {"call":"c3t1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}
-    r1 proposal.opened {"proposal":"r1-p-c3t1","call":"c3t1","kind":"files","operations":[{"path":"src/a.rs","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"diff":"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-fn answer() -> u32 { 41 }\n+fn answer() -> u32 { 42 }\n","errors":[]}],"version":1}
+    r1 proposal.opened {"proposal":"r1-p-c3t1","call":"c3t1","kind":"files","operations":[{"path":"src/a.rs","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"modified":1,"diff":"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-fn answer() -> u32 { 41 }\n+fn answer() -> u32 { 42 }\n","errors":[]}],"version":1}
     r1 proposal.resolved {"proposal":"r1-p-c3t1","verdict":"approved"}
-    r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"src/a.rs","added":1,"removed":1,"isNew":false,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"src/a.rs","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r1 tool.finished {"call":"c3t1","status":"ok","preview":"Changed src/a.rs: +1 -1 lines."}
     r1 reflection {"entries":[{"tool":"edit_file","status":"ok","finding":"Changed src/a.rs: +1 -1 lines.","next_action":"use it"}]}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
@@ -786,7 +786,7 @@ fn files_move_and_vanish_only_as_they_are() {
         < Moved.
         "#
     ), &["change.applied"]), @r#"
-    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":0,"removed":1,"isNew":false,"isDeleted":true},{"path":"c/d.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":0,"removed":1,"modified":0,"isNew":false,"isDeleted":true},{"path":"c/d.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     --- b.txt
     beta
     --- c/d.txt
@@ -922,9 +922,9 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
         "#
     ), &["answer", "bug", "checkpoint.opened", "change.applied", "tool.finished", "request.finished"]), @r#"
     r1 answer {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\n-alpha\n+beta\n"},{"path":"new.txt","content":"new\n"}],"commands":[{"command":"cat a.txt","description":""}]}
-    r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"isNew":false,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Changed a.txt: +1 -1 lines."}
-    r1 change.applied {"changeSet":"r1-x-c1t2","position":1,"files":[{"path":"new.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c1t2","position":1,"files":[{"path":"new.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t2","status":"ok","preview":"Created new.txt (1 lines)."}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t3","tool":"run_command","input":{"command":"cat a.txt"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
     r1 tool.finished {"call":"c1t3","status":"ok","preview":"Exit code 0.\nbeta\n"}
@@ -974,7 +974,7 @@ fn a_form_that_was_cut_off_is_blocked_and_the_person_decides() {
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"Response was truncated!","choices":[{"id":"retry","label":"🔄 Retry"},{"id":"continue","label":"✓ Continue"}],"about":"recovery","blockedChanges":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"retry","by":"user"}
     r1 answer {"summary":"Making less.","fileChanges":[{"path":"a.txt","content":"a\n"}]}
-    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"isNew":true,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     --- a.txt
     a

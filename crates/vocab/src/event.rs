@@ -718,6 +718,9 @@ pub struct ChangedFile {
     pub added: u64,
     /// Lines removed.
     pub removed: u64,
+    /// Lines among both that were replaced rather than only added or removed.
+    #[serde(default)]
+    pub modified: u64,
     /// It did not exist before.
     pub is_new: bool,
     /// It does not exist any more.

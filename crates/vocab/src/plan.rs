@@ -75,6 +75,9 @@ pub struct FileWrite {
     /// Lines removed.
     #[serde(default)]
     pub removed: u64,
+    /// Lines among both that were replaced rather than only added or removed.
+    #[serde(default)]
+    pub modified: u64,
 }
 
 /// Files to change together.
@@ -99,6 +102,7 @@ impl FileSet {
             after: write.before.clone(),
             added: write.removed,
             removed: write.added,
+            modified: write.modified,
         };
         Self { change_set, folder: self.folder.clone(), writes: self.writes.iter().rev().map(back).collect() }
     }

@@ -1,6 +1,7 @@
-//! What a model would like to change, read with care: edits placed, damaged answers recovered,
-//! commands judged. Pure functions over texts; nothing here acts.
+//! What a model would like to change, read with care: edits placed and compared, damaged answers
+//! recovered, commands judged. Pure functions over texts; nothing here acts.
 
 pub mod command;
+pub mod compare;
 pub mod edit;
 pub mod recover;

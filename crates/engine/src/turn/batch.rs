@@ -571,6 +571,7 @@ fn changed(write: &FileWrite) -> ChangedFile {
         path: write.path.clone(),
         added: write.added,
         removed: write.removed,
+        modified: write.modified,
         is_new: write.before.is_none(),
         is_deleted: write.after.is_none(),
     }

@@ -1,17 +1,20 @@
 //! `trimtab changes`, `rewind` and `forward`: the change history of a session.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
 use trimtab_host::Client;
-use trimtab_vocab::event::{Change, ChangeFact, ProposalFact, Status, UsageFact};
-use trimtab_vocab::{ChangeSetId, Control, Fact, Problem, ProblemKind, SessionId, Time};
+use trimtab_host::compare::Stats;
+use trimtab_vocab::event::{Change, ChangeFact, ChangedFile, ProposalFact, Status, UsageFact};
+use trimtab_vocab::{ChangeSetId, Control, Fact, FileWrite, Problem, ProblemKind, SessionId, Time};
 
-use super::diff::Painted;
+use super::diff::{Loaded, Looks, show, written};
 use super::output::{age, calm, note, print, print_json};
 use super::{Outcome, place};
+use crate::diff::counted;
 
 /// Where the history is.
 #[derive(Debug, Args)]
@@ -25,7 +28,7 @@ pub(super) struct Where {
 }
 
 impl Where {
-    async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
+    pub(super) async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
         if let Some(session) = &self.session {
             return Ok(session.clone());
         }
@@ -44,12 +47,12 @@ struct Set {
     change: Change,
     time: Time,
     cost: Option<f64>,
-    diff: String,
+    writes: Vec<FileWrite>,
 }
 
 /// The history as the log tells it.
 #[derive(Debug, Default)]
-struct History {
+pub(super) struct History {
     sets: Vec<Set>,
     /// How many of them are in force.
     in_force: usize,
@@ -63,7 +66,8 @@ struct History {
 impl History {
     async fn of(client: &Client, session: &SessionId) -> Result<Self, Problem> {
         let mut history = Self::default();
-        let (mut cost, mut diff): (Option<f64>, String) = (None, String::new());
+        let mut cost: Option<f64> = None;
+        let mut proposed: BTreeMap<ChangeSetId, Vec<FileWrite>> = BTreeMap::new();
         let mut target = None;
         loop {
             let page = client.events(session, history.last).await?;
@@ -76,13 +80,16 @@ impl History {
                     Fact::Usage(UsageFact { usage, .. }) => {
                         cost = usage.cost_usd.map(|more| cost.unwrap_or(0.0) + more).or(cost);
                     }
-                    Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
-                        diff = operations.iter().filter_map(|one| one.get("diff")?.as_str()).collect();
+                    Fact::Proposal(ProposalFact::Opened { call: Some(call), operations, .. }) => {
+                        if let Some(request) = &event.request {
+                            proposed.insert(ChangeSetId::of(request, &call), written(&operations));
+                        }
                     }
                     Fact::Change(ChangeFact::Applied(change)) => {
                         history.sets.truncate(history.in_force);
-                        let (cost, diff) = (cost.take(), std::mem::take(&mut diff));
-                        history.sets.push(Set { id: change.change_set.clone(), change, time: event.time, cost, diff });
+                        let writes = proposed.remove(&change.change_set).unwrap_or_default();
+                        let (id, cost) = (change.change_set.clone(), cost.take());
+                        history.sets.push(Set { id, change, time: event.time, cost, writes });
                         history.in_force = history.sets.len();
                     }
                     Fact::Change(ChangeFact::Moving { position }) => {
@@ -104,13 +111,38 @@ impl History {
     }
 }
 
+impl History {
+    /// What a change set wrote, by its number or its id.
+    pub(super) fn find(&self, wanted: &str) -> Result<&[FileWrite], Problem> {
+        let number = wanted.trim_start_matches('#').parse::<usize>().ok();
+        let by_number = number.and_then(|number| self.sets.get(number.checked_sub(1)?));
+        let found = by_number.or_else(|| self.sets.iter().find(|set| set.id.as_str() == wanted));
+        found.map(|set| set.writes.as_slice()).ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, format!("There is no change called {wanted}."))
+                .hint("`trimtab changes` lists them.")
+        })
+    }
+
+    /// What all sets in force come to: each file as it was before the first and is after the last.
+    pub(super) fn net(&self) -> Vec<FileWrite> {
+        let mut files: BTreeMap<&str, FileWrite> = BTreeMap::new();
+        for write in self.sets.iter().take(self.in_force).flat_map(|set| &set.writes) {
+            files
+                .entry(&write.path)
+                .and_modify(|file| file.after.clone_from(&write.after))
+                .or_insert_with(|| write.clone());
+        }
+        files.into_values().filter(|file| file.before != file.after).collect()
+    }
+}
+
 /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
 /// first, so that what is shown is how the files are; the person is told.
 pub(super) async fn settled(client: &Client, session: &SessionId) -> Result<u64, Problem> {
     Ok(at_rest(client, session).await?.last)
 }
 
-async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
+pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
     let until = Instant::now() + PATIENCE;
     let mut began = None;
     loop {
@@ -148,14 +180,14 @@ fn unanswered() -> Problem {
 }
 
 impl Set {
-    fn stats(&self) -> (usize, u64, u64) {
-        let files = &self.change.files;
-        (files.len(), files.iter().map(|file| file.added).sum(), files.iter().map(|file| file.removed).sum())
+    fn stats(&self) -> Stats {
+        let sum = |of: fn(&ChangedFile) -> u64| self.change.files.iter().map(of).sum();
+        Stats { added: sum(|file| file.added), removed: sum(|file| file.removed), modified: sum(|file| file.modified) }
     }
 
     /// `Change #3 - 2 files (+45 -12) - $0.02 - 3s ago`
     fn line(&self, number: usize, now: Time) -> String {
-        let (files, added, removed) = self.stats();
+        let (files, Stats { added, removed, .. }) = (self.change.files.len(), self.stats());
         let cost = self.cost.map(|cost| format!(" - ${cost:.2}")).unwrap_or_default();
         let plural = if files == 1 { "" } else { "s" };
         format!("Change #{number} - {files} file{plural} (+{added} -{removed}){cost} - {}", age(self.time, now))
@@ -170,6 +202,8 @@ pub(super) struct Changes {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    looks: Looks,
+    #[command(flatten)]
     place: Where,
 }
 
@@ -179,15 +213,16 @@ impl Changes {
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
-            return show_one(&history, wanted);
+            show(&Loaded::of(&client, &session, history.find(wanted)?).await?, &self.looks)?;
+            return Ok(Outcome::Done);
         }
         let now = trimtab_host::now();
         for (at, set) in history.sets.iter().enumerate().rev() {
             if self.json {
-                let (_, added, removed) = set.stats();
+                let Stats { added, removed, modified } = set.stats();
                 print_json(&json!({
                     "number": at + 1, "changeSet": set.id, "time": set.time, "files": set.change.files,
-                    "totalStats": {"added": added, "removed": removed}, "costUsd": set.cost,
+                    "totalStats": {"added": added, "removed": removed, "modified": modified}, "costUsd": set.cost,
                     "applied": at < history.in_force, "current": at + 1 == history.in_force,
                 }))?;
                 continue;
@@ -196,7 +231,9 @@ impl Changes {
             let gone = if at < history.in_force { "" } else { " (taken back)" };
             print(&calm(&format!("{mark} {}{gone}\n", set.line(at + 1, now))))?;
             for file in &set.change.files {
-                print(&calm(&format!("    {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+                let ChangedFile { added, removed, modified, .. } = *file;
+                let counts = counted(Stats { added, removed, modified });
+                print(&calm(&format!("    {}  {counts}\n", file.path)))?;
             }
         }
         if history.sets.is_empty() && !self.json {
@@ -204,17 +241,6 @@ impl Changes {
         }
         Ok(Outcome::Done)
     }
-}
-
-fn show_one(history: &History, wanted: &str) -> Result<Outcome, Problem> {
-    let number = wanted.trim_start_matches('#').parse::<usize>().ok();
-    let by_number = number.and_then(|number| history.sets.get(number.checked_sub(1)?));
-    let Some(set) = by_number.or_else(|| history.sets.iter().find(|set| set.id.as_str() == wanted)) else {
-        return Err(Problem::new(ProblemKind::NotFound, format!("There is no change called {wanted}."))
-            .hint("`trimtab changes` lists them."));
-    };
-    print(&Painted::for_output(&set.diff))?;
-    Ok(Outcome::Done)
 }
 
 #[derive(Debug, Args)]

@@ -12,10 +12,10 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, Level, ModelFact, ProposalFact, ReplyFact,
     RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
-use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, Message, Part, Problem, ProblemKind};
+use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind};
 
 use super::Outcome;
-use super::diff::Painted;
+use super::diff::{Loaded, glimpse, written};
 use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::run::Approve;
 use super::telemetry;
@@ -119,7 +119,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         let ended = screen.show(&event)?;
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if is_open(client, &event).await? => {
-                screen.announce(&event);
+                screen.announce(client, &event, checkpoint).await;
                 question = Question::ask(asking, checkpoint, choices);
             }
             Fact::Checkpoint(CheckpointFact::Resolved { .. }) => question = None,
@@ -252,7 +252,7 @@ struct Screen {
     /// A call whose words are not for the person.
     aside: Option<CallId>,
     /// The change that was proposed last.
-    diff: String,
+    proposed: Vec<FileWrite>,
     /// Tools that run, by call.
     tools: BTreeMap<CallId, String>,
 }
@@ -302,24 +302,26 @@ impl Screen {
             answered: false,
             asked: false,
             aside: None,
-            diff: String::new(),
+            proposed: Vec::new(),
             tools: BTreeMap::new(),
         }
     }
 
     /// Says what is asked, with the change it is about.
-    fn announce(&mut self, event: &Event) {
+    async fn announce(&mut self, client: &Client, event: &Event, checkpoint: &CheckpointId) {
         if self.form != Form::Text {
             return;
         }
         self.say("");
-        let diff = std::mem::take(&mut self.diff);
-        let shown: Vec<&str> = diff.lines().take(SHOWN_DIFF).collect();
-        for line in Painted::for_notes(&shown.join("\n")).lines() {
-            note(&format!("  {line}"));
-        }
-        if diff.lines().count() > SHOWN_DIFF {
-            note(&format!("  … {} more lines", diff.lines().count() - SHOWN_DIFF));
+        let writes = std::mem::take(&mut self.proposed);
+        match Loaded::of(client, &event.session, &writes).await {
+            Ok(files) if files.is_empty() => {}
+            Ok(files) => {
+                let rest = format!("`trimtab diff {checkpoint} --all` shows all of it.");
+                note(glimpse(&files, SHOWN_DIFF, &rest).trim_end_matches('\n'));
+            }
+            // The question is asked all the same; whoever answers knows what they have not seen.
+            Err(missing) => problem(&missing),
         }
         describe(event);
     }
@@ -389,7 +391,7 @@ impl Screen {
                 eprint!("{}", calm(text));
             }
             Fact::Change(ChangeFact::Applied(change)) => {
-                self.diff.clear();
+                self.proposed.clear();
                 for file in &change.files {
                     let what = match (file.is_new, file.is_deleted) {
                         (true, _) => "created",
@@ -400,7 +402,7 @@ impl Screen {
                 }
             }
             Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
-                self.diff = operations.iter().filter_map(|one| one.get("diff")?.as_str()).collect();
+                self.proposed = written(operations);
             }
             Fact::Steps(StepsFact { todos }) => {
                 for todo in todos {

@@ -13,6 +13,7 @@ mod follow;
 mod jobs;
 mod models;
 mod output;
+mod paint;
 mod picture;
 mod place;
 mod recover;
@@ -64,6 +65,8 @@ enum Command {
     Answer(checkpoints::Answer),
     /// List what was changed, newest first, or show one change
     Changes(changes::Changes),
+    /// Show what was changed, line by line
+    Diff(diff::Diff),
     /// Take changes back
     Rewind(changes::Rewind),
     /// Bring changes forward that were taken back
@@ -154,6 +157,7 @@ pub fn main() -> ExitCode {
             Command::ApplyEdit(command) => command.go().await,
             Command::Recover(command) => command.go(),
             Command::Changes(command) => command.go().await,
+            Command::Diff(command) => command.go().await,
             Command::Rewind(command) => command.go().await,
             Command::Forward(command) => command.go().await,
             Command::Models(command) => command.go().await,

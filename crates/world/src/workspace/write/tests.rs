@@ -63,7 +63,7 @@ impl World {
     fn change_mode(&mut self, path: &str, before: Option<(&str, u32)>, after: Option<(&str, u32)>) -> &mut Self {
         let before = before.map(|(text, mode)| self.state(text, mode));
         let after = after.map(|(text, mode)| self.state(text, mode));
-        self.writes.push(FileWrite { path: path.into(), before, after, added: 0, removed: 0 });
+        self.writes.push(FileWrite { path: path.into(), before, after, added: 0, removed: 0, modified: 0 });
         self
     }
 

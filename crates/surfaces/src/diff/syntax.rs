@@ -1,0 +1,175 @@
+//! Colours of languages: what kind of word each part of a line is.
+//!
+//! The grammars are unpacked when the first line is read, so whoever draws without colours pays nothing.
+//! Kinds are few, and a surface gives them colours of its own: no theme of somebody else decides whether a
+//! text can be read on a person's background.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+
+/// Lines above a hunk from which its colours are found, where the file is too long to begin at its top.
+const RUN_UP: usize = 200;
+/// Longer lines are not read: they are data, and the grammars take their time.
+const LONGEST: usize = 2_000;
+/// Bytes of one state that are read at most.
+const MOST_BYTES: usize = 256_000;
+
+/// What kind of word something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Token {
+    /// Nothing special.
+    #[default]
+    Text,
+    /// A word of the language, or an operator of it.
+    Keyword,
+    /// The name of a function, a type or a tag where it is made.
+    Name,
+    /// A type.
+    Type,
+    /// A text in quotes.
+    String,
+    /// A number or another constant.
+    Constant,
+    /// A remark.
+    Comment,
+    /// A heading or another part of a document that stands out.
+    Heading,
+}
+
+/// The kinds of words of one file, read hunk by hunk.
+pub(super) struct Tokens {
+    syntax: Option<&'static SyntaxReference>,
+    left: usize,
+}
+
+fn grammars() -> &'static SyntaxSet {
+    static GRAMMARS: OnceLock<SyntaxSet> = OnceLock::new();
+    GRAMMARS.get_or_init(two_face::syntax::extra_newlines)
+}
+
+fn beginnings() -> &'static [(Scope, Token)] {
+    static BEGINNINGS: OnceLock<Vec<(Scope, Token)>> = OnceLock::new();
+    BEGINNINGS.get_or_init(|| {
+        // The longest beginning that fits comes first.
+        let named = [
+            ("comment", Token::Comment),
+            ("string", Token::String),
+            ("constant.character.escape", Token::Constant),
+            ("constant", Token::Constant),
+            ("keyword.operator", Token::Text),
+            ("keyword", Token::Keyword),
+            ("storage.type.numeric", Token::Constant),
+            ("storage", Token::Keyword),
+            ("entity.name.tag", Token::Keyword),
+            ("entity.name.section", Token::Heading),
+            ("markup.heading", Token::Heading),
+            ("markup.raw", Token::String),
+            ("entity.name.type", Token::Type),
+            ("entity.name.class", Token::Type),
+            ("entity.name.struct", Token::Type),
+            ("entity.name.enum", Token::Type),
+            ("entity.name", Token::Name),
+            ("entity.other.attribute-name", Token::Name),
+            ("support.type", Token::Type),
+            ("support.class", Token::Type),
+            ("support.function", Token::Name),
+            ("variable.function", Token::Name),
+            ("meta.mapping.key", Token::Name),
+        ];
+        named.iter().filter_map(|(scope, token)| Some((Scope::new(scope).ok()?, *token))).collect()
+    })
+}
+
+fn token_of(stack: &ScopeStack) -> Token {
+    let of = |scope: &Scope| beginnings().iter().find(|(begin, _)| begin.is_prefix_of(*scope)).map(|(_, token)| *token);
+    stack.as_slice().iter().rev().find_map(of).unwrap_or_default()
+}
+
+impl Tokens {
+    /// For a file of this name and beginning.
+    pub(super) fn of(path: &str, first: &[u8]) -> Self {
+        let set = grammars();
+        let path = Path::new(path);
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let by_first = || set.find_syntax_by_first_line(std::str::from_utf8(first).ok()?.get(..200.min(first.len()))?);
+        let syntax = set
+            .find_syntax_by_extension(name)
+            .or_else(|| set.find_syntax_by_extension(ending))
+            .or_else(|| set.find_syntax_by_extension(&ending.to_lowercase()))
+            .or_else(by_first)
+            .filter(|syntax| syntax.name != "Plain Text");
+        Self { syntax, left: MOST_BYTES }
+    }
+
+    /// The kinds of words in these lines of a file, for each line the parts that are something special.
+    pub(super) fn lines(&mut self, all: &[&[u8]], wanted: Range<usize>) -> Vec<Vec<(Range<usize>, Token)>> {
+        let mut found = vec![Vec::new(); wanted.len()];
+        let Some(syntax) = self.syntax else { return found };
+        let from = if wanted.end <= 2 * RUN_UP { 0 } else { wanted.start.saturating_sub(RUN_UP) };
+        let set = grammars();
+        let (mut state, mut stack) = (ParseState::new(syntax), ScopeStack::new());
+        for (at, line) in all.iter().enumerate().take(wanted.end).skip(from) {
+            if line.len() > self.left.min(LONGEST) {
+                break;
+            }
+            self.left -= line.len();
+            // A line that is no text tells nothing about those below it.
+            let Ok(text) = std::str::from_utf8(line) else { break };
+            let Ok(steps) = state.parse_line(text, set) else { break };
+            let mut parts: Vec<(Range<usize>, Token)> = Vec::new();
+            let mut begin = 0;
+            for (end, step) in steps.iter().map(|(end, step)| (*end, Some(step))).chain([(text.len(), None)]) {
+                let token = token_of(&stack);
+                if end > begin && token != Token::Text {
+                    match parts.last_mut() {
+                        Some((last, same)) if last.end == begin && *same == token => last.end = end,
+                        _ => parts.push((begin..end, token)),
+                    }
+                }
+                begin = end;
+                if step.is_some_and(|step| stack.apply(step).is_err()) {
+                    return found;
+                }
+            }
+            if at >= wanted.start {
+                found[at - wanted.start] = parts;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(path: &str, text: &str) -> Vec<(String, Token)> {
+        let lines: Vec<&[u8]> = text.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
+        let found = Tokens::of(path, lines[0]).lines(&lines, 0..lines.len());
+        let named = |(line, parts): (&&[u8], &Vec<(Range<usize>, Token)>)| {
+            let text = String::from_utf8_lossy(line).into_owned();
+            parts.iter().map(|(range, token)| (text[range.clone()].trim().to_owned(), *token)).collect::<Vec<_>>()
+        };
+        lines.iter().zip(&found).flat_map(named).collect()
+    }
+
+    #[test]
+    fn words_of_many_languages_have_their_kinds() {
+        let has = |path: &str, text: &str, word: &str, token: Token| {
+            let kinds = kinds(path, text);
+            assert!(kinds.contains(&(word.to_owned(), token)), "{path}: {kinds:?}");
+        };
+        has("a.rs", "// why\nfn go() { let x = \"s\"; }\n", "// why", Token::Comment);
+        has("a.rs", "fn go() {}\n", "fn", Token::Keyword);
+        has("a.ts", "const x: number = 1;\n", "const", Token::Keyword);
+        has("a.py", "def go():\n    return 12\n", "12", Token::Constant);
+        has("Cargo.toml", "[package]\nname = \"x\"\n", "\"x\"", Token::String);
+        has("Dockerfile", "FROM debian\n", "FROM", Token::Keyword);
+        has("script", "#!/bin/sh\nif true; then echo; fi\n", "if", Token::Keyword);
+        assert_eq!(kinds("a.unknown", "fn go() {}\n"), []);
+    }
+}
