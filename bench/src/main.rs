@@ -14,6 +14,7 @@ mod permission;
 mod rounds;
 mod startup;
 mod table;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("rounds", rounds::measure),
     ("apply", apply::measure),
     ("diff", diff::measure),
+    ("watch", watch::measure),
 ];
 
 fn main() -> ExitCode {

@@ -91,7 +91,8 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
         is_new: if back { write.after.is_none() } else { write.before.is_none() },
         is_deleted: if back { write.before.is_none() } else { write.after.is_none() },
     };
-    Moved { change_set: set.id.clone(), files: set.writes.iter().map(file).collect(), position: position(in_force) }
+    let files = set.writes.iter().map(file).collect();
+    Moved { change_set: set.id.clone(), files, position: position(in_force), by: None }
 }
 
 /// What all the sets between here and there come to, as one set: it is applied whole or not at all.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::LoadedFile;
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Fault, FileWrite, Message, RefKey, Reply, Request, RequestId, Rule, Seen, TimerId,
-    Usage,
+    CallId, CheckpointId, Control, Effects, Fault, FileWrite, Message, RefKey, Reply, Request, RequestId, Rule, Seen,
+    TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -145,6 +145,16 @@ pub enum Input {
         call: CallId,
         /// How.
         ran: Ran,
+        /// What it did to files, if it was watched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effects: Option<Box<Effects>>,
+    },
+    /// It is known what a command did to files whose end nobody saw.
+    Compared {
+        /// By which call.
+        call: CallId,
+        /// What it did.
+        effects: Box<Effects>,
     },
     /// A person made a rule, in whichever session.
     RuleAdded {

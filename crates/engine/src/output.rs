@@ -1,6 +1,6 @@
 //! What a step asks for.
 
-use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Prompt, RefKey, RequestId, TimerId};
+use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Prompt, RefKey, RequestId, TimerId, Watch};
 
 use crate::proposal::edit::Edit;
 
@@ -102,6 +102,15 @@ pub enum Effect {
         call: CallId,
         /// What was approved.
         plan: CommandPlan,
+        /// How the files are is noted first, so that what it does to them can be told.
+        watch: Option<Watch>,
+    },
+    /// Tell what a command did to files whose end nobody saw; answered by `Compared`.
+    Compare {
+        /// Names the call.
+        call: CallId,
+        /// As when it was run.
+        watch: Watch,
     },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use trimtab_engine::proposal::command::{Decision, Policy, Verdict, default_allow, judge};
+use trimtab_engine::proposal::command::{Decision, Policy, Verdict, default_allow, judge, only_looks};
 
 fn policy() -> Policy {
     Policy::new("/home/ada/work", "/home/ada")
@@ -445,6 +445,45 @@ fn hostile() -> Vec<String> {
     lines.push(format!("{}ls{}", "$(".repeat(5000), ")".repeat(5000)));
     lines.push(format!("find {} -exec rm {}", "a".repeat(8000), "{}".repeat(4000)));
     lines
+}
+
+#[test]
+fn only_what_is_known_to_look_need_not_be_watched() {
+    let looks = [
+        "ls -la src",
+        "cat a.txt | grep -n x",
+        "git status && git log -3",
+        "git --no-pager diff",
+        "pwd",
+        "find . -name x",
+    ];
+    for line in looks {
+        assert!(only_looks(line, &policy()), "{line}");
+    }
+    let may_write = [
+        "",
+        "make",
+        "cat a > b",
+        "cat a >> b",
+        "ls; touch x",
+        "git checkout main",
+        "git branch new",
+        "sort -o a a",
+        "find . -delete",
+        "find . -exec rm {} ;",
+        "cp a b",
+        "mkdir x",
+        "./ls",
+        "cat $(touch x)",
+        "X=1 ls",
+        "ls `touch x`",
+        "sed -n p a",
+        "python3 -c 1",
+        "cat <<E\nE",
+    ];
+    for line in may_write {
+        assert!(!only_looks(line, &policy()), "{line}");
+    }
 }
 
 #[test]

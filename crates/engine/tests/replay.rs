@@ -6,9 +6,9 @@ use serde_json::json;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Fault, FileState, FileWrite, Message, Mode, ModelFacts, Part, Prices, Problem,
-    ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, Seen, StopReason, TimerId,
-    ToolCall, Usage,
+    CallId, CheckpointId, Control, Effects, Fault, FileState, FileWrite, Message, Mode, ModelFacts, Part, Prices,
+    Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, Seen, StopReason,
+    TimerId, ToolCall, Unkept, Usage, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -44,6 +44,8 @@ fn any_input() -> impl Strategy<Value = Input> {
             let window = if odd { 1_200 } else { 32_768 };
             let facts = ModelFacts { window, ..facts };
             let settings = RunSettings {
+                snapshot_files: 10,
+                snapshot_mb: 1,
                 retries: 2, facts, budget_usd: budget_usd.filter(|budget| *budget > 0.01), attended,
                 max_steps: if odd { 2 } else { 25 }, trusted: !odd || attended,
                 ..RunSettings::default()
@@ -106,6 +108,13 @@ fn any_wishes() -> impl Strategy<Value = Message> {
 }
 
 /// What comes of tools, whether or not they were asked for.
+/// A command wrote one file, and another that was not kept.
+fn effects(after: Option<FileState>) -> Box<Effects> {
+    let write = FileWrite { path: "a".into(), before: None, after, added: 1, removed: 0, modified: 0 };
+    let unkept = vec![Unkept { path: "big".into(), why: WhyUnkept::Large }];
+    Box::new(Effects { writes: vec![write], diffs: vec!["+b".into()], unkept, ..Effects::default() })
+}
+
 fn any_tool_input() -> impl Strategy<Value = Input> {
     let call = (1_u64..6, 1_usize..4).prop_map(|(n, tool)| CallId::tool(&CallId::nth(n), tool));
     let state = |hash: &str| Some(FileState { hash: hash.into(), mode: 0o644 });
@@ -134,10 +143,11 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),
         (call.clone(), any::<bool>())
             .prop_map(|(call, bad)| Input::Applied { call, problem: bad.then(|| "no".into()) }),
-        (call, any::<bool>(), any::<bool>()).prop_map(|(call, stopped, lost)| Input::Ran {
-            call,
-            ran: Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() },
+        (call.clone(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(move |(call, stopped, lost, wrote)| {
+            let ran = Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() };
+            Input::Ran { call, ran, effects: wrote.then(|| effects(state("2"))) }
         }),
+        call.prop_map(move |call| Input::Compared { call, effects: effects(state("3")) }),
         Just(Input::RuleAdded { rule: Rule::trust("/project") }),
         Just(Input::RuleAdded {
             rule: Rule {

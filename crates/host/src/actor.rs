@@ -387,7 +387,8 @@ impl Actor {
             Effect::Restore { plan } => {
                 self.tasks.spawn(tools::restore(deps, reporter, plan));
             }
-            Effect::Run { call, plan } => self.start_tool(call, tools::Work::Run(plan)),
+            Effect::Run { call, plan, watch } => self.start_tool(call, tools::Work::Run { plan, watch }),
+            Effect::Compare { call, watch } => self.start_tool(call, tools::Work::Compare(watch)),
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {
                     controller.abort();

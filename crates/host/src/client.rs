@@ -18,6 +18,7 @@ use crate::effects::written;
 use crate::hands::{Hands, RealHands};
 use crate::hub::{Hub, Watch};
 use crate::roster::Roster;
+use crate::snapshot::Latest;
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -40,6 +41,7 @@ pub(crate) struct Deps {
     pub(crate) hub: Hub,
     pub(crate) roster: Roster,
     pub(crate) job_limit: u32,
+    pub(crate) latest: Latest,
 }
 
 /// What a person says.
@@ -124,7 +126,13 @@ impl Client {
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
-        let deps = Arc::new(Deps { world, hub: Hub::default(), roster: Roster::default(), job_limit });
+        let deps = Arc::new(Deps {
+            world,
+            hub: Hub::default(),
+            roster: Roster::default(),
+            job_limit,
+            latest: Latest::default(),
+        });
         Self { inner: Arc::new(Inner { deps }) }
     }
 

@@ -8,11 +8,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Seen};
+use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Seen, Watch};
 use trimtab_world::sandbox::run::{self, Setup};
 use trimtab_world::tools::{self, Place};
+use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
 use trimtab_world::workspace::{Folder, write};
 
 use crate::StreamController;
@@ -43,6 +45,19 @@ impl Contents for BTreeMap<String, Vec<u8>> {
     }
 }
 
+/// A look at all files of a folder.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// The folder.
+    pub folder: String,
+    /// What is known of them already.
+    pub known: Arc<Snapshot>,
+    /// How much is noted.
+    pub watch: Watch,
+    /// A command has run since `known` was taken.
+    pub afterwards: bool,
+}
+
 /// What touches the folder.
 #[async_trait]
 pub trait Hands: Send + Sync {
@@ -60,6 +75,24 @@ pub trait Hands: Send + Sync {
         output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
         stop: &StreamController,
     ) -> Ran;
+    /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
+    /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
+    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        drop((survey, kept));
+        Some(Snapshot::default())
+    }
+}
+
+struct Handing(mpsc::Sender<(String, Vec<u8>)>);
+
+impl Keep for Handing {
+    fn keep(&mut self, hash: &str, bytes: Vec<u8>) {
+        let _ = self.0.blocking_send((hash.to_owned(), bytes));
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_closed()
+    }
 }
 
 /// Bytes of a file that can be changed at most.
@@ -161,6 +194,17 @@ impl Hands for RealHands {
             not_started: outcome.not_started,
             output: words,
         }
+    }
+
+    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        let Survey { folder, known, watch, afterwards } = survey;
+        let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
+        let look = move || {
+            let folder = Folder::open(&folder).ok()?;
+            let order = Order { folder: &folder, known: &known, files, bytes: watch.bytes, afterwards };
+            snapshot::take(&order, &mut Handing(kept))
+        };
+        tokio::task::spawn_blocking(look).await.ok()?
     }
 }
 

@@ -20,17 +20,19 @@ mod hands;
 mod hub;
 mod prepare;
 mod roster;
+mod snapshot;
 mod stream_controller;
 mod tools;
 
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
-pub use hands::{Contents, FileNow, Hands, RealHands};
+pub use hands::{Contents, FileNow, Hands, RealHands, Survey};
 pub use hub::Watch;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
 pub use trimtab_world::store::{JobRow, JobState, SessionRow};
+pub use trimtab_world::workspace::snapshot::Snapshot;
 
 /// The models that a provider of the settings offers.
 pub async fn list_models(

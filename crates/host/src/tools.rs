@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use trimtab_engine::{Change, Input};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
-use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen, SessionId};
+use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen, SessionId, Watch};
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
@@ -16,6 +16,7 @@ use crate::effects::{Reporter, find_room, written};
 use crate::hands::{Contents, FileNow};
 use crate::hub::News;
 use crate::prepare::prepare;
+use crate::snapshot::{self, Before};
 
 /// Files of the folder that are read as instructions: the first that is there.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -28,7 +29,8 @@ pub(crate) enum Work {
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: Change, seen: Option<String> },
     Apply(FilePlan),
-    Run(CommandPlan),
+    Run { plan: CommandPlan, watch: Option<Watch> },
+    Compare(Watch),
 }
 
 /// A tool call to carry out.
@@ -52,7 +54,7 @@ pub(crate) async fn carry_out(
     if !has_room {
         tokio::select! {
             biased;
-            () = controller.aborted(), if !matches!(work, Work::Apply(_)) => return aborted(&deps, &reporter, call, &work).await,
+            () = controller.aborted(), if !matches!(work, Work::Apply(_) | Work::Compare(_)) => return aborted(&deps, &reporter, call, &work).await,
             found = find_room(&deps, &reporter, &request) => found?,
         }
         let _ = reporter.nudges.send(Input::Admitted { request: request.clone() }).await;
@@ -83,7 +85,15 @@ pub(crate) async fn carry_out(
             let problem = apply(&deps, &reporter, &plan).await?;
             report(&deps, &reporter, &Input::Applied { call, problem }).await?;
         }
-        Work::Run(plan) => {
+        Work::Run { plan, watch } => {
+            let before = match watch {
+                Some(watch) => Some(snapshot::before(&deps, &session, &call, &folder, watch, &controller).await?),
+                None => None,
+            };
+            if let Some(Before::Stopped) = before {
+                let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
+                return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
+            }
             let show = |text: &str| {
                 let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
                 let time = deps.world.clock.now();
@@ -91,7 +101,17 @@ pub(crate) async fn carry_out(
                 deps.hub.publish(&session, News::Event(Arc::new(event)));
             };
             let ran = deps.world.hands.run(&plan, &show, &controller).await;
-            report(&deps, &reporter, &Input::Ran { call, ran }).await?;
+            let effects = match watch.zip(before) {
+                Some((watch, before)) => {
+                    Some(Box::new(snapshot::after(&deps, &session, &folder, watch, before).await?))
+                }
+                None => None,
+            };
+            report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
+        }
+        Work::Compare(watch) => {
+            let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
+            report(&deps, &reporter, &Input::Compared { call, effects }).await?;
         }
     }
     Ok(())
@@ -99,9 +119,9 @@ pub(crate) async fn carry_out(
 
 /// Stopped before it began: a command did not run, and that is known.
 async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &Work) -> Result<(), Trouble> {
-    if let Work::Run(_) = work {
+    if let Work::Run { .. } = work {
         let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
-        report(deps, reporter, &Input::Ran { call, ran }).await?;
+        report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
     }
     Ok(())
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::io::AsyncReadExt;
+use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, FileNow, Hands, RealHands, StreamController};
+use trimtab_host::{Contents, FileNow, Hands, RealHands, Snapshot, StreamController, Survey};
 use trimtab_vocab::{CommandPlan, FilePlan, Look, Seen};
 
 /// Real files, plain commands.
@@ -31,6 +32,10 @@ impl Hands for PlainHands {
 
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
         self.0.write(plan, contents).await
+    }
+
+    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        self.0.survey(survey, kept).await
     }
 
     async fn run(

@@ -467,9 +467,9 @@ impl Store for MemoryStore {
         self.operate(|state, _| Ok(state.checkpoints.values().cloned().collect())).await
     }
 
-    async fn keep(&self, _: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
+    async fn keep_all(&self, _: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
         self.write(|state, _| {
-            state.bytes.insert(key.clone(), bytes);
+            state.bytes.extend(keeps);
             Ok(())
         })
         .await

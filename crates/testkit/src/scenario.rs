@@ -412,8 +412,9 @@ impl Stage {
                 }
                 Move::Do(command) => {
                     let folder = self.home.path().join("project");
-                    let done = std::process::Command::new("sh").args(["-c", &command]).current_dir(folder).status();
-                    assert!(done.expect("a shell").success(), "{command}");
+                    // The program goes on meanwhile: what the person does may be to wait for something.
+                    let done = tokio::process::Command::new("sh").args(["-c", &command]).current_dir(folder).status();
+                    assert!(done.await.expect("a shell").success(), "{command}");
                     continue;
                 }
                 Move::Kill => {
@@ -485,6 +486,7 @@ impl Stage {
             "files" => settings.apply_files = serde_json::from_value(value.into()).expect("auto or ask"),
             "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
+            "watch" => (settings.snapshot_files, settings.snapshot_mb) = (value.parse().expect("a number"), 16),
             "synthesis" => settings.synthesis_list = value == "list",
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
             name if name.starts_with("copilot.") => {

@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Analysis, Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, ImageRef, Message, Mode, Problem,
-    ProposalId, RefKey, RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Usage,
+    Analysis, Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef, Message, Mode,
+    Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Unkept, Unobserved,
+    Usage,
 };
 
 /// A fact in its envelope.
@@ -626,6 +627,9 @@ pub enum CommandFact {
         /// The output whole.
         #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
         full: Option<RefKey>,
+        /// What it did to files is not known, and why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unobserved: Option<Unobserved>,
     },
 }
 
@@ -706,6 +710,38 @@ pub struct Change {
     pub files: Vec<ChangedFile>,
     /// The place of the set that is current now, from 0; below 0: none is.
     pub position: i32,
+    /// The command that did it; absent: it was a change that a model proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Box<ByCommand>>,
+}
+
+/// What a command did, when a change set is of its making.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ByCommand {
+    /// The command line.
+    pub command: String,
+    /// Its call.
+    pub call: CallId,
+    /// It was cut off, and looked at later: what others changed meanwhile is among it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The files, before and after.
+    #[serde(default)]
+    pub writes: Vec<FileWrite>,
+    /// What it changed and what cannot be undone, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unkept: Vec<Unkept>,
+    /// How many more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Where the change of the files is stored, for people: a unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<RefKey>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One file of a change set.

@@ -175,6 +175,21 @@ impl RefKey {
         Self(format!("file-{session}-{short}"))
     }
 
+    /// The key of what a change set made of the files, as a unified diff.
+    pub fn diff_of(change_set: &ChangeSetId) -> Self {
+        Self(format!("diff-{change_set}"))
+    }
+
+    /// The key of how the files of a session's folder were before its last command.
+    pub fn snapshot_of(session: &SessionId) -> Self {
+        Self(format!("snapshot-{session}"))
+    }
+
+    /// The key of which command that was.
+    pub fn watched_in(session: &SessionId) -> Self {
+        Self(format!("watched-{session}"))
+    }
+
     /// The key of the raw text of a model's reply.
     pub fn reply_of(session: &SessionId, call: &CallId) -> Self {
         Self(format!("reply-{session}-{call}"))

@@ -14,6 +14,7 @@
 mod answer;
 mod call;
 mod copilot;
+mod effects;
 pub mod event;
 mod id;
 mod look;
@@ -31,6 +32,7 @@ mod usage;
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, border};
+pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};
 pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, RequestId, SessionId, TimerId};
 pub use look::{FileMark, Look, Seen};

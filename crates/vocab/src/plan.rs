@@ -53,8 +53,18 @@ impl<T> Approved<T> {
 pub struct FileState {
     /// The hash of its bytes, by which they are stored: BLAKE3, in hex.
     pub hash: String,
-    /// Its permission bits.
+    /// Its permission bits; of a symbolic link, whose bytes are where it leads to, [`FileState::LINK`].
     pub mode: u32,
+}
+
+impl FileState {
+    /// The mode of a symbolic link. It is the kernel's, so that it cannot be taken for one of a file.
+    pub const LINK: u32 = 0o120_777;
+
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.mode == Self::LINK
+    }
 }
 
 /// One file of a change set: what it must be before, and what it shall be after.

@@ -125,8 +125,18 @@ pub struct RunSettings {
     /// How much of the work a person wants to see before it happens.
     #[serde(skip_serializing_if = "Copilot::is_default")]
     pub copilot: Copilot,
+    /// Files of the folder that are noted before a command at most; 0: what commands do to files is not seen.
+    #[serde(skip_serializing_if = "is_zero_small")]
+    pub snapshot_files: u32,
+    /// Megabytes of them that are newly kept before a command; 0: the same.
+    #[serde(skip_serializing_if = "is_zero_small")]
+    pub snapshot_mb: u32,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
+}
+
+fn is_zero_small(n: &u32) -> bool {
+    *n == 0
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -161,6 +171,8 @@ impl Default for RunSettings {
             rules: Vec::new(),
             cache_s: 0,
             copilot: Copilot::default(),
+            snapshot_files: 0,
+            snapshot_mb: 0,
             attended: true,
         }
     }

@@ -385,7 +385,11 @@ impl Session {
                 let mine = |item: &&super::Item| {
                     request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
                 };
-                let Some(writes) = items.find(mine).and_then(|item| item.writes.clone()) else { return };
+                let writes = match &change.by {
+                    Some(by) => Some(by.writes.clone()),
+                    None => items.find(mine).and_then(|item| item.writes.clone()),
+                };
+                let Some(writes) = writes else { return };
                 // What was taken back and is now built over cannot be brought forward any more.
                 self.history.truncate(self.in_force);
                 self.history.push(ChangeSet { id: change.change_set.clone(), writes });

@@ -7,13 +7,13 @@ use trimtab_vocab::event::{
     ProposalKind, Stage, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    Approve, CallId, ChangeSetId, CheckpointId, CommandRun, FileMark, FileSet, FileWrite, ImageRef, ProposalId, RefKey,
-    RequestId, Rule, Seen, ToolResult,
+    Approve, CallId, ChangeSetId, CheckpointId, CommandRun, Effects, FileMark, FileSet, FileWrite, ImageRef,
+    ProposalId, RefKey, RequestId, Rule, Seen, ToolResult,
 };
 
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
-use super::{finish, guard, next, prompt, reflection};
+use super::{finish, guard, next, prompt, reflection, watched};
 use crate::permit::{self, Answer, Permit, Ruling};
 use crate::record::{About, Active, Batch, Item, Phase, Progress, Session};
 use crate::route;
@@ -249,6 +249,10 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         let text = "The program ended while this command was running. How it ended is not known; it may have done \
                     part of its work. It was not run again."
             .to_owned();
+        let text = match watched::after_all(step.session, &request, call) {
+            Some(files) => format!("{text} {files}"),
+            None => text,
+        };
         return finished(step, call, ToolStatus::Error, text);
     }
     let permit = match (Answer::of(&item), permit::judge(step.session, active, errand)) {
@@ -275,7 +279,8 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             let run = command_run(step.session, call, command, *timeout_s);
             let CommandRun { command, argv, cwd, .. } = run.clone();
             step.say(Some(&request), CommandFact::Started { call: Some(call.clone()), command, argv, cwd });
-            step.ask(Effect::Run { call: call.clone(), plan: permit.command(run) });
+            let watch = watched::watch(step.session, &run.command);
+            step.ask(Effect::Run { call: call.clone(), plan: permit.command(run), watch });
         }
         _ => {}
     }
@@ -556,7 +561,7 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
             let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
             let text = summary(&files);
             let change_set = ChangeSetId::of(&request, call);
-            step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position }));
+            step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
             let mark = |write: &FileWrite| {
                 write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
             };
@@ -566,7 +571,7 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
     proceed(step);
 }
 
-fn changed(write: &FileWrite) -> ChangedFile {
+pub(super) fn changed(write: &FileWrite) -> ChangedFile {
     ChangedFile {
         path: write.path.clone(),
         added: write.added,
@@ -587,12 +592,15 @@ fn summary(files: &[ChangedFile]) -> String {
 }
 
 /// A command ended.
-pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran) {
+pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<&Effects>) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.writes.is_some() {
         return;
     }
-    let command = item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let command = command_of(&item);
+    if let Some(effects) = effects {
+        watched::record(step, &request, call, &command, effects, false);
+    }
     if ran.lost && !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
         answers::ask_about_outcome(step, call, &command);
         return advance(step);
@@ -606,10 +614,9 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran) {
         Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("Exit code {code}.")),
         Ran { signal, .. } => (ToolStatus::Error, format!("Ended by signal {}.", signal.unwrap_or(0))),
     };
-    let text = match ran.output.is_empty() {
-        true => head,
-        false => format!("{head}\n{}", ran.output),
-    };
+    let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
+    let output = Some(&ran.output).filter(|output| !output.is_empty()).cloned();
+    let text = [Some(head), files, output].into_iter().flatten().collect::<Vec<_>>().join("\n");
     let (preview, full) = guarded(step, &request, call, text);
     let (exit_code, timed_out) = (ran.exit_code, ran.timed_out);
     let finished = CommandFact::Finished {
@@ -619,11 +626,44 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran) {
         timed_out,
         preview: reflection::finding(&ran.output),
         full: full.clone(),
+        unobserved: effects.and_then(|effects| effects.unobserved),
     };
     step.say(Some(&request), finished);
-    let (images, files) = (Vec::new(), Vec::new());
+    // What was cut out of a long result was not seen.
+    let (images, files) = (Vec::new(), if full.is_none() { marks } else { Vec::new() });
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
     proceed(step);
+}
+
+/// It is known what a command did to files whose end nobody saw.
+pub(crate) fn compared(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Acting || item.writes.is_some() {
+        return;
+    }
+    let command = command_of(&item);
+    watched::record(step, &request, call, &command, effects, true);
+    if item.stopping {
+        interrupted(step, call, STOPPED.to_owned());
+    } else if step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
+        answers::ask_about_outcome(step, call, &command);
+    } else {
+        interrupted(step, call, ToolResult::interrupt(&item.wish.id).content);
+    }
+    proceed(step);
+}
+
+fn command_of(item: &Item) -> String {
+    item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
+fn compare(step: &mut Step<'_>, item: &Item) -> bool {
+    let watch = watched::watch(step.session, &command_of(item));
+    if let Some(watch) = watch {
+        step.ask(Effect::Compare { call: item.call.clone(), watch });
+    }
+    watch.is_some()
 }
 
 /// After an act: the request may have been stopped meanwhile.
@@ -639,16 +679,13 @@ fn proceed(step: &mut Step<'_>) {
 /// asked about, never run again. What this owner has begun itself is not `interrupted`.
 pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
-    for Item { call, wish, progress, writes, .. } in
-        batch.items.into_iter().filter(|item| interrupted.contains(&item.call))
-    {
+    for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call)) {
+        let Item { call, progress, writes, .. } = &item;
         match (progress, writes) {
-            (Progress::Started, _) => go(step, &call),
-            (Progress::Acting, Some(_)) => go_acting(step, &call),
-            (Progress::Acting, None) => {
-                let command = wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
-                answers::ask_about_outcome(step, &call, &command);
-            }
+            (Progress::Started, _) => go(step, call),
+            (Progress::Acting, Some(_)) => go_acting(step, call),
+            (Progress::Acting, None) if compare(step, &item) => {}
+            (Progress::Acting, None) => answers::ask_about_outcome(step, call, &command_of(&item)),
             _ => {}
         }
     }
@@ -668,12 +705,14 @@ fn go_acting(step: &mut Step<'_>, call: &CallId) {
 /// are finished first. Whether nothing is left to wait for.
 pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
     let Some(batch) = batch_of(step) else { return true };
-    for Item { call, wish, progress, writes, .. } in batch.items {
+    for item in batch.items {
+        let Item { call, wish, progress, writes, .. } = &item;
         match (progress, writes) {
             (Progress::Done(_), _) => {}
-            (Progress::Acting, _) if !under_way.contains(&call) => {}
-            (Progress::Acting, Some(_)) => go_acting(step, &call),
-            _ => interrupted(step, &call, ToolResult::interrupt(&wish.id).content),
+            (Progress::Acting, _) if !under_way.contains(call) => {}
+            (Progress::Acting, Some(_)) => go_acting(step, call),
+            (Progress::Acting, None) if compare(step, &item) => {}
+            _ => interrupted(step, call, ToolResult::interrupt(&wish.id).content),
         }
     }
     batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))

@@ -13,6 +13,7 @@ mod retry;
 pub(crate) mod structured;
 pub(crate) mod title;
 pub(crate) mod tools;
+mod watched;
 
 use trimtab_vocab::event::{
     BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,

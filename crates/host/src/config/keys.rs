@@ -75,6 +75,18 @@ pub const KEYS: &[Key] = &[
         "\"workspace\"",
         "Where commands may write: in the folder, nowhere, or anywhere.",
     ),
+    key(
+        "history.snapshot_files",
+        Kind::Int(0, 1_000_000),
+        "50000",
+        "Files of the folder that are noted before a command, so that what it does to them can be undone. 0: none.",
+    ),
+    key(
+        "history.snapshot_mb",
+        Kind::Int(0, 65_536),
+        "64",
+        "Megabytes of new or changed files that are kept before a command, and after it. 0: none.",
+    ),
     key("folders.trusted", Kind::List, "[]", "Folders that are trusted without being asked about."),
     key("copilot.name", Kind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
     key(

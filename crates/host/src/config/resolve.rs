@@ -93,6 +93,10 @@ pub struct Limits {
     pub retries: u32,
     /// How long a reply is used again.
     pub cache_s: u64,
+    /// Files that are noted before a command.
+    pub snapshot_files: u32,
+    /// Megabytes of them that are newly kept.
+    pub snapshot_mb: u32,
 }
 
 /// One setting as `trimtab config` shows it.
@@ -161,6 +165,8 @@ impl Profile {
             api_timeout: Duration::from_secs(number(&raw, "limits.api_timeout_s").into()),
             retries: number(&raw, "limits.retries"),
             cache_s: number(&raw, "limits.cache_s").into(),
+            snapshot_files: number(&raw, "history.snapshot_files"),
+            snapshot_mb: number(&raw, "history.snapshot_mb"),
         };
         let applying = |path: &str| if text(&raw, path) == "ask" { Applying::Ask } else { Applying::Auto };
         let hands = HandSettings {
@@ -230,6 +236,8 @@ impl Profile {
             synthesis_list: self.hands.synthesis_list,
             cache_s: self.limits.cache_s,
             copilot: self.copilot.clone(),
+            snapshot_files: self.limits.snapshot_files,
+            snapshot_mb: self.limits.snapshot_mb,
             ..RunSettings::default()
         })
     }

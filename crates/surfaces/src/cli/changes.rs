@@ -8,10 +8,11 @@ use clap::Args;
 use serde_json::json;
 use trimtab_host::Client;
 use trimtab_host::compare::Stats;
-use trimtab_vocab::event::{Change, ChangeFact, ChangedFile, ProposalFact, Status, UsageFact};
-use trimtab_vocab::{ChangeSetId, Control, Fact, FileWrite, Problem, ProblemKind, SessionId, Time};
+use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile, CommandFact, ProposalFact, Status, UsageFact};
+use trimtab_vocab::{ChangeSetId, Control, Fact, FileWrite, Problem, ProblemKind, SessionId, Time, Unobserved};
 
 use super::diff::{Loaded, Looks, show, written};
+use super::effects;
 use super::output::{age, calm, note, print, print_json};
 use super::{Outcome, place};
 use crate::diff::counted;
@@ -60,6 +61,8 @@ pub(super) struct History {
     is_moving: bool,
     /// Why the last wish to move was refused, and where in the log that is.
     refused: Option<(u64, String)>,
+    /// Commands of which it is not known what they did to files, and why of the last one.
+    unobserved: Option<(u64, Unobserved)>,
     last: u64,
 }
 
@@ -85,9 +88,13 @@ impl History {
                             proposed.insert(ChangeSetId::of(request, &call), written(&operations));
                         }
                     }
+                    Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) => {
+                        history.unobserved = Some((history.unobserved.map_or(1, |(count, _)| count + 1), why));
+                    }
                     Fact::Change(ChangeFact::Applied(change)) => {
                         history.sets.truncate(history.in_force);
-                        let writes = proposed.remove(&change.change_set).unwrap_or_default();
+                        let proposed = proposed.remove(&change.change_set).unwrap_or_default();
+                        let writes = change.by.as_ref().map_or(proposed, |by| by.writes.clone());
                         let (id, cost) = (change.change_set.clone(), cost.take());
                         history.sets.push(Set { id, change, time: event.time, cost, writes });
                         history.in_force = history.sets.len();
@@ -185,6 +192,10 @@ impl Set {
         Stats { added: sum(|file| file.added), removed: sum(|file| file.removed), modified: sum(|file| file.modified) }
     }
 
+    fn by(&self) -> Option<&ByCommand> {
+        self.change.by.as_deref()
+    }
+
     /// `Change #3 - 2 files (+45 -12) - $0.02 - 3s ago`
     fn line(&self, number: usize, now: Time) -> String {
         let (files, Stats { added, removed, .. }) = (self.change.files.len(), self.stats());
@@ -213,7 +224,13 @@ impl Changes {
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
-            show(&Loaded::of(&client, &session, history.find(wanted)?).await?, &self.looks)?;
+            let writes = history.find(wanted)?;
+            show(&Loaded::of(&client, &session, writes).await?, &self.looks)?;
+            if let Some(line) =
+                history.sets.iter().find(|set| set.writes == writes).and_then(Set::by).and_then(effects::unkept)
+            {
+                note(&line);
+            }
             return Ok(Outcome::Done);
         }
         let now = trimtab_host::now();
@@ -224,23 +241,47 @@ impl Changes {
                     "number": at + 1, "changeSet": set.id, "time": set.time, "files": set.change.files,
                     "totalStats": {"added": added, "removed": removed, "modified": modified}, "costUsd": set.cost,
                     "applied": at < history.in_force, "current": at + 1 == history.in_force,
+                    "command": set.by().map(|by| &by.command), "late": set.by().is_some_and(|by| by.late),
+                    "unkept": set.by().map(|by| &by.unkept), "more": set.by().map_or(0, |by| by.more),
                 }))?;
                 continue;
             }
             let mark = if at + 1 == history.in_force { "●" } else { "○" };
             let gone = if at < history.in_force { "" } else { " (taken back)" };
             print(&calm(&format!("{mark} {}{gone}\n", set.line(at + 1, now))))?;
+            if let Some(by) = set.by() {
+                let late = if by.late { " (cut off; what others changed meanwhile is among it)" } else { "" };
+                print(&calm(&format!("    by the command {}{late}\n", one_line(&by.command))))?;
+            }
             for file in &set.change.files {
                 let ChangedFile { added, removed, modified, .. } = *file;
                 let counts = counted(Stats { added, removed, modified });
                 print(&calm(&format!("    {}  {counts}\n", file.path)))?;
             }
+            if let Some(line) = set.by().and_then(effects::unkept) {
+                print(&format!("    {line}\n"))?;
+            }
+        }
+        if let (Some((count, why)), false) = (history.unobserved, self.json) {
+            let plural = if count == 1 { "" } else { "s" };
+            note(&format!("What {count} command{plural} did to files was not recorded: {}.", why.words()));
         }
         if history.sets.is_empty() && !self.json {
             print("No files were changed in this session.\n")?;
         }
         Ok(Outcome::Done)
     }
+}
+
+/// A command line as a list shows it.
+fn one_line(command: &str) -> String {
+    let mut line = command.lines().next().unwrap_or_default().to_owned();
+    let cut = line.floor_char_boundary(100);
+    if cut < line.len() || command.lines().count() > 1 {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
 }
 
 #[derive(Debug, Args)]
@@ -282,7 +323,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 async fn travel(place: &Where, wish: Control) -> Result<Outcome, Problem> {
     let (_, client) = place::open(&[])?;
     let session = place.find(&client).await?;
-    let last = settled(&client, &session).await?;
+    let history = at_rest(&client, &session).await?;
+    let last = history.last;
     client.control(&session, None, wish).await?;
     let mut watch = client.watch(&session, last);
     let mut target = None;
@@ -299,6 +341,10 @@ async fn travel(place: &Where, wish: Control) -> Result<Outcome, Problem> {
                     };
                     for file in &change.files {
                         print(&calm(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+                    }
+                    let unkept = history.sets.iter().find(|set| set.id == change.change_set).and_then(Set::by);
+                    if let Some(line) = unkept.and_then(effects::unkept) {
+                        note(&format!("That command {line}"));
                     }
                     if target == Some(change.position) {
                         return Ok::<_, Problem>(None);

@@ -16,6 +16,7 @@ use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, FileWrite, Messa
 
 use super::Outcome;
 use super::diff::{Loaded, glimpse, written};
+use super::effects;
 use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::run::Approve;
 use super::telemetry;
@@ -241,6 +242,8 @@ struct Screen {
     shown_before: String,
     /// When a failed call is made again.
     again_at: Option<Instant>,
+    /// It was said that what commands do to files is not seen.
+    unobserved: bool,
     /// The last line on standard output has no end yet.
     line_is_open: bool,
     label: String,
@@ -295,6 +298,7 @@ impl Screen {
             shown: String::new(),
             shown_before: String::new(),
             again_at: None,
+            unobserved: false,
             line_is_open: false,
             label: String::new(),
             line_is_drawn: false,
@@ -389,6 +393,13 @@ impl Screen {
             Fact::Command(CommandFact::Output { text, .. }) if self.moving => {
                 self.clear_line();
                 eprint!("{}", calm(text));
+            }
+            Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) if !self.unobserved => {
+                self.unobserved = true;
+                self.say(&format!("  what commands do to files is not recorded here: {}", why.words()));
+            }
+            Fact::Change(ChangeFact::Applied(change)) if let Some(by) = &change.by => {
+                effects::after(change, by).iter().for_each(|line| self.say(line));
             }
             Fact::Change(ChangeFact::Applied(change)) => {
                 self.proposed.clear();

@@ -9,6 +9,7 @@ mod control;
 mod demo;
 mod diff;
 mod doctor;
+mod effects;
 mod follow;
 mod jobs;
 mod models;

@@ -6,14 +6,15 @@ use std::time::Duration;
 use trimtab_engine::Session;
 use trimtab_engine::record::About;
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, ChangeFact, CheckpointFact, CommandFact, ContextFact, ModelFact, ProposalFact, ReplyFact,
-    RequestFact, RouteDecision, RouteFact, RuleFact, Status, ToolFact, ToolStatus,
+    AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, ModelFact,
+    ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, Status, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
     Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, RequestId, Rule, RuleVerdict, RunSettings,
     SessionId, StopReason,
 };
 
+use super::hands::made_by;
 use super::plan::{Ask, Plan, Turn, file_of, marks, name_of};
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
@@ -77,7 +78,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         return Err("partial replies were left behind".into());
     }
     let mut files: BTreeMap<String, String> = BTreeMap::new();
-    let mut commands = BTreeMap::new();
+    let (mut commands, mut made) = (BTreeMap::new(), BTreeMap::new());
     for (session, log) in &state.events {
         let mut story = Story::new(state, history.oracle.plan, session);
         for event in log {
@@ -87,12 +88,23 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         is_at_rest(&folded(log), &story).map_err(|broken| format!("{session}: {broken}"))?;
         *tally += story.tally;
         files.extend(story.files);
+        made.extend(story.made);
         commands.extend(story.commands);
     }
     for (command, begun) in &state.commands {
         let allowed = commands.get(command).copied().unwrap_or(0);
         if *begun > allowed {
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
+        }
+    }
+    for command in state.commands.keys() {
+        let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
+        let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
+        if there.as_ref() != recorded.last() {
+            return Err(format!("what {command} left behind is not in the history: {recorded:?}"));
+        }
+        if recorded.iter().collect::<BTreeSet<_>>().len() < recorded.len() {
+            return Err(format!("what {command} left behind is in the history twice"));
         }
     }
     let theirs = |path: &str| path.starts_with("say-");
@@ -179,6 +191,8 @@ struct Story<'a> {
     open: Option<(&'a CallId, &'a RequestId, bool)>,
     /// Files that were written, by what was applied.
     files: BTreeMap<String, String>,
+    /// What each command left behind, as often as that was recorded: the hashes.
+    made: BTreeMap<String, Vec<String>>,
     /// How often each command may have been begun.
     commands: BTreeMap<String, u32>,
     /// Commands that a person wanted run again.
@@ -201,6 +215,7 @@ impl<'a> Story<'a> {
             calls: BTreeSet::new(),
             open: None,
             files: BTreeMap::new(),
+            made: BTreeMap::new(),
             commands: BTreeMap::new(),
             again: BTreeMap::new(),
             begun: BTreeMap::new(),
@@ -265,6 +280,7 @@ impl<'a> Story<'a> {
                 let (file, auto) = (file_of(&told.name), told.settings.apply_files == Applying::Auto);
                 self.is_permitted(&call, &file, auto)
             }
+            Fact::Change(ChangeFact::Applied(Change { by: Some(by), .. })) => self.left_behind(by),
             Fact::Change(ChangeFact::Applied(change)) => {
                 self.applied(request, &call_of(change.change_set.as_str(), "-x-")?)
             }
@@ -600,6 +616,18 @@ impl<'a> Story<'a> {
             other => return Err(format!("{other} changed a file")),
         }
         self.tally.changes += 1;
+        Ok(())
+    }
+
+    /// A command changed files. What others did meanwhile may be among it, and is not looked at.
+    fn left_behind(&mut self, by: &ByCommand) -> Result<(), String> {
+        let tool = self.tools.get(&by.call).ok_or(format!("{} was never asked for", by.call))?;
+        if tool.finished > 0 || !self.begun.contains_key(&by.call) {
+            return Err(format!("{} changed something, but has ended or was not begun", by.call));
+        }
+        let own = made_by(&by.command);
+        let after = by.writes.iter().filter(|write| write.path == own).filter_map(|write| write.after.clone());
+        self.made.entry(by.command.clone()).or_default().extend(after.map(|state| state.hash));
         Ok(())
     }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, FileNow, Hands, StreamController};
+use trimtab_host::{Contents, FileNow, Hands, Snapshot, StreamController, Survey};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Seen};
 
@@ -142,17 +143,48 @@ impl Hands for SimulatedHands {
     ) -> Ran {
         self.live().await;
         let command = plan.run().command.clone();
-        *self.disk.state().commands.entry(command.clone()).or_default() += 1;
+        let begun = {
+            let mut disk = self.disk.state();
+            let begun = disk.commands.entry(command.clone()).or_default();
+            *begun += 1;
+            *begun
+        };
         let _doing = Doing::begin(self, command.clone());
         output("running\n");
+        // Each run leaves something else behind, some at once and some in the end.
+        let make = || drop(self.disk.state().files.insert(made_by(&command), begun.to_string().into_bytes()));
+        let at_once = command.len().is_multiple_of(2);
+        if at_once {
+            make();
+        }
         tokio::select! {
             biased;
             () = stop.aborted() => Ran { stopped: true, ..Ran::default() },
             () = self.pass(&command) => {
+                if !at_once {
+                    make();
+                }
                 // Some fail; that is an answer too.
                 let exit_code = Some(i32::from(command.len().is_multiple_of(5)));
                 Ran { exit_code, output: format!("ran {command}"), ..Ran::default() }
             }
         }
     }
+
+    async fn survey(&self, _: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        self.pass("survey").await;
+        let files = self.disk.state().files.clone();
+        let mut states = Vec::new();
+        for (path, bytes) in files {
+            let state = state(&bytes);
+            kept.send((state.hash.clone(), bytes)).await.ok()?;
+            states.push((path.into(), state));
+        }
+        Some(Snapshot::of(states))
+    }
+}
+
+/// What a command of the simulation leaves behind.
+pub(super) fn made_by(command: &str) -> String {
+    format!("made/{command}")
 }

@@ -106,6 +106,8 @@ impl History {
             apply_commands: applying(dice.once_in(2)),
             approve: [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize],
             max_steps: [2, 3, 4, 25, 25][dice.below(5) as usize],
+            snapshot_files: 1_000,
+            snapshot_mb: 1,
             ..RunSettings::default()
         }
     }

@@ -223,7 +223,11 @@ pub trait Store: Send + Sync {
     /// What waits for a person, oldest first, each as the event that opened it.
     async fn checkpoints(&self) -> Result<Vec<Event>>;
     /// Stores bytes under a name, outside of any step: what they are is settled by a later one.
-    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()>;
+    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
+        self.keep_all(session, vec![(key.clone(), bytes)]).await
+    }
+    /// Stores many, all of them or none.
+    async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
     /// Stored bytes; only those of a session, if one is given.
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
     /// A stored text.

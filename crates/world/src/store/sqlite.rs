@@ -472,9 +472,9 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
-        let (session, key) = (session.clone(), key.clone());
-        self.write(move |tx| insert_bytes(tx, &session, &key, &bytes)).await
+    async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
+        let session = session.clone();
+        self.write(move |tx| keeps.iter().try_for_each(|(key, bytes)| insert_bytes(tx, &session, key, bytes))).await
     }
 
     async fn rules(&self) -> Result<Vec<String>> {

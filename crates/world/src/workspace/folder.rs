@@ -126,6 +126,15 @@ impl Folder {
 
     /// Walks to the end of `path`.
     pub(super) fn walk(&self, path: &Path) -> Result<Spot, Astray> {
+        self.walk_to(path, true)
+    }
+
+    /// Walks to the last name of `path`, which may be that of a link: the link itself is meant.
+    pub(super) fn walk_to_link(&self, path: &Path) -> Result<Spot, Astray> {
+        self.walk_to(path, false)
+    }
+
+    fn walk_to(&self, path: &Path, through: bool) -> Result<Spot, Astray> {
         let mut ahead = self.names(path)?;
         let mut behind: Vec<(OsString, OwnedFd)> = Vec::new();
         let mut links = 0;
@@ -143,7 +152,7 @@ impl Folder {
                 Err(errno) => return Err(errno.into()),
             };
             match kind {
-                FileType::Symlink => {
+                FileType::Symlink if through || !ahead.is_empty() => {
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(Errno::LOOP.into());

@@ -4,6 +4,7 @@
 
 mod folder;
 mod read;
+pub mod snapshot;
 pub mod write;
 
 pub use folder::Folder;

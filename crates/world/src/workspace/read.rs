@@ -62,6 +62,25 @@ impl Folder {
         self.open_by_walk(path)
     }
 
+    /// Opens what a walk has found, for reading. No link is followed, not even one that a directory on the way
+    /// was exchanged for since.
+    pub(super) fn open_without_links(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::ResolveFlags;
+            let plain = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            match rustix::fs::openat2(self.as_fd(), path, LOOKING, Mode::empty(), plain) {
+                Err(Errno::NOSYS) => {}
+                answer => return answer,
+            }
+        }
+        let spot = self.walk(path).map_err(|_| Errno::ACCESS)?;
+        if !spot.missing.is_empty() || spot.inside != path {
+            return Err(Errno::NOENT);
+        }
+        rustix::fs::openat(&spot.dir, &spot.name, LOOKING | OFlags::NOFOLLOW, Mode::empty())
+    }
+
     fn open_by_walk(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let spot = self.walk(path)?;
         if !spot.missing.is_empty() {

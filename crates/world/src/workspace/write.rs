@@ -23,7 +23,9 @@
 //!   ones. To write in place could not be undone by a kill, and would change files outside of the
 //!   folder that share the bytes, such as a package manager's store. `Changed::unlinked` says so.
 //! * **Symbolic links** inside the folder are followed and kept when their target is overwritten. A
-//!   set neither deletes nor creates through one, since a person would expect another thing to vanish.
+//!   set neither deletes nor creates through one, since a person would expect another thing to vanish. A
+//!   link is itself the thing that changes only where the set says so ([`FileState::is_link`]), which is
+//!   how what commands did to links is undone.
 //! * **Read-only files** are refused, although a rename could replace them, unless the change itself
 //!   gives them another mode. Deleting one needs no more than `rm -f` does.
 //! * **Directories** that a deletion leaves empty go too, as with git: so undoing a creation leaves
@@ -31,6 +33,8 @@
 //! * A file that is as `after` before anything was written counts as written, and is put back when
 //!   the set is refused. A person who made the very same edit by hand meanwhile would have to do it
 //!   again; the other way round, a killed run could not be taken back.
+//!
+//! [`FileState::is_link`]: trimtab_vocab::FileState::is_link
 
 mod directories;
 mod one;

@@ -192,6 +192,21 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
 }
 
+/// Whether a line is known to change no file: every word of it is known, nothing is redirected, and each part is
+/// a program that only looks, used as its table has it. When in doubt, it may change some.
+pub fn only_looks(line: &str, policy: &Policy) -> bool {
+    if line.len() > LONGEST || strange::strange(line).is_some() {
+        return false;
+    }
+    let reading = read::read(line, &policy.home, &policy.folder);
+    let looks = |part: &Part| {
+        let words: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
+        let is_known = part.words.iter().all(|word| word.known) && part.redirects.iter().all(|to| !to.writes);
+        is_known && programs::only_looks(&without_show(&words), &policy.folder)
+    };
+    reading.trouble.is_none() && !reading.parts.is_empty() && reading.parts.iter().all(looks)
+}
+
 /// The words to run without a shell.
 fn direct(parts: &[Part], argv: &[Vec<String>]) -> Option<Vec<String>> {
     match (parts, argv) {

@@ -73,7 +73,11 @@ impl<'a> One<'a> {
         gate: Gate<'a>,
     ) -> Result<Self, Why> {
         let path = write.path.clone();
-        let mut spot = folder.walk(Path::new(&write.path)).map_err(|astray| match astray {
+        let found = match is_about_a_link(write) {
+            true => folder.walk_to_link(Path::new(&write.path)),
+            false => folder.walk(Path::new(&write.path)),
+        };
+        let mut spot = found.map_err(|astray| match astray {
             Astray::Outside => Why::Outside { path: path.clone() },
             Astray::Malformed => Why::BadPath { path: path.clone(), problem: "its path is empty or has a NUL in it" },
             Astray::Directory => Why::NotAFile { path: path.clone(), problem: "it is a directory" },
@@ -256,16 +260,26 @@ impl<'a> One<'a> {
         match (seen, wanted) {
             (Seen::Nothing, None) => true,
             (Seen::File { state, .. }, Some(wanted)) => {
-                state.hash == wanted.hash && (!only_mode || state.mode == wanted.mode & PERMISSIONS)
+                let as_wanted = state.is_link() || !only_mode || state.mode == wanted.mode & PERMISSIONS;
+                state.hash == wanted.hash && state.is_link() == wanted.is_link() && as_wanted
             }
             _ => false,
         }
     }
 
-    fn see(&self, name: impl rustix::path::Arg) -> Result<Seen, Errno> {
+    /// A link, whose bytes are where it leads to.
+    fn see_link(&self, name: impl rustix::path::Arg + Copy) -> Result<Seen, Errno> {
+        let target = rustix::fs::readlinkat(&self.spot.dir, name, Vec::new())?;
+        let stat = rustix::fs::statat(&self.spot.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let state = FileState { hash: blake3::hash(target.as_bytes()).to_hex().to_string(), mode: FileState::LINK };
+        Ok(Seen::File { state, owner: (stat.st_uid, stat.st_gid), links: 1 })
+    }
+
+    fn see(&self, name: impl rustix::path::Arg + Copy) -> Result<Seen, Errno> {
         let fd = match rustix::fs::openat(&self.spot.dir, name, LOOKING | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(Seen::Nothing),
+            Err(Errno::LOOP | Errno::MLINK) if is_about_a_link(self.write) => return self.see_link(name),
             Err(Errno::LOOP | Errno::MLINK) => return Ok(Seen::Something("it is a symbolic link")),
             Err(Errno::NXIO) => return Ok(Seen::Something("it is not a regular file")),
             Err(errno) => return Err(errno),
@@ -287,6 +301,7 @@ impl<'a> One<'a> {
     /// The mode that the file shall have: its own, unless the change is meant to give it another.
     fn mode_for(&self, wanted: &FileState) -> u32 {
         match (&self.now, self.before(), self.after()) {
+            _ if wanted.is_link() => FileState::LINK,
             (Seen::File { state, .. }, Some(before), Some(after)) if before.mode == after.mode => state.mode,
             _ => wanted.mode & PERMISSIONS,
         }
@@ -315,6 +330,11 @@ impl<'a> One<'a> {
             .ok_or_else(|| Fault::NoContent(wanted.hash.clone()))?;
         (self.gate)(Step::Stage, &self.write.path)?;
         self.remove(&self.part)?;
+        if wanted.is_link() {
+            rustix::fs::symlinkat(bytes.as_slice(), &self.spot.dir, &self.part)?;
+            (self.gate)(Step::Staged, &self.write.path)?;
+            return Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?);
+        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.spot.dir, &self.part, flags, Mode::from_raw_mode(0o600))?;
         (self.gate)(Step::Stage, &self.write.path)?;
@@ -406,6 +426,11 @@ impl<'a> One<'a> {
             Err(errno) => Err(errno),
         }
     }
+}
+
+/// Whether the path is meant as that of a symbolic link, before or after, and not as that of what it leads to.
+fn is_about_a_link(write: &FileWrite) -> bool {
+    [&write.before, &write.after].into_iter().flatten().any(FileState::is_link)
 }
 
 /// Whether links lead to a file that is treated with more care than its path shows. What was approved was

@@ -111,6 +111,25 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe)
 }
 
+/// Whether a command, its words known, is one that changes no file: a program that looks, used as its table has it.
+pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
+    let Some(program) = argv.first() else { return false };
+    if program == "find" {
+        return look::find(&argv[1..], folder) == Finding::Safe;
+    }
+    look::ROWS.iter().chain(git::ROWS).filter(|row| row.names.contains(&program.as_str())).any(|row| {
+        let args = match row.subs {
+            [] => &argv[1..],
+            subs => match argv.get(1) {
+                Some(sub) if subs.contains(&sub.as_str()) => &argv[2..],
+                _ => return false,
+            },
+        };
+        let writes = |used: &Used<'_>| used.flags.iter().any(|(_, value, _)| matches!(value, Value::Out));
+        by_row(row, program, args, folder).is_ok() && row.flags.sort(program, args).is_ok_and(|used| !writes(&used))
+    })
+}
+
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
 /// the folder, and that could be a repository's settings.
 fn into(used: &Used<'_>, folder: &str) -> Result<(), String> {

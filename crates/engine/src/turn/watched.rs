@@ -1,0 +1,134 @@
+//! What commands do to files: which commands are watched, and what is recorded and told of it.
+
+use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
+use trimtab_vocab::{CallId, ChangeSetId, Effects, FileMark, FileWrite, RefKey, RequestId, Sandbox, Unkept, Watch};
+
+use super::batch::changed;
+use crate::permit;
+use crate::proposal::command;
+use crate::record::{ChangeSet, Session};
+use crate::step::Step;
+
+/// Files that the model is told by name.
+const NAMED: usize = 20;
+/// Bytes of diffs that the model is shown without asking.
+const SHOWN: usize = 4 * 1024;
+
+/// How much is to be noted before a command; nothing if it cannot write here, if it is known only to look, or if
+/// the person does not want it.
+pub(super) fn watch(session: &Session, line: &str) -> Option<Watch> {
+    let active = session.active()?;
+    let settings = &active.request.settings;
+    let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
+    let is_wanted = files > 0 && bytes > 0 && settings.sandbox != Sandbox::ReadOnly;
+    (is_wanted && !command::only_looks(line, &permit::policy(session, active))).then_some(Watch { files, bytes })
+}
+
+/// Records what a command did to files as a change set, if it did something.
+pub(super) fn record(
+    step: &mut Step<'_>,
+    request: &RequestId,
+    call: &CallId,
+    command: &str,
+    effects: &Effects,
+    late: bool,
+) {
+    let Effects { writes, diffs, unkept, more, .. } = effects;
+    if writes.is_empty() && unkept.is_empty() {
+        return;
+    }
+    let (change_set, late) = (free_name(step.session, request, call), late);
+    let shown: String = diffs.concat();
+    let diff = (!shown.is_empty()).then(|| RefKey::diff_of(&change_set));
+    if let Some(key) = &diff {
+        step.keep(key.clone(), shown);
+    }
+    let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
+    let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
+    let by = ByCommand {
+        command: command.to_owned(),
+        call: call.clone(),
+        late,
+        writes: writes.clone(),
+        unkept: unkept.clone(),
+        more: *more,
+        diff,
+    };
+    step.say(Some(request), ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)) }));
+}
+
+/// The name of the set that a command makes. One that is run again after its end was not seen makes a second.
+fn free_name(session: &Session, request: &RequestId, call: &CallId) -> ChangeSetId {
+    let first = ChangeSetId::of(request, call);
+    match sets_of(session, &first).count() {
+        0 => first,
+        n => format!("{first}-{}", n + 1).parse().unwrap_or(first),
+    }
+}
+
+fn sets_of<'s>(session: &'s Session, first: &'s ChangeSetId) -> impl Iterator<Item = &'s ChangeSet> {
+    let again = format!("{first}-");
+    session.history().iter().filter(move |set| set.id == *first || set.id.as_str().starts_with(&again))
+}
+
+/// What the model is told when nobody saw how a command ended: the files that it had changed by then.
+pub(super) fn after_all(session: &Session, request: &RequestId, call: &CallId) -> Option<String> {
+    let first = ChangeSetId::of(request, call);
+    let writes: Vec<FileWrite> = sets_of(session, &first).flat_map(|set| set.writes.iter().cloned()).collect();
+    sentence(&Effects { writes, ..Effects::default() })
+}
+
+/// What the model is told: one line, and the diffs of files that it has read, as far as they are short. It then
+/// knows these files as they are now, and need not read them again.
+pub(super) fn told(session: &Session, effects: &Effects) -> (Option<String>, Vec<FileMark>) {
+    let Some(mut text) = sentence(effects) else { return (None, Vec::new()) };
+    let (mut marks, mut left) = (Vec::new(), SHOWN);
+    for (write, diff) in effects.writes.iter().zip(&effects.diffs) {
+        let Some(after) = &write.after else { continue };
+        let is_known = session.mark(&write.path).is_some_and(|seen| {
+            write.before.as_ref().is_some_and(|before| before.hash == seen && before.hash != after.hash)
+        });
+        if is_known && !diff.is_empty() && diff.len() <= left && !after.is_link() {
+            left -= diff.len();
+            text.push('\n');
+            text.push_str(diff.trim_end());
+            marks.push(FileMark { path: write.path.clone(), hash: after.hash.clone() });
+        }
+    }
+    (Some(text), marks)
+}
+
+/// `Files changed: src/a.rs (+3 -1); new: b.txt; deleted: c.`
+fn sentence(effects: &Effects) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(why) = effects.unobserved {
+        return Some(format!("What it did to files was not recorded: {}.", why.words()));
+    }
+    let mut list = |what: &str, names: Vec<String>| {
+        if !names.is_empty() {
+            let rest = names.len().saturating_sub(NAMED);
+            let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+            parts.push(format!("{what} {}{more}", names[..names.len().min(NAMED)].join(", ")));
+        }
+    };
+    let of = |wanted: fn(&FileWrite) -> bool, name: fn(&FileWrite) -> String| -> Vec<String> {
+        effects.writes.iter().filter(|write| wanted(write)).map(name).collect()
+    };
+    let plain = |write: &FileWrite| write.path.clone();
+    list(
+        "Files changed:",
+        of(
+            |write| write.before.is_some() && write.after.is_some(),
+            |write| format!("{} (+{} -{})", write.path, write.added, write.removed),
+        ),
+    );
+    list("new:", of(|write| write.before.is_none(), plain));
+    list("deleted:", of(|write| write.after.is_none(), plain));
+    let mut unkept: Vec<String> =
+        effects.unkept.iter().map(|Unkept { path, why }| format!("{path} ({})", why.words())).collect();
+    unkept.extend((effects.more > 0).then(|| format!("{} more", effects.more)));
+    list("also changed, cannot be undone:", unkept);
+    let text = parts.join("; ");
+    let capital = text.chars().next()?.to_uppercase();
+    Some(format!("{}{}.", capital, text.get(1..)?))
+}

@@ -1,0 +1,205 @@
+//! How the files are before a command and after it, and what the command did to them.
+//!
+//! What is noted before a command is durable before it starts: first the bytes of the files, then their list
+//! together with the call that it is for. So whoever goes on after a kill can still compare.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use trimtab_engine::proposal::compare;
+use trimtab_vocab::{CallId, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch};
+use trimtab_world::store::{Store, StoreError};
+use trimtab_world::workspace::snapshot::{self, Compared, Snapshot};
+
+use crate::StreamController;
+use crate::client::Deps;
+use crate::hands::Survey;
+
+/// Bytes that become durable together.
+const TOGETHER: usize = 8 * 1024 * 1024;
+/// Files of a set whose lines are counted, and the largest of them.
+const COUNTED: usize = 1_000;
+const LARGEST_PICTURE: usize = 256 * 1024;
+/// Bytes of all diffs of a set.
+const DIFFS: usize = 256 * 1024;
+
+/// The last snapshot, so that the next command only reads what has changed since. One for all sessions: it is
+/// large, and commands of several sessions seldom alternate.
+#[derive(Default)]
+pub(crate) struct Latest(Mutex<Option<Noted>>);
+
+#[derive(Clone)]
+struct Noted {
+    session: SessionId,
+    snapshot: Arc<Snapshot>,
+    /// The hash of its list as it is stored, if it is.
+    stored: Option<String>,
+}
+
+impl Latest {
+    fn set(&self, noted: Noted) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(noted);
+    }
+
+    fn of(&self, session: &SessionId) -> Option<Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|noted| noted.session == *session)
+    }
+}
+
+/// How it was before a command.
+pub(crate) enum Before {
+    /// It is known, and durably so.
+    Noted(Arc<Snapshot>),
+    /// It is not known.
+    Unobserved(Unobserved),
+    /// A person stopped it.
+    Stopped,
+}
+
+/// Notes how the files are. When this returns, a command may change them.
+pub(crate) async fn before(
+    deps: &Deps,
+    session: &SessionId,
+    call: &CallId,
+    folder: &str,
+    watch: Watch,
+    stop: &StreamController,
+) -> Result<Before, StoreError> {
+    let known = latest(deps, session).await?;
+    let survey = Survey { folder: folder.to_owned(), known: Arc::clone(&known.snapshot), watch, afterwards: false };
+    let taken = tokio::select! {
+        biased;
+        () = stop.aborted() => return Ok(Before::Stopped),
+        taken = take(deps, session, survey) => taken?,
+    };
+    let Some(snapshot) = taken else { return Ok(Before::Unobserved(Unobserved::Unreadable)) };
+    if snapshot.is_cut() {
+        return Ok(Before::Unobserved(Unobserved::TooManyFiles));
+    }
+    let list = snapshot.write();
+    let hash = trimtab_world::store::hash(&list);
+    let mut keeps = vec![(RefKey::watched_in(session), call.as_str().as_bytes().to_vec())];
+    if known.stored.as_ref() != Some(&hash) {
+        keeps.push((RefKey::snapshot_of(session), list));
+    }
+    deps.world.store.keep_all(session, keeps).await?;
+    let snapshot = Arc::new(snapshot);
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::clone(&snapshot), stored: Some(hash) });
+    Ok(Before::Noted(snapshot))
+}
+
+/// What a command did to the files since then.
+pub(crate) async fn after(
+    deps: &Deps,
+    session: &SessionId,
+    folder: &str,
+    watch: Watch,
+    before: Before,
+) -> Result<Effects, StoreError> {
+    let before = match before {
+        Before::Noted(before) => before,
+        Before::Unobserved(why) => return Ok(Effects::unobserved(why)),
+        Before::Stopped => return Ok(Effects::default()),
+    };
+    let survey = Survey { folder: folder.to_owned(), known: Arc::clone(&before), watch, afterwards: true };
+    let Some(now) = take(deps, session, survey).await? else {
+        return Ok(Effects::unobserved(Unobserved::Unreadable));
+    };
+    let compared = snapshot::compare(&before, &now);
+    let stored = deps.latest.of(session).and_then(|noted| noted.stored);
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored });
+    pictured(deps.world.store.as_ref(), session, compared).await
+}
+
+/// What a command did whose end nobody saw.
+pub(crate) async fn late(
+    deps: &Deps,
+    session: &SessionId,
+    call: &CallId,
+    folder: &str,
+    watch: Watch,
+) -> Result<Effects, StoreError> {
+    let store = &deps.world.store;
+    let watched = store.bytes(Some(session), &RefKey::watched_in(session)).await?;
+    let list = store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
+    let is_mine = watched.is_some_and(|watched| watched == call.as_str().as_bytes());
+    let before = match list.filter(|_| is_mine).and_then(|list| Snapshot::read(&list)) {
+        Some(snapshot) => Before::Noted(Arc::new(snapshot)),
+        // It was killed before that, and so the command cannot have begun.
+        None => Before::Unobserved(Unobserved::NotNoted),
+    };
+    after(deps, session, folder, watch, before).await
+}
+
+/// The last snapshot of a session, or an empty one.
+async fn latest(deps: &Deps, session: &SessionId) -> Result<Noted, StoreError> {
+    if let Some(noted) = deps.latest.of(session) {
+        return Ok(noted);
+    }
+    let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
+    let stored = list.as_deref().map(trimtab_world::store::hash);
+    let snapshot = list.and_then(|list| Snapshot::read(&list)).unwrap_or_default();
+    Ok(Noted { session: session.clone(), snapshot: Arc::new(snapshot), stored })
+}
+
+/// Looks at the files and stores the bytes of those that are not stored yet.
+async fn take(deps: &Deps, session: &SessionId, survey: Survey) -> Result<Option<Snapshot>, StoreError> {
+    let (sender, mut kept) = mpsc::channel::<(String, Vec<u8>)>(16);
+    let store = async {
+        let (mut batch, mut bytes, mut seen) = (Vec::new(), 0, HashSet::new());
+        while let Some((hash, content)) = kept.recv().await {
+            bytes += content.len();
+            let key = RefKey::file_of(session, &hash);
+            if seen.insert(hash) {
+                batch.push((key, content));
+            }
+            if bytes >= TOGETHER {
+                deps.world.store.keep_all(session, std::mem::take(&mut batch)).await?;
+                bytes = 0;
+            }
+        }
+        if !batch.is_empty() {
+            deps.world.store.keep_all(session, batch).await?;
+        }
+        Ok::<(), StoreError>(())
+    };
+    // When the store fails, nobody takes the bytes any more, and the look ends.
+    let look = async { Ok(deps.world.hands.survey(survey, sender).await) };
+    let (taken, ()) = tokio::try_join!(look, store)?;
+    Ok(taken)
+}
+
+/// Adds what people see of the changes.
+async fn pictured(store: &dyn Store, session: &SessionId, compared: Compared) -> Result<Effects, StoreError> {
+    let Compared { mut writes, unkept, more } = compared;
+    let (mut diffs, mut left) = (vec![String::new(); writes.len()], DIFFS);
+    for (write, diff) in writes.iter_mut().zip(&mut diffs).take(COUNTED) {
+        let (before, after) = bytes_of(store, session, write).await?;
+        let is_text = |bytes: &Option<Vec<u8>>| {
+            bytes.as_ref().is_none_or(|bytes| bytes.len() <= LARGEST_PICTURE && !bytes.contains(&0))
+        };
+        if !is_text(&before) || !is_text(&after) {
+            continue;
+        }
+        let (shown, stats) = compare::patch(&write.path, before.as_deref(), after.as_deref());
+        (write.added, write.removed, write.modified) = (stats.added, stats.removed, stats.modified);
+        if shown.len() <= left {
+            left -= shown.len();
+            *diff = shown;
+        }
+    }
+    Ok(Effects { writes, diffs, unkept, more, unobserved: None })
+}
+
+type Both = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+async fn bytes_of(store: &dyn Store, session: &SessionId, write: &FileWrite) -> Result<Both, StoreError> {
+    let mut both = [None, None];
+    for (bytes, state) in both.iter_mut().zip([&write.before, &write.after]) {
+        if let Some(state) = state {
+            *bytes = store.bytes(Some(session), &RefKey::file_of(session, &state.hash)).await?;
+        }
+    }
+    Ok(both.into())
+}

@@ -1,0 +1,42 @@
+//! What a command did to files, in words.
+
+use trimtab_vocab::event::{ByCommand, Change};
+
+use super::output::calm;
+
+/// Files that a line names.
+const NAMED: usize = 5;
+
+/// What is said after a command: `2 files changed by this command (a, b); `trimtab rewind` undoes it`.
+pub(super) fn after(change: &Change, by: &ByCommand) -> Vec<String> {
+    let mut lines = Vec::new();
+    let names: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+    if !names.is_empty() {
+        let files = count(names.len() as u64);
+        let rest = if names.len() > NAMED { ", …" } else { "" };
+        let shown = names[..names.len().min(NAMED)].join(", ");
+        let late = if by.late { ", or by others while it was not watched" } else { "" };
+        lines.push(format!(
+            "  {files} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
+            calm(&shown)
+        ));
+    }
+    lines.extend(unkept(by).map(|line| format!("  {line}")));
+    lines
+}
+
+/// `also changed 3 files that cannot be undone: big.bin (too large to be kept), …`
+pub(super) fn unkept(by: &ByCommand) -> Option<String> {
+    let all = by.unkept.len() as u64 + by.more;
+    if all == 0 {
+        return None;
+    }
+    let named: Vec<String> =
+        by.unkept.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why.words())).collect();
+    let rest = if all > named.len() as u64 { ", …" } else { "" };
+    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), calm(&named.join(", "))))
+}
+
+fn count(files: u64) -> String {
+    format!("{files} file{}", if files == 1 { "" } else { "s" })
+}

@@ -1,0 +1,109 @@
+//! What a command did to the files of its folder, as far as it was seen.
+
+use serde::{Deserialize, Serialize};
+
+use crate::FileWrite;
+
+/// How much of a folder is noted before a command runs, so that what the command did can be told and undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Files at most; in a folder with more, nothing is noted.
+    pub files: u32,
+    /// Bytes of files that are newly kept, at most.
+    pub bytes: u64,
+}
+
+/// What a command did to files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Effects {
+    /// What can be undone: both states of each file are stored.
+    pub writes: Vec<FileWrite>,
+    /// The change of each that is shown, for people: a unified diff. As many as `writes`; empty: it is not shown.
+    pub diffs: Vec<String>,
+    /// What changed and cannot be undone, the first of them.
+    pub unkept: Vec<Unkept>,
+    /// How many more changed and cannot be undone.
+    pub more: u64,
+    /// Nothing was noted, and why.
+    pub unobserved: Option<Unobserved>,
+}
+
+impl Effects {
+    /// Nothing could be seen.
+    pub fn unobserved(why: Unobserved) -> Self {
+        Self { unobserved: Some(why), ..Self::default() }
+    }
+}
+
+/// A file that changed and cannot be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unkept {
+    /// Relative to the folder.
+    pub path: String,
+    /// Why it was not kept.
+    pub why: WhyUnkept,
+}
+
+/// Why a file was not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyUnkept {
+    /// It is larger than a file that is kept.
+    Large,
+    /// More was to be kept than may be, at once.
+    Full,
+    /// It could not be read.
+    Unreadable,
+    /// Its name is no text.
+    Name,
+    /// Its name says that it holds keys or passwords; they are not copied anywhere.
+    Secret,
+    /// It may have been there before, hidden by rules that have changed since.
+    Ignored,
+    /// A reason of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl WhyUnkept {
+    /// The reason in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Large => "too large to be kept",
+            Self::Full => "more than is kept at once",
+            Self::Unreadable => "cannot be read",
+            Self::Name => "its name is no text",
+            Self::Secret => "secrets are not copied",
+            Self::Ignored => "was ignored before",
+            Self::Unknown => "not kept",
+        }
+    }
+}
+
+/// Why nothing is known of what a command did to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unobserved {
+    /// The folder has more files than are noted.
+    TooManyFiles,
+    /// The folder could not be gone through.
+    Unreadable,
+    /// The program ended before it had noted how the files were.
+    NotNoted,
+    /// A reason of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Unobserved {
+    /// The reason in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::TooManyFiles => "the folder has more files than history.snapshot_files",
+            Self::Unreadable => "the folder could not be gone through",
+            Self::NotNoted => "the files had not been noted before it began",
+            Self::Unknown => "for a reason of a newer version",
+        }
+    }
+}

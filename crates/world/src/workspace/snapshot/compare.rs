@@ -1,0 +1,149 @@
+//! What became of the files between two snapshots.
+
+use std::path::Path;
+
+use trimtab_vocab::{FileState, FileWrite, Unkept, WhyUnkept};
+
+use super::rules::Earlier;
+use super::{Content, Entry, Snapshot};
+
+/// Files that are named of those that cannot be undone.
+const NAMED: usize = 20;
+/// Files of one change set at most.
+const WRITES: usize = 10_000;
+
+/// The difference between two snapshots.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Compared {
+    /// What can be undone; lines are not counted yet.
+    pub writes: Vec<FileWrite>,
+    /// What cannot, the first of them.
+    pub unkept: Vec<Unkept>,
+    /// How many more.
+    pub more: u64,
+}
+
+/// What happened to the files between `before` and `after`, in the order of their paths.
+pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
+    let mut compared = Compared::default();
+    let earlier = Earlier::of(before, after);
+    let mut old = before.entries.iter().peekable();
+    let mut new = after.entries.iter().peekable();
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => break,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        let was = if order.is_le() { old.next() } else { None };
+        let is = if order.is_ge() { new.next() } else { None };
+        let Some(path) = was.or(is).map(|(path, _)| path.as_path()) else { break };
+        let (was, is) = (was.map(|(_, entry)| entry), is.map(|(_, entry)| entry));
+        if was.is_none() && (before.is_closed(path) || earlier.as_ref().is_some_and(|rules| rules.ignored(path))) {
+            compared.unkept(path, WhyUnkept::Ignored);
+            continue;
+        }
+        compared.add(path, was, is);
+    }
+    if after.is_cut {
+        compared.more += 1;
+    }
+    compared
+}
+
+impl Compared {
+    fn add(&mut self, path: &Path, was: Option<&Entry>, is: Option<&Entry>) {
+        let states = |entry: Option<&Entry>| -> Result<Option<FileState>, WhyUnkept> {
+            match entry.map(|entry| &entry.content) {
+                None => Ok(None),
+                Some(Content::Kept { state, .. }) => Ok(Some(state.clone())),
+                Some(Content::Unkept(why)) => Err(*why),
+            }
+        };
+        match (states(was), states(is)) {
+            (Ok(before), Ok(after)) if before == after => {}
+            (Ok(before), Ok(after)) => match (path.to_str(), self.writes.len() < WRITES) {
+                (Some(name), true) => {
+                    let path = name.to_owned();
+                    self.writes.push(FileWrite { path, before, after, added: 0, removed: 0, modified: 0 });
+                }
+                (Some(_), false) => self.unkept(path, WhyUnkept::Full),
+                (None, _) => self.unkept(path, WhyUnkept::Name),
+            },
+            // Of what was not read only the stamp tells.
+            _ if was.map(|entry| entry.stamp) == is.map(|entry| entry.stamp) => {}
+            (Err(why), _) | (_, Err(why)) => self.unkept(path, why),
+        }
+    }
+
+    fn unkept(&mut self, path: &Path, why: WhyUnkept) {
+        if self.unkept.len() < NAMED {
+            self.unkept.push(Unkept { path: path.to_string_lossy().into_owned(), why });
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::Stamp;
+    use super::*;
+
+    /// A snapshot of files: their names, and what is known of each. A number is a hash, anything else a reason.
+    fn snapshot(files: &[(&str, &str)]) -> Snapshot {
+        let entry = |(n, (path, known)): (usize, &(&str, &str))| {
+            let content = match known.strip_prefix('?') {
+                Some(_) => Content::Unkept(WhyUnkept::Large),
+                None => Content::Kept { state: FileState { hash: (*known).to_owned(), mode: 0o644 }, read: n as i64 },
+            };
+            // The stamp of a file that was not read is all that there is: `?1` and `?2` differ by it.
+            let size = known.len() as u64 + u64::from(known.ends_with('2'));
+            let stamp = Stamp { size, modified: 1, changed: 1, inode: 1, mode: 0o644 };
+            (PathBuf::from(path), Entry { stamp, content })
+        };
+        Snapshot { entries: files.iter().enumerate().map(entry).collect(), ..Snapshot::default() }
+    }
+
+    fn told(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
+        let Compared { writes, unkept, more } = compare(&snapshot(before), &snapshot(after));
+        let state = |state: &Option<FileState>| state.as_ref().map_or("-".to_owned(), |state| state.hash.clone());
+        let mut lines: Vec<String> = writes
+            .iter()
+            .map(|write| format!("{} {}>{}", write.path, state(&write.before), state(&write.after)))
+            .collect();
+        lines.extend(unkept.iter().map(|file| format!("{}!", file.path)));
+        lines.extend((more > 0).then(|| format!("+{more}")));
+        lines.join(" ")
+    }
+
+    #[test]
+    fn files_are_made_changed_and_deleted_in_the_order_of_their_paths() {
+        assert_eq!(told(&[], &[]), "");
+        assert_eq!(told(&[("a", "1")], &[("a", "1")]), "");
+        assert_eq!(told(&[], &[("b", "1"), ("a", "2")]), "a ->2 b ->1");
+        assert_eq!(told(&[("a", "1"), ("c", "3")], &[("b", "1"), ("c", "4")]), "a 1>- b ->1 c 3>4");
+    }
+
+    #[test]
+    fn of_what_was_not_read_the_stamp_tells() {
+        assert_eq!(told(&[("a", "?1")], &[("a", "?1")]), "");
+        assert_eq!(told(&[("a", "?1")], &[("a", "?2")]), "a!");
+        assert_eq!(told(&[("a", "?1")], &[]), "a!");
+        assert_eq!(told(&[], &[("a", "?1")]), "a!");
+        // It grew out of what is kept, or shrank into it: one of the two states is missing.
+        assert_eq!(told(&[("a", "1")], &[("a", "?1")]), "a!");
+        assert_eq!(told(&[("a", "?2")], &[("a", "1")]), "a!");
+    }
+
+    #[test]
+    fn many_that_cannot_be_undone_are_counted() {
+        let names: Vec<String> = (10..60).map(|n| n.to_string()).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "?1")).collect();
+        let Compared { unkept, more, .. } = compare(&Snapshot::default(), &snapshot(&files));
+        assert_eq!((unkept.len(), more), (NAMED, 50 - NAMED as u64));
+    }
+}

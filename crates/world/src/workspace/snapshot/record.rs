@@ -1,0 +1,67 @@
+//! A snapshot as it is stored, so that a killed program can still tell what its command did.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use trimtab_vocab::{FileState, WhyUnkept};
+
+use super::{Content, Entry, Snapshot, Stamp};
+
+/// Names that are no text are left out: of such files nothing could be undone anyway.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    entries: Vec<Line>,
+    rules: BTreeMap<String, Vec<u8>>,
+    closed: Vec<String>,
+}
+
+/// Path, size, modified, changed, inode, mode; then what is known of the bytes.
+#[derive(Serialize, Deserialize)]
+struct Line(String, u64, i64, i64, u64, u32, Known);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Known {
+    Kept(String, u32, i64),
+    Unkept(WhyUnkept),
+}
+
+impl Snapshot {
+    /// The bytes to store.
+    pub fn write(&self) -> Vec<u8> {
+        let line = |(path, entry): (&PathBuf, &Entry)| {
+            let Stamp { size, modified, changed, inode, mode } = entry.stamp;
+            let known = match &entry.content {
+                Content::Kept { state, read } => Known::Kept(state.hash.clone(), state.mode, *read),
+                Content::Unkept(why) => Known::Unkept(*why),
+            };
+            Some(Line(path.to_str()?.to_owned(), size, modified, changed, inode, mode, known))
+        };
+        let text = |path: &PathBuf| path.to_str().map(str::to_owned);
+        let record = Record {
+            entries: self.entries.iter().filter_map(line).collect(),
+            rules: self.rules.iter().filter_map(|(path, said)| Some((text(path)?, said.clone()))).collect(),
+            closed: self.closed.iter().filter_map(text).collect(),
+        };
+        serde_json::to_vec(&record).expect("a snapshot is plain data with string keys")
+    }
+
+    /// Reads what `write` has written; nothing if it is something else.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let record: Record = serde_json::from_slice(bytes).ok()?;
+        let entry = |Line(path, size, modified, changed, inode, mode, known): Line| {
+            let content = match known {
+                Known::Kept(hash, mode, read) => Content::Kept { state: FileState { hash, mode }, read },
+                Known::Unkept(why) => Content::Unkept(why),
+            };
+            (PathBuf::from(path), Entry { stamp: Stamp { size, modified, changed, inode, mode }, content })
+        };
+        Some(Self {
+            entries: record.entries.into_iter().map(entry).collect(),
+            rules: record.rules.into_iter().map(|(path, said)| (path.into(), said)).collect(),
+            closed: record.closed.into_iter().map(Into::into).collect(),
+            is_cut: false,
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! Real folders, two snapshots, what is told of the difference.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use trimtab_vocab::{Approval, Approved, FilePlan, FileSet, FileState, FileWrite};
+
+use super::super::{Folder, write};
+use super::*;
+
+/// Keeps bytes in memory, and counts how often that was asked for.
+#[derive(Default)]
+struct Store {
+    bytes: BTreeMap<String, Vec<u8>>,
+    read: usize,
+    is_over: bool,
+}
+
+impl Keep for Store {
+    fn keep(&mut self, hash: &str, bytes: Vec<u8>) {
+        self.read += 1;
+        self.bytes.insert(hash.to_owned(), bytes);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+struct Scene {
+    dir: tempfile::TempDir,
+    store: Store,
+    before: Snapshot,
+    files: usize,
+    bytes: u64,
+}
+
+impl Scene {
+    /// A folder with these files, looked at once.
+    fn new(files: &[(&str, &str)]) -> Self {
+        let (dir, store) = (tempfile::tempdir().unwrap(), Store::default());
+        let mut scene = Self { dir, store, before: Snapshot::default(), files: 10_000, bytes: 1 << 30 };
+        files.iter().for_each(|(path, text)| scene.write(path, text));
+        scene.look();
+        scene
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+        fs::write(self.path(path), text).unwrap();
+    }
+
+    fn take(&mut self, afterwards: bool) -> Snapshot {
+        let folder = Folder::open(self.dir.path()).unwrap();
+        let order = Order { folder: &folder, known: &self.before, files: self.files, bytes: self.bytes, afterwards };
+        take(&order, &mut self.store).unwrap()
+    }
+
+    fn look(&mut self) {
+        self.before = self.take(false);
+    }
+
+    /// What has happened since.
+    fn compared(&mut self) -> Compared {
+        let after = self.take(true);
+        compare(&self.before, &after)
+    }
+
+    /// The same in short: `+` made, `-` gone, `*` changed, `m` mode, `!` not kept.
+    fn told(&mut self) -> Vec<String> {
+        let Compared { writes, unkept, more } = self.compared();
+        assert_eq!(more, 0);
+        let line = |write: &FileWrite| {
+            let sign = match (&write.before, &write.after) {
+                (None, _) => '+',
+                (_, None) => '-',
+                (Some(before), Some(after)) if before.hash == after.hash => 'm',
+                _ => '*',
+            };
+            format!("{sign}{}", write.path)
+        };
+        writes.iter().map(line).chain(unkept.iter().map(|file| format!("!{} {:?}", file.path, file.why))).collect()
+    }
+
+    /// Takes back what has happened since.
+    fn undo(&mut self) {
+        let writes = self.compared().writes;
+        let set = FileSet { change_set: "x1".parse().unwrap(), folder: String::new(), writes };
+        let back = set.reversed("x1-back".parse().unwrap());
+        let plan = FilePlan::of(Approved::witness(back, Approval::Answer));
+        let folder = Folder::open(self.dir.path()).unwrap();
+        write::apply(&folder, &plan, &|hash| self.store.bytes.get(hash).cloned()).unwrap();
+        assert_eq!(self.told(), [""; 0], "everything is as it was");
+    }
+}
+
+#[test]
+fn what_is_made_changed_deleted_and_moved_is_told_and_can_be_undone() {
+    let mut scene = Scene::new(&[("same", "1"), ("gone", "2"), ("deep/er/a", "3"), ("edited", "4")]);
+    fs::remove_file(scene.path("gone")).unwrap();
+    fs::rename(scene.path("deep/er/a"), scene.path("deep/b")).unwrap();
+    scene.write("edited", "44");
+    scene.write("new/in/dirs", "5");
+    assert_eq!(scene.told(), ["+deep/b", "-deep/er/a", "*edited", "-gone", "+new/in/dirs"]);
+    scene.undo();
+    assert_eq!(fs::read_to_string(scene.path("deep/er/a")).unwrap(), "3");
+    assert!(!scene.path("new").exists(), "directories that are empty now go too");
+}
+
+#[test]
+fn a_change_of_the_same_size_within_the_clocks_step_is_seen() {
+    let mut scene = Scene::new(&[("a", "one")]);
+    scene.write("a", "two");
+    // As if the clock had not moved on between the look and the change.
+    let stamp = scene.take(true).entries[Path::new("a")].stamp;
+    scene.before.entries.get_mut(Path::new("a")).unwrap().stamp = stamp;
+    assert_eq!(scene.told(), ["*a"]);
+}
+
+#[test]
+fn a_stamp_counts_only_when_the_file_was_at_rest_as_it_was_read() {
+    let second = 1_000_000_000;
+    let stamp = Stamp { size: 1, modified: 10 * second, changed: 10 * second, inode: 1, mode: 0o644 };
+    assert!(stamp.is_coarse(10 * second) && stamp.is_coarse(12 * second));
+    assert!(!stamp.is_coarse(12 * second + 1));
+    assert!(Stamp { modified: 99 * second, ..stamp }.is_coarse(20 * second), "a time that is still to come");
+    assert!(Stamp { changed: 19 * second, ..stamp }.is_coarse(20 * second), "the modification was dated back");
+}
+
+#[test]
+fn files_at_rest_are_not_read_again() {
+    let mut scene = Scene::new(&[("a", "1"), ("b", "2"), ("c", "3")]);
+    for entry in scene.before.entries.values_mut() {
+        let Content::Kept { read, .. } = &mut entry.content else { panic!("is kept") };
+        *read += 10 * COARSE;
+    }
+    scene.store.read = 0;
+    scene.write("b", "22");
+    assert_eq!(scene.told(), ["*b"]);
+    assert_eq!(scene.store.read, 1);
+}
+
+#[test]
+fn what_only_has_another_time_or_another_inode_has_not_changed() {
+    let mut scene = Scene::new(&[("a", "1"), ("b", "2")]);
+    scene.write("a", "1");
+    scene.write("b.new", "2");
+    fs::rename(scene.path("b.new"), scene.path("b")).unwrap();
+    assert_eq!(scene.told(), [""; 0]);
+}
+
+#[test]
+fn modes_are_told_and_put_back() {
+    let mut scene = Scene::new(&[("run.sh", "1")]);
+    fs::set_permissions(scene.path("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(scene.told(), ["mrun.sh"]);
+    scene.undo();
+    assert_eq!(fs::metadata(scene.path("run.sh")).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn links_are_links_and_never_followed() {
+    let mut scene = Scene::new(&[("a", "1"), ("b", "2"), ("plain", "a")]);
+    symlink("a", scene.path("link")).unwrap();
+    symlink("nowhere", scene.path("gone")).unwrap();
+    fs::create_dir(scene.path("dir")).unwrap();
+    scene.write("dir/x", "x");
+    scene.look();
+    fs::remove_file(scene.path("link")).unwrap();
+    symlink("b", scene.path("link")).unwrap();
+    fs::remove_file(scene.path("gone")).unwrap();
+    // A file becomes a link with the same bytes, and a link leads to a directory with files.
+    fs::remove_file(scene.path("plain")).unwrap();
+    symlink("a", scene.path("plain")).unwrap();
+    symlink("dir", scene.path("way")).unwrap();
+    let compared = scene.compared();
+    let link = compared.writes.iter().find(|write| write.path == "link").unwrap();
+    assert!(link.before.as_ref().is_some_and(FileState::is_link));
+    assert_eq!(scene.told(), ["-gone", "*link", "mplain", "+way"]);
+    scene.undo();
+    assert_eq!(fs::read_link(scene.path("link")).unwrap(), Path::new("a"));
+    assert_eq!(fs::read_link(scene.path("gone")).unwrap(), Path::new("nowhere"));
+    assert!(fs::symlink_metadata(scene.path("plain")).unwrap().is_file());
+    assert!(!scene.path("way").exists() && scene.path("dir/x").exists());
+    assert_eq!(fs::read_to_string(scene.path("a")).unwrap(), "1", "nothing was written through a link");
+}
+
+#[test]
+fn what_git_ignores_and_git_itself_is_not_seen() {
+    let mut scene = Scene::new(&[(".gitignore", "target/\n*.log\n"), (".git/HEAD", "1"), ("target/x", "1")]);
+    scene.write("target/y", "2");
+    scene.write("a.log", "2");
+    scene.write(".git/HEAD", "2");
+    scene.write("seen", "2");
+    assert_eq!(scene.told(), ["+seen"]);
+}
+
+#[test]
+fn new_rules_neither_delete_nor_make_files() {
+    let mut scene =
+        Scene::new(&[(".gitignore", "*.log\n/out/\n"), ("a.log", "1"), ("out/deep/x", "1"), ("b.tmp", "1")]);
+    scene.write(".gitignore", "*.tmp\n");
+    scene.write("new", "1");
+    scene.write("b.tmp", "2");
+    assert_eq!(scene.told(), ["*.gitignore", "*b.tmp", "+new", "!a.log Ignored", "!out/deep/x Ignored"]);
+    fs::remove_file(scene.path(".gitignore")).unwrap();
+    assert_eq!(scene.told(), ["-.gitignore", "*b.tmp", "+new", "!a.log Ignored", "!out/deep/x Ignored"]);
+}
+
+#[test]
+fn rules_of_directories_below_and_exceptions_are_known() {
+    let mut scene = Scene::new(&[("sub/.gitignore", "*.x\n!keep.x\n"), ("sub/a.x", "1"), ("sub/.ignore", "odd\n")]);
+    scene.write("sub/.gitignore", "\n");
+    scene.write("sub/keep2", "1");
+    scene.write("other.x", "1");
+    assert_eq!(scene.told(), ["+other.x", "*sub/.gitignore", "+sub/keep2", "!sub/a.x Ignored"]);
+}
+
+#[test]
+fn what_is_not_kept_is_named_with_its_reason() {
+    let mut scene = Scene::new(&[(".env", "KEY=1"), ("a", "1"), ("b", "2"), ("idle.key", "3")]);
+    let large = "x".repeat(LARGEST as usize + 1);
+    scene.write("large", &large);
+    scene.write("grows", "1");
+    scene.look();
+    scene.write(".env", "KEY=22");
+    scene.write("large", &format!("{large}x"));
+    scene.write("grows", &large);
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff");
+    fs::write(scene.dir.path().join(odd), "1").unwrap();
+    assert_eq!(scene.told(), ["!.env Secret", "!grows Large", "!large Large", "!odd\u{fffd} Name"]);
+    assert!(!scene.store.bytes.values().any(|bytes| bytes.starts_with(b"KEY")), "secrets are not copied");
+}
+
+#[test]
+fn with_no_room_left_files_are_not_kept_and_it_is_their_turn_next_time() {
+    let mut scene = Scene::new(&[]);
+    for name in ["a", "b", "c"] {
+        scene.write(name, "12345");
+    }
+    scene.bytes = 10;
+    scene.look();
+    let kept = |snapshot: &Snapshot| {
+        snapshot.entries.values().filter(|entry| matches!(entry.content, Content::Kept { .. })).count()
+    };
+    assert_eq!(kept(&scene.before), 2);
+    for entry in scene.before.entries.values_mut() {
+        if let Content::Kept { read, .. } = &mut entry.content {
+            *read += 10 * COARSE;
+        }
+    }
+    scene.look();
+    assert_eq!(kept(&scene.before), 3);
+}
+
+#[test]
+fn what_cannot_be_read_is_neither_lost_nor_new() {
+    let mut scene = Scene::new(&[("shut/a", "1"), ("b", "1")]);
+    if fs::set_permissions(scene.path("shut"), fs::Permissions::from_mode(0o000)).is_err()
+        || fs::read_dir(scene.path("shut")).is_ok()
+    {
+        // Whoever may read everything cannot be kept out.
+        return;
+    }
+    let told = scene.told();
+    scene.look();
+    fs::set_permissions(scene.path("shut"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(told, [""; 0]);
+    assert_eq!(scene.told(), ["!shut/a Ignored"]);
+}
+
+#[test]
+fn pipes_and_sockets_are_passed_by_without_waiting() {
+    let mut scene = Scene::new(&[("a", "1")]);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        scene.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(scene.path("socket")).unwrap();
+    assert_eq!(scene.told(), [""; 0]);
+}
+
+#[test]
+fn a_folder_with_more_files_than_wanted_is_cut_and_one_of_five_thousand_is_not() {
+    let mut scene = Scene::new(&[]);
+    for n in 0..5_000 {
+        scene.write(&format!("{}/{n}", n % 50), "x");
+    }
+    scene.look();
+    assert_eq!((scene.before.len(), scene.before.is_cut()), (5_000, false));
+    fs::remove_dir_all(scene.path("7")).unwrap();
+    scene.write("8/8", "y");
+    let told = scene.told();
+    assert_eq!(told.len(), 101);
+    scene.undo();
+    scene.files = 4_999;
+    assert!(scene.take(false).is_cut());
+}
+
+#[test]
+fn what_was_made_beyond_the_limit_does_not_hide_what_was_deleted() {
+    let mut scene = Scene::new(&[("z/old", "1"), ("z/kept", "1")]);
+    scene.files = 2;
+    for n in 0..10 {
+        scene.write(&format!("a{n}"), "1");
+    }
+    fs::remove_file(scene.path("z/old")).unwrap();
+    let compared = scene.compared();
+    let deleted: Vec<&str> =
+        compared.writes.iter().filter(|write| write.after.is_none()).map(|write| write.path.as_str()).collect();
+    assert_eq!(deleted, ["z/old"]);
+    assert!(compared.more > 0, "there is more than is told");
+}
+
+#[test]
+fn a_snapshot_is_stored_and_read_as_it_was() {
+    let mut scene = Scene::new(&[(".gitignore", "x"), ("a/b", "1"), (".env", "2")]);
+    symlink("a", scene.path("link")).unwrap();
+    scene.look();
+    assert_eq!(Snapshot::read(&scene.before.write()), Some(scene.before.clone()));
+    assert_eq!(Snapshot::read(b"{}"), None);
+}
+
+#[test]
+fn nobody_waits_for_it_and_it_ends() {
+    let mut scene = Scene::new(&[("a", "1")]);
+    scene.store.is_over = true;
+    let folder = Folder::open(scene.dir.path()).unwrap();
+    let order = Order { folder: &folder, known: &scene.before, files: 9, bytes: 9, afterwards: true };
+    assert_eq!(take(&order, &mut scene.store), None);
+}
