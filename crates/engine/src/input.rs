@@ -156,6 +156,11 @@ pub enum Input {
         /// What it did.
         effects: Box<Effects>,
     },
+    /// A command's time is up, and it goes on.
+    Overdue {
+        /// By which call.
+        call: CallId,
+    },
     /// A person made a rule, in whichever session.
     RuleAdded {
         /// The rule.
@@ -235,6 +240,14 @@ pub struct Ran {
     pub lost: bool,
     /// It did not start, and why.
     pub not_started: Option<String>,
-    /// What it wrote, in order.
+    /// Milliseconds it took.
+    pub took_ms: u64,
+    /// What it wrote, in order, as a terminal would show it in the end.
     pub output: String,
+    /// Bytes it wrote, if `output` is not all of it.
+    pub output_bytes: u64,
+    /// Where all that it wrote is stored.
+    pub raw: Option<RefKey>,
+    /// What else is to be said of it, a sentence each.
+    pub notes: Vec<String>,
 }

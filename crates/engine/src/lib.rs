@@ -22,6 +22,7 @@ pub mod proposal;
 pub mod record;
 mod route;
 mod step;
+pub mod terminal;
 pub mod tokens;
 pub mod turn;
 

@@ -1,6 +1,6 @@
 //! What a step asks for.
 
-use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Prompt, RefKey, RequestId, TimerId, Watch};
+use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Overtime, Prompt, RefKey, RequestId, TimerId, Watch};
 
 use crate::proposal::edit::Edit;
 
@@ -96,7 +96,7 @@ pub enum Effect {
         /// What was approved.
         plan: FilePlan,
     },
-    /// Run a command; answered by `Ran`. Never asked again after a crash.
+    /// Run a command; answered by `Ran`, perhaps after `Overdue`. Never asked again after a crash.
     Run {
         /// Names the call.
         call: CallId,
@@ -111,6 +111,13 @@ pub enum Effect {
         call: CallId,
         /// As when it was run.
         watch: Watch,
+    },
+    /// Say what becomes of a command that is overdue.
+    Overtime {
+        /// By which call.
+        call: CallId,
+        /// What.
+        overtime: Overtime,
     },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.

@@ -47,6 +47,11 @@ impl Permit {
         (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self(Approval::Answer))
     }
 
+    /// Whether no person was asked: a rule or a setting says yes.
+    pub(crate) fn is_standing(&self) -> bool {
+        self.0 != Approval::Answer
+    }
+
     /// The plan for a set of files that may be written.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn files(self, set: FileSet) -> FilePlan {

@@ -38,6 +38,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
         Input::Compared { call, effects } => turn::batch::compared(&mut step, &call, &effects),
+        Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),

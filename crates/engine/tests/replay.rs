@@ -143,6 +143,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),
         (call.clone(), any::<bool>())
             .prop_map(|(call, bad)| Input::Applied { call, problem: bad.then(|| "no".into()) }),
+        call.clone().prop_map(|call| Input::Overdue { call }),
         (call.clone(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(move |(call, stopped, lost, wrote)| {
             let ran = Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() };
             Input::Ran { call, ran, effects: wrote.then(|| effects(state("2"))) }

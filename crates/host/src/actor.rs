@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, ToolFact};
-use trimtab_vocab::{CallId, Event, Fact, Message, Problem, ProblemKind, RequestId, Rule, SessionId};
+use trimtab_vocab::{CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RequestId, Rule, SessionId};
 use trimtab_world::store::{Claim, Commit, Lease, StoreError};
 
 use crate::StreamController;
@@ -20,6 +20,8 @@ use crate::tools;
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
 const NUDGES: usize = 64;
+/// Answers to whether a command may go on that it has not heard yet.
+const ANSWERS: usize = 4;
 const TITLE: usize = 80;
 
 /// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
@@ -114,6 +116,8 @@ struct Actor {
     interrupted: Option<Vec<Interrupted>>,
     /// How to end what runs: calls of models and of tools.
     calls: BTreeMap<CallId, StreamController>,
+    /// How to tell commands what becomes of them when their time is up.
+    overtimes: BTreeMap<CallId, mpsc::Sender<Overtime>>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
     /// Requests that have asked for room among the running ones.
@@ -140,6 +144,7 @@ impl Actor {
             nudges,
             interrupted: None,
             calls: BTreeMap::new(),
+            overtimes: BTreeMap::new(),
             waits: BTreeMap::new(),
             asked: BTreeSet::new(),
             admitted: BTreeSet::new(),
@@ -330,7 +335,10 @@ impl Actor {
         for effect in effects {
             self.start(effect);
         }
-        closed.iter().for_each(|call| drop(self.calls.remove(call)));
+        for call in &closed {
+            self.calls.remove(call);
+            self.overtimes.remove(call);
+        }
         Ok(())
     }
 
@@ -387,8 +395,18 @@ impl Actor {
             Effect::Restore { plan } => {
                 self.tasks.spawn(tools::restore(deps, reporter, plan));
             }
-            Effect::Run { call, plan, watch } => self.start_tool(call, tools::Work::Run { plan, watch }),
+            Effect::Run { call, plan, watch } => {
+                let (sender, overtime) = mpsc::channel(ANSWERS);
+                self.overtimes.insert(call.clone(), sender);
+                self.start_tool(call, tools::Work::Run { plan, watch, overtime });
+            }
             Effect::Compare { call, watch } => self.start_tool(call, tools::Work::Compare(watch)),
+            Effect::Overtime { call, overtime } => {
+                // There is one answer to a question, and a command asks one at a time.
+                if let Some(command) = self.overtimes.get(&call) {
+                    let _ = command.try_send(overtime);
+                }
+            }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {
                     controller.abort();

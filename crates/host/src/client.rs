@@ -119,7 +119,7 @@ impl Client {
         let store =
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
-        let hands = Arc::new(RealHands::new(std::env::vars_os(), &own));
+        let hands = Arc::new(RealHands::new(std::env::vars_os(), &own).limited(profile.hands.limits));
         let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock, hands };
         Ok(Self::with(world, profile.limits.jobs))
     }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Seen, Watch};
+use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Overtime, Seen, Watch};
 use trimtab_world::sandbox::run::{self, Setup};
 use trimtab_world::tools::{self, Place};
 use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
@@ -68,13 +68,15 @@ pub trait Hands: Send + Sync {
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
-    /// Runs a command to its end, or until it is stopped; tells its output as it comes.
+    /// Runs a command to its end, or until it is stopped; tells its output as it comes, and when its time is
+    /// up. `overtime` brings what somebody says about that.
     async fn run(
         &self,
         plan: &CommandPlan,
-        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
         stop: &StreamController,
-    ) -> Ran;
+        overtime: mpsc::Receiver<Overtime>,
+    ) -> Ended;
     /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
     /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
@@ -95,6 +97,26 @@ impl Keep for Handing {
     }
 }
 
+/// What a command has to tell while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'t> {
+    /// It has written this.
+    Output(&'t str),
+    /// Its time is up, and it goes on.
+    Overdue,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// What is told of it; its output is still to be read.
+    pub ran: Ran,
+    /// What it wrote, as far as it is kept.
+    pub output: Vec<u8>,
+    /// Bytes that it wrote and that are not kept.
+    pub dropped: u64,
+}
+
 /// Bytes of a file that can be changed at most.
 const LARGEST_FILE: usize = 64 * 1024 * 1024;
 
@@ -109,6 +131,13 @@ impl RealHands {
         let mut setup = Setup::new(environment);
         setup.hidden.extend(own.iter().cloned());
         Self { setup }
+    }
+
+    /// The same, with commands that may use so much.
+    #[must_use]
+    pub fn limited(mut self, limits: trimtab_world::sandbox::Limits) -> Self {
+        self.setup.limits = limits;
+        self
     }
 }
 
@@ -164,36 +193,39 @@ impl Hands for RealHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
         stop: &StreamController,
-    ) -> Ran {
+        overtime: mpsc::Receiver<Overtime>,
+    ) -> Ended {
         let mut text = Utf8::default();
-        let outcome = run::run(plan, &self.setup, |bytes| output(&text.push(bytes)), stop.aborted()).await;
-        let mut words = String::from_utf8_lossy(&outcome.output.bytes()).into_owned();
-        let mut note = |line: String| {
-            if !words.is_empty() && !words.ends_with('\n') {
-                words.push('\n');
-            }
-            words.push_str(&line);
+        let tell = |told: run::Told<'_>| match told {
+            run::Told::Output(bytes) => tell(Told::Output(&text.push(bytes))),
+            run::Told::Overdue => tell(Told::Overdue),
         };
+        let outcome = run::run(plan, &self.setup, tell, stop.aborted(), overtime).await;
+        let mut notes = Vec::new();
         if outcome.left > 0 {
-            note(format!("[{} processes that it had left running were ended.]", outcome.left));
+            notes.push(format!("{} processes that it had left running were ended.", outcome.left));
         }
         if outcome.stuck > 0 {
-            note(format!("[{} processes hang in the kernel and could not be ended.]", outcome.stuck));
+            notes.push(format!("{} processes hang in the kernel and could not be ended.", outcome.stuck));
         }
         if !outcome.touched.is_empty() {
-            note(format!("[It changed protected files: {}.]", outcome.touched.join(", ")));
+            notes.push(format!("It changed protected files: {}.", outcome.touched.join(", ")));
         }
-        Ran {
+        let (output, dropped) = (outcome.output.bytes(), outcome.output.dropped());
+        let ran = Ran {
             exit_code: outcome.exit_code,
             signal: outcome.signal,
             timed_out: outcome.timed_out,
             stopped: outcome.stopped,
             lost: outcome.lost,
             not_started: outcome.not_started,
-            output: words,
-        }
+            took_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
+            notes,
+            ..Ran::default()
+        };
+        Ended { ran, output, dropped }
     }
 
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {

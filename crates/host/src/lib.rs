@@ -26,7 +26,7 @@ mod tools;
 
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
-pub use hands::{Contents, FileNow, Hands, RealHands, Survey};
+pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};
 pub use hub::Watch;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
@@ -65,6 +65,24 @@ pub async fn fences(profile: &config::Profile) -> Vec<(&'static str, Option<Stri
     setup.hidden.extend(profile.hands.machine.own.iter().map(std::path::PathBuf::from));
     let fences = probe(&setup).await;
     fences.each().map(|(what, fence)| (what, (!fence.holds()).then(|| fence.to_string()))).to_vec()
+}
+
+/// What one command may use, in words: as the settings have it and as far as it holds on this machine.
+pub fn command_limits(profile: &config::Profile) -> String {
+    let trimtab_world::sandbox::Limits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
+    let amount = |limit: Option<u64>, unit: u64, name: &str| match limit {
+        Some(limit) => format!("{} {name}", limit / unit),
+        None => "no limit".to_owned(),
+    };
+    format!(
+        "time {} s; each process: address space {}, processor {}, one file {}; processes {} (where namespaces hold, \
+         and not for root)",
+        profile.hands.timeout_s,
+        amount(memory, 1 << 20, "MB"),
+        amount(cpu_s, 1, "s"),
+        amount(file_size, 1 << 20, "MB"),
+        amount(processes, 1, "at a time"),
+    )
 }
 
 /// Sends figures to a collector that a person has named; says what went wrong, if something did.

@@ -1,19 +1,22 @@
 //! Carries out what tools ask for. What only looks is told to the actor and found out again after a
 //! crash; what acts is put into the durable inbox, like a model's reply.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use trimtab_engine::{Change, Input};
+use tokio::sync::{mpsc, watch};
+use trimtab_engine::terminal::{Readable, readable};
+use trimtab_engine::{Change, Input, Ran};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
-use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, RefKey, RequestId, Seen, SessionId, Watch};
+use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, Overtime, RefKey, RequestId, Seen, SessionId, Watch};
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::Trouble;
 use crate::client::Deps;
 use crate::effects::{Reporter, find_room, written};
-use crate::hands::{Contents, FileNow};
+use crate::hands::{Contents, Ended, FileNow, Told};
 use crate::hub::News;
 use crate::prepare::prepare;
 use crate::snapshot::{self, Before};
@@ -23,13 +26,20 @@ const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
 
+/// Bytes of a command's output that are shown as they come, at most.
+const LIVE: usize = 4 * 1024 * 1024;
+/// Bytes of it that are passed on to be looked at, at most.
+const PASSED_ON: usize = 64 * 1024;
+/// Bytes of it that are shown whole, to whomever.
+const SHOWN_WHOLE: usize = 1024;
+
 /// What a tool asks for.
 pub(crate) enum Work {
     Look(Look),
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: Change, seen: Option<String> },
     Apply(FilePlan),
-    Run { plan: CommandPlan, watch: Option<Watch> },
+    Run { plan: CommandPlan, watch: Option<Watch>, overtime: mpsc::Receiver<Overtime> },
     Compare(Watch),
 }
 
@@ -85,26 +95,46 @@ pub(crate) async fn carry_out(
             let problem = apply(&deps, &reporter, &plan).await?;
             report(&deps, &reporter, &Input::Applied { call, problem }).await?;
         }
-        Work::Run { plan, watch } => {
-            let before = match watch {
-                Some(watch) => Some(snapshot::before(&deps, &session, &call, &folder, watch, &controller).await?),
+        Work::Run { plan, watch: note, overtime } => {
+            let before = match note {
+                Some(note) => Some(snapshot::before(&deps, &session, &call, &folder, note, &controller).await?),
                 None => None,
             };
             if let Some(Before::Stopped) = before {
                 let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
                 return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
             }
+            let live = AtomicUsize::new(0);
             let show = |text: &str| {
+                // Somebody who watches wants to see it live, and nobody watches this much.
+                if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
+                    return;
+                }
                 let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
                 let time = deps.world.clock.now();
                 let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
                 deps.hub.publish(&session, News::Event(Arc::new(event)));
             };
-            let ran = deps.world.hands.run(&plan, &show, &controller).await;
-            let effects = match watch.zip(before) {
-                Some((watch, before)) => {
-                    Some(Box::new(snapshot::after(&deps, &session, &folder, watch, before).await?))
+            let (due, mut dues) = watch::channel(0_u32);
+            let tell = |told: Told<'_>| match told {
+                Told::Output(text) => show(text),
+                Told::Overdue => due.send_modify(|times| *times += 1),
+            };
+            let pass_on = async {
+                while dues.changed().await.is_ok() {
+                    // Not into the inbox: a command does not outlive whom it tells.
+                    let _ = reporter.nudges.send(Input::Overdue { call: call.clone() }).await;
                 }
+                std::future::pending::<()>().await;
+            };
+            let ended = tokio::select! {
+                ended = deps.world.hands.run(&plan, &tell, &controller, overtime) => ended,
+                () = pass_on => return Ok(()),
+            };
+            let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
+            let ran = read(&deps, &session, ended, key).await?;
+            let effects = match note.zip(before) {
+                Some((note, before)) => Some(Box::new(snapshot::after(&deps, &session, &folder, note, before).await?)),
                 None => None,
             };
             report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
@@ -115,6 +145,34 @@ pub(crate) async fn carry_out(
         }
     }
     Ok(())
+}
+
+/// Reads what a command has written, and stores it if not all of it will be shown.
+async fn read(deps: &Deps, session: &SessionId, ended: Ended, key: Option<RefKey>) -> Result<Ran, StoreError> {
+    let Ended { mut ran, output, dropped } = ended;
+    let Readable { mut text, is_whole, is_binary } = readable(&output);
+    let total = text.len() as u64 + dropped;
+    if text.len() > PASSED_ON {
+        // Its ends are more than anybody is shown.
+        let (head, tail) =
+            (text.floor_char_boundary(PASSED_ON / 2), text.ceil_char_boundary(text.len() - PASSED_ON / 2));
+        text.replace_range(head..tail, "\n");
+    }
+    if dropped > 0 || total > text.len() as u64 {
+        ran.output_bytes = total;
+    }
+    if let Some(key) = key.filter(|_| !is_whole || dropped > 0 || text.len() > SHOWN_WHOLE) {
+        deps.world.store.keep(session, &key, output).await?;
+        if is_binary {
+            ran.notes.push(format!("The bytes are saved as ref:{key}."));
+        }
+        ran.raw = Some(key);
+    }
+    if dropped > 0 {
+        ran.notes.push(format!("It wrote so much that {dropped} bytes from the middle are not kept."));
+    }
+    ran.output = text;
+    Ok(ran)
 }
 
 /// Stopped before it began: a command did not run, and that is known.
@@ -185,7 +243,8 @@ async fn recall(
     let Some(bytes) = deps.world.store.bytes(Some(reporter.lease.session()), key).await? else {
         return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
     };
-    let text = String::from_utf8_lossy(&bytes);
+    // What a command wrote is stored as it came; whoever reads it reads what a terminal would show.
+    let text = if key.is_output() { readable(&bytes).text.into() } else { String::from_utf8_lossy(&bytes) };
     let from = text.ceil_char_boundary(offset.min(text.len()));
     let to = text.floor_char_boundary(from.saturating_add(limit).min(text.len()));
     let part = &text[from..to];

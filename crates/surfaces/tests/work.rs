@@ -527,3 +527,75 @@ fn a_collector_that_is_named_hears_how_a_request_went_and_nobody_else_does() {
     program.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
     work(&program);
 }
+
+#[test]
+fn without_a_person_a_command_is_ended_at_its_limit_and_leaves_nothing_running() {
+    let mut program = program();
+    program.set("TRIMTAB_COMMANDS_TIMEOUT_S", "1");
+    let command = "setsid sleep 98744 & trap '' TERM; sleep 98744; sleep 98744";
+    program.provider.push(asks(&[("run_command", json!({"command": command}))]));
+    program.provider.push(says("I see."));
+    let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let events = ended.events();
+    let finished = of(&events, "command.finished")[0];
+    assert_eq!((&finished["timedOut"], &finished["signal"]), (&json!(true), &json!("SIGKILL")));
+    assert!(finished["durationMs"].as_u64().is_some_and(|took| took >= 1_000));
+    assert!(of(&events, "checkpoint.opened").iter().all(|event| event["kind"] != "confirm"), "nobody is asked");
+    assert!(last_message(&program).contains("Timed out: it was ended after 1 s."));
+    assert_eq!(processes_with("sleep 98744"), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_may_take_what_is_set_for_its_beginning_and_what_the_model_asks_for_within_bounds() {
+    let mut program = program();
+    program.set("TRIMTAB_COMMANDS_TIMEOUT_S", "1");
+    program.set("TRIMTAB_COMMANDS_TIMEOUTS", "sleep 1.2=20");
+    program.set("TRIMTAB_COMMANDS_LONGEST_S", "2");
+    program.provider.push(asks(&[
+        ("run_command", json!({"command": "sleep 1.2"})),
+        ("run_command", json!({"command": "sleep 1.3", "timeout_s": 20})),
+        ("run_command", json!({"command": "sleep 98745", "timeout_s": 20})),
+    ]));
+    program.provider.push(says("I see."));
+    let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    let events = ended.events();
+    let timed_out: Vec<&Value> = of(&events, "command.finished").iter().map(|event| &event["timedOut"]).collect();
+    assert_eq!(timed_out, [false, false, true]);
+    let asked: Vec<&Value> = of(&events, "checkpoint.opened").iter().map(|event| &event["timeoutS"]).collect();
+    assert_eq!(asked, [&Value::Null, &json!(2), &json!(2)], "a person sees what is asked for");
+    assert!(last_message(&program).contains("ended after 2 s"));
+}
+
+#[test]
+fn what_a_command_wrote_is_kept_as_it_came_and_shown_as_a_terminal_would() {
+    let program = program();
+    let script = "printf '10%%\\r100%%\\n\\033[31mred\\033[0m\\n'; seq 1 3000";
+    program.provider.push(asks(&[("run_command", json!({"command": "head -c 20 /dev/zero >&2"}))]));
+    program.provider.push(says("I see."));
+    let text = program.run(&["run", "--trust", "--approve", "auto", "work"]);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stderr.contains("  | [Binary output, 20 bytes."), "{}", text.stderr);
+    assert!(last_message(&program).contains("The bytes are saved as ref:output-"));
+    program.provider.push(asks(&[("run_command", json!({"command": script}))]));
+    program.provider.push(says("I see."));
+    let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    let told = last_message(&program);
+    assert!(told.contains("100%\\nred\\n1\\n2") && !told.contains("10%") && told.contains(" bytes left out"), "{told}");
+    let events = ended.events();
+    let finished = of(&events, "command.finished")[0];
+    let key = finished["ref"].as_str().expect("it is archived").to_owned();
+    program.provider.push(asks(&[("read_ref", json!({"key": key, "offset": 5000}))]));
+    program.provider.push(says("I see."));
+    assert_eq!(program.run(&["run", "--continue", "--trust", "read on"]).code, Some(0));
+    assert!(last_message(&program).contains("1230\\n"), "{}", last_message(&program));
+    let mut plain = program;
+    plain.set("TRIMTAB_OUTPUT_ARCHIVE", "false");
+    plain.provider.push(asks(&[("run_command", json!({"command": script}))]));
+    plain.provider.push(says("I see."));
+    let ended = plain.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    let events = ended.events();
+    let finished = of(&events, "command.finished")[0];
+    assert!(finished.get("ref").is_none() && finished["preview"].as_str().expect("text").len() <= 5 * 1024);
+    assert!(last_message(&plain).contains(" bytes left out"));
+}

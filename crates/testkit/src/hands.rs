@@ -3,13 +3,14 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, FileNow, Hands, RealHands, Snapshot, StreamController, Survey};
-use trimtab_vocab::{CommandPlan, FilePlan, Look, Seen};
+use trimtab_host::{Contents, Ended, FileNow, Hands, RealHands, Snapshot, StreamController, Survey, Told};
+use trimtab_vocab::{CommandPlan, FilePlan, Look, Overtime, Seen};
 
 /// Real files, plain commands.
 pub struct PlainHands(RealHands);
@@ -41,27 +42,44 @@ impl Hands for PlainHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
         stop: &StreamController,
-    ) -> Ran {
+        mut overtime: mpsc::Receiver<Overtime>,
+    ) -> Ended {
         let run = plan.run();
         let mut command = tokio::process::Command::new("sh");
         let line = format!("exec 2>&1; {}", run.command);
         command.args(["-c", &line]).current_dir(&run.cwd).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().expect("a shell");
         let mut stdout = child.stdout.take().expect("is piped");
-        let mut text = String::new();
+        let mut output = Vec::new();
         let ends = async {
-            let mut bytes = Vec::new();
-            let _ = stdout.read_to_end(&mut bytes).await;
-            text = String::from_utf8_lossy(&bytes).into_owned();
-            output(&text);
+            let _ = stdout.read_to_end(&mut output).await;
+            tell(Told::Output(&String::from_utf8_lossy(&output)));
             child.wait().await
         };
-        tokio::select! {
+        // One who is there is asked; without anybody, its time is up for good.
+        let over = async {
+            let mut seconds = run.timeout_s;
+            loop {
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                if !run.attended {
+                    return;
+                }
+                tell(Told::Overdue);
+                match overtime.recv().await {
+                    Some(Overtime::Seconds(more)) => seconds = more,
+                    Some(Overtime::None) => return,
+                    Some(Overtime::Unlimited) | None => std::future::pending().await,
+                }
+            }
+        };
+        let ran = tokio::select! {
             biased;
             () = stop.aborted() => Ran { stopped: true, ..Ran::default() },
-            ended = ends => Ran { exit_code: ended.ok().and_then(|status| status.code()), output: text, ..Ran::default() },
-        }
+            ended = ends => Ran { exit_code: ended.ok().and_then(|status| status.code()), ..Ran::default() },
+            () = over => Ran { timed_out: true, signal: Some(15), ..Ran::default() },
+        };
+        Ended { ran, output, dropped: 0 }
     }
 }

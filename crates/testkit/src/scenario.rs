@@ -480,6 +480,8 @@ impl Stage {
         match name {
             "attended" => settings.attended = value == "true",
             "trusted" => settings.trusted = value == "true",
+            "timeout" => settings.command_timeout_s = value.parse().expect("seconds"),
+            "archive" => settings.archive_output = value == "true",
             "steps" => settings.max_steps = value.parse().expect("a number"),
             "window" => settings.facts.window = value.parse().expect("a number"),
             "tools" => settings.facts.tools = value == "true",

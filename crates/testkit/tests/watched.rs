@@ -55,7 +55,7 @@ fn stopped_by_a_person_it_is_recorded_what_a_command_had_done() {
         "#
     ), &["change.applied", "command.finished", "request.finished"]), @r#"
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"by":{"command":"echo half > a.txt; sleep 1000","call":"c1t1","writes":[{"path":"a.txt","after":{"hash":"6f635fbae39425317e78b33c549019a72ee32e2e867c1dd1d823109e2db29777","mode":420},"added":1,"removed":0,"modified":0}],"diff":"diff-r1-x-c1t1"},"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
-    r1 command.finished {"call":"c1t1","command":"echo half > a.txt; sleep 1000","timedOut":false,"preview":"(nothing)"}
+    r1 command.finished {"call":"c1t1","command":"echo half > a.txt; sleep 1000","timedOut":false,"preview":""}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     --- a.txt
     half
@@ -107,7 +107,7 @@ fn in_a_folder_with_too_many_files_the_command_runs_and_it_is_said() {
         < Done.
         "#
     ), &["change.applied", "command.finished"]), @r#"
-    r1 command.finished {"call":"c1t1","command":"echo x > a.txt","exitCode":0,"timedOut":false,"preview":"(nothing)","unobserved":"too_many_files"}
+    r1 command.finished {"call":"c1t1","command":"echo x > a.txt","exitCode":0,"timedOut":false,"preview":"","unobserved":"too_many_files"}
     --- a.txt
     x
     --- b.txt

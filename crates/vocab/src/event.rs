@@ -620,8 +620,14 @@ pub enum CommandFact {
         /// Absent when a signal ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
+        /// The signal that ended it, by its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<String>,
         /// It was ended for taking too long.
         timed_out: bool,
+        /// Milliseconds it took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
         /// As much of the output as is shown.
         preview: String,
         /// The output whole.

@@ -154,6 +154,16 @@ impl RefKey {
         Self(format!("result-{request}-{call}"))
     }
 
+    /// The key of all that a command wrote.
+    pub fn output_of(request: &RequestId, call: &CallId) -> Self {
+        Self(format!("output-{request}-{call}"))
+    }
+
+    /// Whether it names what a command wrote: bytes, which may be no text.
+    pub fn is_output(&self) -> bool {
+        self.0.starts_with("output-")
+    }
+
     /// The key of the `n`th picture that a tool saw.
     pub fn seen_by(request: &RequestId, call: &CallId, n: usize) -> Self {
         Self(format!("seen-{request}-{call}-{n}"))

@@ -38,7 +38,9 @@ pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, Reque
 pub use look::{FileMark, Look, Seen};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
-pub use plan::{Approval, Approved, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, Sandbox};
+pub use plan::{
+    Approval, Approved, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, Overtime, Sandbox,
+};
 pub use problem::{Problem, ProblemKind};
 pub use request::{Applying, Approve, Control, ImageRef, Machine, Mode, Request, RunSettings};
 pub use rule::{Rule, RuleVerdict};

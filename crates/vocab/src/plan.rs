@@ -132,6 +132,15 @@ pub struct CommandRun {
     pub cwd: String,
     /// Seconds it may take.
     pub timeout_s: u64,
+    /// Somebody is there: when its time is up, it goes on while they are asked. Otherwise it is ended.
+    #[serde(default)]
+    pub attended: bool,
+    /// It runs by itself and is git's: what a repository names to be run is not.
+    #[serde(default)]
+    pub plain_git: bool,
+    /// What it writes is stored whole, if it is not shown whole.
+    #[serde(default)]
+    pub archive: bool,
     /// How it is fenced in.
     pub sandbox: Sandbox,
     /// The folder that it may write to.
@@ -149,6 +158,18 @@ pub enum Sandbox {
     ReadOnly,
     /// It is not fenced in.
     Off,
+}
+
+/// What becomes of a command whose time is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overtime {
+    /// It may go on for so many seconds.
+    Seconds(u64),
+    /// It may take as long as it takes.
+    Unlimited,
+    /// It is ended.
+    None,
 }
 
 /// An approved set of files, to be written.

@@ -1,5 +1,7 @@
 //! What a person asks for.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Copilot, Message, ModelFacts, Part, RefKey, RequestId, Role, Rule, Sandbox};
@@ -104,6 +106,13 @@ pub struct RunSettings {
     pub commands_allowed: Option<Vec<String>>,
     /// Seconds a command may take.
     pub command_timeout_s: u64,
+    /// The same, for commands that begin so.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub command_timeouts: BTreeMap<String, u64>,
+    /// Seconds that a model may ask for at most, beyond what is set for a command.
+    pub command_longest_s: u64,
+    /// Outputs that are not shown whole are stored whole.
+    pub archive_output: bool,
     /// How commands are fenced in.
     pub sandbox: Sandbox,
     /// The person trusts the folder, by a flag or a setting.
@@ -162,6 +171,9 @@ impl Default for RunSettings {
             apply_commands: Applying::Ask,
             commands_allowed: None,
             command_timeout_s: 30,
+            command_timeouts: BTreeMap::new(),
+            command_longest_s: 600,
+            archive_output: true,
             sandbox: Sandbox::Workspace,
             trusted: false,
             approve: Approve::Ask,

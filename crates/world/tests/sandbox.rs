@@ -4,6 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 #![allow(clippy::unwrap_used, reason = "the whole program is a test")]
 
+#[cfg(target_os = "linux")]
+#[path = "sandbox/escapes.rs"]
+mod escapes;
 #[path = "sandbox/fences.rs"]
 mod fences;
 #[path = "sandbox/lives.rs"]
@@ -23,12 +26,15 @@ fn main() -> ExitCode {
     match first.as_deref() {
         Some(SUPERVISE) => return supervise::main(),
         Some(scene::HOST) => return scene::host(),
+        Some(scene::HOST_ATTENDED) => return scene::attended_host(),
         Some(fences::WITHOUT_LANDLOCK) => return fences::without_landlock(),
         Some(fences::WITHOUT_MOUNTS) => return fences::without_mounts(),
         _ => {}
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let checks = lives::CHECKS.iter().chain(fences::CHECKS);
+    #[cfg(target_os = "linux")]
+    let checks = checks.chain(escapes::CHECKS);
     let chosen: Vec<&Check> =
         checks.filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part))).collect();
     let mut failed = Vec::new();

@@ -28,6 +28,11 @@ pub enum About {
         /// Which call.
         call: CallId,
     },
+    /// A command that is overdue. It goes on while it is asked about.
+    Overtime {
+        /// Which call.
+        call: CallId,
+    },
     /// What to do instead.
     Tell,
     /// The limit of steps.
@@ -57,7 +62,9 @@ impl About {
     /// The tool call it is about.
     pub(crate) fn call(&self) -> Option<&CallId> {
         match self {
-            Self::Tool { call } | Self::Question { call } | Self::Outcome { call } => Some(call),
+            Self::Tool { call } | Self::Question { call } | Self::Outcome { call } | Self::Overtime { call } => {
+                Some(call)
+            }
             _ => None,
         }
     }

@@ -3,6 +3,8 @@
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, CheckpointId, FileWrite, ImageRef, ToolCall};
 
+use crate::turn::outcome::timeless;
+
 /// What one reply asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
@@ -112,7 +114,11 @@ impl Batch {
 
     /// What came of it, to tell whether it is the same again.
     pub(super) fn outcome(&self) -> String {
-        self.items.iter().filter_map(Item::done).map(|done| format!("{:?} {}\n", done.status, done.content)).collect()
+        self.items
+            .iter()
+            .filter_map(Item::done)
+            .map(|done| format!("{:?} {}\n", done.status, timeless(&done.content)))
+            .collect()
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     weight_of,
 };
 use crate::route;
-use crate::turn::{answers, budget, context, ending, reflection, structured};
+use crate::turn::{answers, budget, context, ending, outcome, reflection, structured};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -259,6 +259,7 @@ impl Session {
                 let Some(request) = request else { return };
                 let choices = choices.iter().map(|choice| choice.id.clone()).collect();
                 let about = About::read(body);
+                let goes_on = matches!(about, About::Overtime { .. });
                 let asks_about = about.call().cloned();
                 let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
                 let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, choices };
@@ -267,6 +268,7 @@ impl Session {
                 active.checkpoints += 1;
                 active.loaded |= *kind == CheckpointKind::Confirm;
                 match asks_about {
+                    Some(_) if goes_on => {}
                     Some(call) => self.set_progress(&call, Progress::Asking { checkpoint: checkpoint.clone() }),
                     None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
                 }
@@ -297,6 +299,11 @@ impl Session {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.given = Some(Given { choice: choice.to_owned(), text: text.map(str::to_owned) });
                     item.progress = Progress::Started;
+                }
+            }
+            About::Overtime { call } => {
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.stopping |= choice == answers::END;
                 }
             }
             About::Tell | About::Steps | About::Repeat | About::Pause => {
@@ -444,7 +451,7 @@ impl Session {
         active.diverted = false;
         active.phase = Phase::Replied;
         let message = results(&batch, INTERRUPTED, note, steers);
-        self.push(if batch.passed_over { in_words(message) } else { message });
+        self.push(if batch.passed_over { in_words(message, &batch) } else { message });
     }
 
     fn fold_context(&mut self, fact: &ContextFact) {
@@ -608,8 +615,16 @@ fn results(batch: &Batch, missing: fn(&str) -> ToolResult, note: Option<String>,
 }
 
 /// The results of tools that have no place of their own in the conversation.
-fn in_words(message: Message) -> Message {
+fn in_words(message: Message, batch: &Batch) -> Message {
+    let command = |id: &str| {
+        let item = batch.items.iter().find(|item| item.wish.id == id && item.wish.name == "run_command")?;
+        let ran = item.done().is_some_and(|done| done.status != ToolStatus::Blocked) && structured::is_wish(id);
+        item.wish.input.get("command").and_then(serde_json::Value::as_str).filter(|_| ran)
+    };
     let parts = message.parts.into_iter().map(|part| match part {
+        Part::ToolResult(result) if let Some(command) = command(&result.tool_use_id) => {
+            Part::Text { text: outcome::feedback(command, &result.content) }
+        }
         Part::ToolResult(result) => Part::Text {
             text: format!("[Result of the tool use {} that waited]\n{}", result.tool_use_id, result.content),
         },

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, Status};
 use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
 
-use super::{batch, budget, finish};
+use super::{batch, budget, finish, overtime};
 use crate::Effect;
 use crate::record::{About, Active, Phase};
 use crate::step::Step;
@@ -32,6 +32,12 @@ pub const TELL: &str = "tell";
 pub const AGAIN: &str = "again";
 /// Leave it, and tell the model that its end is not known.
 pub const SKIP: &str = "skip";
+/// A command that is overdue may go on for as long again.
+pub const EXTEND: &str = "extend";
+/// It may take as long as it takes.
+pub const UNLIMITED: &str = "unlimited";
+/// It is ended.
+pub const END: &str = "end";
 /// Once more.
 pub const RETRY: &str = "retry";
 /// The answer is in words.
@@ -216,6 +222,7 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let stops = choice == STOP;
     let accepts = checkpoint.about == About::Recovery && choice == CONTINUE;
     let suggests = choice == ALLOW;
+    let chosen = choice.clone();
     let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by };
     step.say(Some(&request), resolved);
     if let Some(rule) = rule {
@@ -223,6 +230,9 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
+    }
+    if let About::Overtime { call } = &checkpoint.about {
+        return overtime::answered(step, call, &chosen);
     }
     if stops || accepts {
         if parked {

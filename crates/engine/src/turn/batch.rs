@@ -13,7 +13,7 @@ use trimtab_vocab::{
 
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
-use super::{finish, guard, next, prompt, reflection, watched};
+use super::{finish, guard, next, outcome, overtime, prompt, reflection, watched};
 use crate::permit::{self, Answer, Permit, Ruling};
 use crate::record::{About, Active, Batch, Item, Phase, Progress, Session};
 use crate::route;
@@ -26,7 +26,7 @@ const SIDE_BY_SIDE: usize = 8;
 const SHOWN_DIFF: usize = 16 * 1024;
 
 /// A tool that a person stopped, and nothing else.
-const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
+pub(super) const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
 /// A tool that a person skipped.
 const SKIPPED: &str = "[Skipped by the user. Go on with what comes next.]";
 
@@ -276,7 +276,7 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
         }
         Errand::Run { command, timeout_s } => {
-            let run = command_run(step.session, call, command, *timeout_s);
+            let run = command_run(step.session, call, command, *timeout_s, permit.is_standing());
             let CommandRun { command, argv, cwd, .. } = run.clone();
             step.say(Some(&request), CommandFact::Started { call: Some(call.clone()), command, argv, cwd });
             let watch = watched::watch(step.session, &run.command);
@@ -310,11 +310,15 @@ fn file_set(session: &Session, request: &RequestId, call: &CallId, writes: Vec<F
     FileSet { change_set: ChangeSetId::of(request, call), folder, writes }
 }
 
-fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Option<u64>) -> CommandRun {
+fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Option<u64>, by_itself: bool) -> CommandRun {
     let active = session.active();
     let settings = active.map(|active| active.request.settings.clone()).unwrap_or_default();
-    let direct =
-        active.and_then(|active| crate::proposal::command::judge(command, &permit::policy(session, active)).direct);
+    let verdict = active.map(|active| crate::proposal::command::judge(command, &permit::policy(session, active)));
+    let (direct, words) = verdict.map_or((None, None), |verdict| (verdict.direct, verdict.argv));
+    let limit = overtime::limit(&settings, command, words.as_deref(), timeout_s);
+    let is_git = |words: &Vec<String>| words.first().is_some_and(|program| program == "git");
+    let plain_git = by_itself && words.iter().flatten().any(is_git);
+    let direct = direct.map(|argv| if plain_git { crate::proposal::command::shown_by_git(argv) } else { argv });
     let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), command.into()]);
     let folder = session.folder().unwrap_or_default().to_owned();
     CommandRun {
@@ -322,7 +326,10 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         command: command.into(),
         argv,
         cwd: folder.clone(),
-        timeout_s: timeout_s.unwrap_or(settings.command_timeout_s),
+        timeout_s: limit.seconds,
+        attended: overtime::is_attended(&settings),
+        archive: settings.archive_output,
+        plain_git,
         sandbox: settings.sandbox,
         folder,
     }
@@ -350,6 +357,13 @@ fn ask_permission(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &It
     body.insert("reason".into(), json!(reason));
     body.insert("ruleText".into(), json!(rule.to_string()));
     body.insert("rule".into(), json!(rule));
+    if let Errand::Run { command, timeout_s } = errand {
+        let words = crate::proposal::command::judge(command, &permit::policy(step.session, active)).argv;
+        let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
+        if limit.is_asked_for {
+            body.insert("timeoutS".into(), json!(limit.seconds));
+        }
+    }
     if item.writes.is_some() {
         body.insert("proposal".into(), json!(ProposalId::of(&request, call)));
     }
@@ -598,6 +612,7 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
         return;
     }
     let command = command_of(&item);
+    overtime::settle(step, call);
     if let Some(effects) = effects {
         watched::record(step, &request, call, &command, effects, false);
     }
@@ -605,30 +620,13 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
         answers::ask_about_outcome(step, call, &command);
         return advance(step);
     }
-    let (status, head) = match &ran {
-        Ran { stopped: true, .. } if item.stopping => (ToolStatus::Interrupted, STOPPED.to_owned()),
-        Ran { stopped: true, .. } => (ToolStatus::Interrupted, ToolResult::interrupt("").content),
-        Ran { not_started: Some(reason), .. } => (ToolStatus::Error, format!("The command did not start: {reason}")),
-        Ran { timed_out: true, .. } => (ToolStatus::Error, "The command took too long and was ended.".into()),
-        Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, "Exit code 0.".into()),
-        Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("Exit code {code}.")),
-        Ran { signal, .. } => (ToolStatus::Error, format!("Ended by signal {}.", signal.unwrap_or(0))),
-    };
+    let limit = overtime::limit_of(step.session, call).unwrap_or_default();
+    let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
-    let output = Some(&ran.output).filter(|output| !output.is_empty()).cloned();
-    let text = [Some(head), files, output].into_iter().flatten().collect::<Vec<_>>().join("\n");
-    let (preview, full) = guarded(step, &request, call, text);
-    let (exit_code, timed_out) = (ran.exit_code, ran.timed_out);
-    let finished = CommandFact::Finished {
-        call: Some(call.clone()),
-        command,
-        exit_code,
-        timed_out,
-        preview: reflection::finding(&ran.output),
-        full: full.clone(),
-        unobserved: effects.and_then(|effects| effects.unobserved),
-    };
-    step.say(Some(&request), finished);
+    let (status, preview) = outcome::told(&ran, item.stopping, limit, files.as_deref(), guard::limit(&facts));
+    let full = ran.raw.clone();
+    let unobserved = effects.and_then(|effects| effects.unobserved);
+    step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
     // What was cut out of a long result was not seen.
     let (images, files) = (Vec::new(), if full.is_none() { marks } else { Vec::new() });
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
@@ -684,8 +682,12 @@ pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
         match (progress, writes) {
             (Progress::Started, _) => go(step, call),
             (Progress::Acting, Some(_)) => go_acting(step, call),
-            (Progress::Acting, None) if compare(step, &item) => {}
-            (Progress::Acting, None) => answers::ask_about_outcome(step, call, &command_of(&item)),
+            (Progress::Acting, None) => {
+                overtime::settle(step, call);
+                if !compare(step, &item) {
+                    answers::ask_about_outcome(step, call, &command_of(&item));
+                }
+            }
             _ => {}
         }
     }
@@ -711,8 +713,13 @@ pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
             (Progress::Done(_), _) => {}
             (Progress::Acting, _) if !under_way.contains(call) => {}
             (Progress::Acting, Some(_)) => go_acting(step, call),
-            (Progress::Acting, None) if compare(step, &item) => {}
-            _ => interrupted(step, call, ToolResult::interrupt(&wish.id).content),
+            _ => {
+                overtime::settle(step, call);
+                let comparing = *progress == Progress::Acting && compare(step, &item);
+                if !comparing {
+                    interrupted(step, call, ToolResult::interrupt(&wish.id).content);
+                }
+            }
         }
     }
     batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
@@ -731,8 +738,10 @@ pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
 fn close(step: &mut Step<'_>) {
     let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
+    let ran = |item: &Item| item.wish.name == "run_command";
+    let has_run = batch_of(step).is_some_and(|batch| batch.items.iter().any(ran));
     reflect(step);
-    if !super::structured::closed(step, all_went_well) {
+    if !super::structured::closed(step, all_went_well, has_run) {
         next(step);
     }
 }
@@ -788,7 +797,7 @@ fn batch_of(step: &Step<'_>) -> Option<Batch> {
     step.session.active()?.batch.clone()
 }
 
-fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
+pub(super) fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
     let active = step.session.active()?;
     Some((active.request.id.clone(), active.batch.as_ref()?.item(call)?.clone()))
 }

@@ -7,6 +7,8 @@ pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;
 pub(crate) mod guard;
+pub(crate) mod outcome;
+pub(crate) mod overtime;
 mod prompt;
 pub mod reflection;
 mod retry;

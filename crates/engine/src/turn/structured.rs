@@ -108,17 +108,26 @@ pub(crate) fn wishes(answer: &Answer) -> impl Iterator<Item = ToolCall> {
     let run = |run: &CommandProposal| ("run_command", json!({"command": run.command}));
     let all: Vec<_> = answer.file_changes.iter().filter_map(change).chain(answer.commands.iter().map(run)).collect();
     all.into_iter().enumerate().map(|(number, (name, input))| ToolCall {
-        id: format!("wish{}", number + 1),
+        id: format!("{WISH}{}", number + 1),
         name: name.into(),
         input,
         broken: None,
     })
 }
 
-/// The wishes of an answer have all ended: done, unless something went wrong that the model should hear of.
-pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool) -> bool {
+/// How the wishes of an answer are named.
+const WISH: &str = "wish";
+
+/// Whether it is the name of one.
+pub(crate) fn is_wish(id: &str) -> bool {
+    id.strip_prefix(WISH).is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
+/// The wishes of an answer have all ended: done, unless there is something that the model should hear of:
+/// what went wrong, what commands have written, what the person said.
+pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool, has_run: bool) -> bool {
     let Some(active) = step.session.active().filter(|active| applies(active)) else { return false };
-    if !all_went_well || !active.steers.is_empty() {
+    if !all_went_well || has_run || !active.steers.is_empty() {
         return false;
     }
     let request = active.request.id.clone();

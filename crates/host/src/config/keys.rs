@@ -29,6 +29,9 @@ pub enum Kind {
     Float(f64, f64),
     /// Yes or no.
     Bool,
+    /// Whole numbers within bounds, each with a name of its own; in the environment `NAME=NUMBER`, with a comma
+    /// between them.
+    Numbers(i64, i64),
     /// Any number of texts; in the environment with a comma between them.
     List,
 }
@@ -68,7 +71,28 @@ pub const KEYS: &[Key] = &[
         "[]",
         "Beginnings of commands that may run by themselves. Empty: the built-in list.",
     ),
-    key("commands.timeout_s", Kind::Int(1, 86_400), "30", "Seconds that a command may take."),
+    key(
+        "commands.timeout_s",
+        Kind::Int(1, 86_400),
+        "30",
+        "Seconds that a command may take. Then it is ended, or you are asked, if you are there.",
+    ),
+    key(
+        "commands.timeouts",
+        Kind::Numbers(1, 604_800),
+        "{}",
+        "The same for commands that begin so: `\"cargo test\" = 600`. The longest beginning counts.",
+    ),
+    key(
+        "commands.longest_s",
+        Kind::Int(1, 604_800),
+        "600",
+        "Seconds that a model may ask for at most, if not more are set for the command.",
+    ),
+    key("commands.memory_mb", Kind::Int(0, 1 << 30), "0", "Address space of each process of a command. 0: no limit."),
+    key("commands.processes", Kind::Int(0, 1 << 22), "4096", "Processes of a command at a time. 0: no limit."),
+    key("commands.cpu_s", Kind::Int(0, 1 << 30), "0", "Processor seconds of each process of a command. 0: no limit."),
+    key("commands.file_mb", Kind::Int(0, 1 << 30), "16384", "Size of a file that a command writes. 0: no limit."),
     key(
         "commands.sandbox",
         Kind::Choice(&["workspace", "read-only", "off"]),
@@ -86,6 +110,18 @@ pub const KEYS: &[Key] = &[
         Kind::Int(0, 65_536),
         "64",
         "Megabytes of new or changed files that are kept before a command, and after it. 0: none.",
+    ),
+    key(
+        "output.archive",
+        Kind::Bool,
+        "true",
+        "Outputs of commands that are not shown whole are stored, as ref:KEY. false: they are simply cut.",
+    ),
+    key(
+        "output.archive_mb",
+        Kind::Int(1, 256),
+        "2",
+        "How much of one output is stored; of a longer one the beginning and the end.",
     ),
     key("folders.trusted", Kind::List, "[]", "Folders that are trusted without being asked about."),
     key("copilot.name", Kind::Text, "\"Trimtab\"", "What the assistant is called in questions."),

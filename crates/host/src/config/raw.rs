@@ -141,8 +141,18 @@ impl Raw {
         let value = match kind {
             Kind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
             Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
-            Kind::Text | Kind::Choice(_) => Value::String(text.into()),
             Kind::Bool => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Boolean),
+            Kind::Numbers(..) => {
+                let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+                let number =
+                    |text: &str| text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer);
+                let pair = |pair: &str| {
+                    let (name, value) = pair.rsplit_once('=').unwrap_or((pair, ""));
+                    (name.trim().to_owned(), number(value))
+                };
+                Value::Table(pairs.map(pair).collect())
+            }
+            Kind::Text | Kind::Choice(_) => Value::String(text.into()),
             Kind::List => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
@@ -201,7 +211,13 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
         (Kind::Bool, Value::Boolean(_)) => return Ok(()),
+        (Kind::Numbers(least, most), Value::Table(items))
+            if items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n))) =>
+        {
+            return Ok(());
+        }
         (Kind::Bool, _) => "true or false".to_owned(),
+        (Kind::Numbers(least, most), _) => format!("names with whole numbers from {least} to {most}"),
         (Kind::List, _) => "a list of texts".to_owned(),
         (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
         (Kind::Text, _) => "a text".to_owned(),
@@ -278,6 +294,25 @@ mod tests {
         ] {
             assert_eq!(ollama_address(given), address, "{given}");
         }
+    }
+
+    #[test]
+    fn a_table_of_numbers_comes_from_a_file_or_the_environment() {
+        let raw = added("[commands.timeouts]\n\"cargo test\" = 600\nmake = 90").expect("good");
+        let timeouts = |raw: &Raw| raw.get("commands.timeouts").expect("set").0.to_string();
+        assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
+        let mut raw = Raw::defaults();
+        let variables = |text: &str| BTreeMap::from([("TRIMTAB_COMMANDS_TIMEOUTS".to_owned(), text.to_owned())]);
+        raw.add_environment(&variables("cargo test=600, make = 90")).expect("good");
+        assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
+        for bad in ["make", "make=0", "make=soon"] {
+            let problem = Raw::defaults().add_environment(&variables(bad)).expect_err(bad);
+            assert_eq!(
+                problem.hint.as_deref(),
+                Some("commands.timeouts takes names with whole numbers from 1 to 604800.")
+            );
+        }
+        assert!(added("[output]\narchive = \"no\"").is_err());
     }
 
     #[test]

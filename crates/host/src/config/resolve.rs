@@ -62,6 +62,14 @@ pub struct HandSettings {
     pub allow: Option<Vec<String>>,
     /// Seconds that a command may take.
     pub timeout_s: u64,
+    /// The same, for commands that begin so.
+    pub timeouts: BTreeMap<String, u64>,
+    /// Seconds that a model may ask for.
+    pub longest_s: u64,
+    /// What one command may use.
+    pub limits: trimtab_world::sandbox::Limits,
+    /// Outputs that are not shown whole are stored.
+    pub archive_output: bool,
     /// How commands are fenced in.
     pub sandbox: Sandbox,
     /// Folders that are trusted.
@@ -174,6 +182,16 @@ impl Profile {
             commands: applying("apply.commands"),
             allow: Some(list(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
             timeout_s: number(&raw, "commands.timeout_s").into(),
+            timeouts: numbers(&raw, "commands.timeouts"),
+            longest_s: number(&raw, "commands.longest_s").into(),
+            limits: trimtab_world::sandbox::Limits {
+                memory: limit(&raw, "commands.memory_mb", 1 << 20),
+                file_size: limit(&raw, "commands.file_mb", 1 << 20),
+                processes: limit(&raw, "commands.processes", 1),
+                cpu_s: limit(&raw, "commands.cpu_s", 1),
+                output: usize::try_from(number(&raw, "output.archive_mb")).unwrap_or(1) << 20,
+            },
+            archive_output: raw.get("output.archive").is_none_or(|(value, _)| value.as_bool() != Some(false)),
             sandbox: match text(&raw, "commands.sandbox").as_str() {
                 "read-only" => Sandbox::ReadOnly,
                 "off" => Sandbox::Off,
@@ -230,6 +248,9 @@ impl Profile {
             apply_commands: self.hands.commands,
             commands_allowed: self.hands.allow.clone(),
             command_timeout_s: self.hands.timeout_s,
+            command_timeouts: self.hands.timeouts.clone(),
+            command_longest_s: self.hands.longest_s,
+            archive_output: self.hands.archive_output,
             sandbox: self.hands.sandbox,
             machine: self.hands.machine.clone(),
             assistant: self.hands.name.clone(),
@@ -346,6 +367,17 @@ fn copilot(raw: &Raw) -> Copilot {
 fn list(raw: &Raw, path: &str) -> Vec<String> {
     let items = raw.get(path).and_then(|(value, _)| value.as_array()).map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+/// Numbers by their names.
+fn numbers(raw: &Raw, path: &str) -> BTreeMap<String, u64> {
+    let table = raw.get(path).and_then(|(value, _)| value.as_table()).into_iter().flatten();
+    table.filter_map(|(name, value)| Some((name.clone(), u64::try_from(value.as_integer()?).ok()?))).collect()
+}
+
+/// A limit that is not there when it is 0.
+fn limit(raw: &Raw, path: &str, unit: u64) -> Option<u64> {
+    Some(u64::from(number(raw, path)).saturating_mul(unit)).filter(|limit| *limit > 0)
 }
 
 fn text(raw: &Raw, path: &str) -> String {

@@ -121,6 +121,7 @@ async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Prob
     if !holding.is_empty() {
         report.good(&format!("sandbox keeps commands from: {}", holding.join(", ")))?;
     }
+    report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))?;
     for (what, why) in &fences {
         if let Some(why) = why {
             report.note(&format!("sandbox, {what}: {why}"))?;

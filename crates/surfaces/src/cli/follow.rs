@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Answered, Client, Sent};
@@ -87,6 +88,9 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
     let mut question: Option<Question> = None;
+    let mut keyboard = Keyboard::default();
+    // Whether the last question was answered without this terminal.
+    let mut passed_by = false;
     loop {
         // Kept while other things happen: beginning to read a long log anew at every tick would
         // never come to its end.
@@ -109,7 +113,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
                 _ = terminate.recv() => return Ok(screen.leave(15)),
                 _ = hang_up.recv() => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
-                answer = answered(&mut question) => client.answer(&sent.session, answer).await?,
+                answer = answered(&mut question, &mut keyboard) => client.answer(&sent.session, answer).await?,
                 event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
                 _ = tick.tick(), if question.is_none() => screen.tick(),
             }
@@ -121,9 +125,12 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if is_open(client, &event).await? => {
                 screen.announce(client, &event, checkpoint).await;
-                question = Question::ask(asking, checkpoint, choices);
+                question = Question::ask(asking, checkpoint, choices, !passed_by);
             }
-            Fact::Checkpoint(CheckpointFact::Resolved { .. }) => question = None,
+            Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
+                let open = question.take_if(|question| question.checkpoint == *checkpoint);
+                passed_by = open.is_some_and(|question| !question.refuse);
+            }
             _ => {}
         }
         match ended {
@@ -141,6 +148,8 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     let text = |name: &str| body.get(name).and_then(|value| value.as_str());
     let mut lines = Vec::new();
     lines.extend(text("reason").map(|reason| format!("Asked because {reason}.")));
+    let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
+    lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
     lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
     lines
 }
@@ -168,29 +177,71 @@ async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
 /// A question that somebody is thinking about.
 struct Question {
     checkpoint: CheckpointId,
-    /// Reading a line cannot be given up, so it is read elsewhere; Ctrl-C is heard meanwhile.
-    answer: JoinHandle<Option<(String, Option<String>)>>,
+    choices: Vec<Choice>,
+    /// Nobody is there, and what asks is refused.
+    refuse: bool,
+    /// A number means one of the choices.
+    by_number: bool,
 }
 
 impl Question {
-    /// Asks whoever is there.
-    fn ask(asking: Asking, checkpoint: &CheckpointId, choices: &[Choice]) -> Option<Self> {
-        let choices = choices.to_vec();
-        let answer = match asking {
-            Asking::Nobody => return None,
-            // The last choice is the one that changes nothing.
-            Asking::Refuse => tokio::spawn(async move { choices.last().map(|choice| (choice.id.clone(), None)) }),
-            Asking::AtTheTerminal => tokio::task::spawn_blocking(move || read_choice(&choices)),
-        };
-        Some(Self { checkpoint: checkpoint.clone(), answer })
+    /// Asks whoever is there. After a question that was answered elsewhere, or by itself, a number on its way
+    /// to it must not be taken for an answer to this one; a name can hardly be.
+    fn ask(asking: Asking, checkpoint: &CheckpointId, choices: &[Choice], by_number: bool) -> Option<Self> {
+        if asking == Asking::Nobody {
+            return None;
+        }
+        if asking == Asking::AtTheTerminal {
+            list(choices, by_number);
+        }
+        let (checkpoint, choices) = (checkpoint.clone(), choices.to_vec());
+        Some(Self { checkpoint, choices, refuse: asking == Asking::Refuse, by_number })
+    }
+}
+
+/// Lines from the terminal. Reading one cannot be given up, so they are read elsewhere, and whoever waits
+/// for an answer gets the next; Ctrl-C is heard meanwhile.
+#[derive(Default)]
+struct Keyboard(Option<mpsc::Receiver<String>>);
+
+impl Keyboard {
+    /// The next line; none at the end of input, which is no answer.
+    async fn line(&mut self) -> Option<String> {
+        let lines = self.0.get_or_insert_with(|| {
+            let (sender, lines) = mpsc::channel(1);
+            std::thread::spawn(move || {
+                for line in io::stdin().lines() {
+                    let Ok(line) = line else { return };
+                    if sender.blocking_send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+            lines
+        });
+        lines.recv().await
     }
 }
 
 /// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
-async fn answered(question: &mut Option<Question>) -> Answered {
-    if let Some(Question { checkpoint, answer }) = question {
-        let said = answer.await.ok().flatten();
-        let checkpoint = checkpoint.clone();
+async fn answered(question: &mut Option<Question>, keyboard: &mut Keyboard) -> Answered {
+    while let Some(asked) = question {
+        let said = match asked.refuse {
+            // The last choice is the one that changes nothing.
+            true => asked.choices.last().map(|choice| (choice.id.clone(), None)),
+            false => match keyboard.line().await {
+                Some(line) => match chosen(&asked.choices, &line, asked.by_number) {
+                    None => {
+                        note("Say the name of one of these:");
+                        list(&asked.choices, asked.by_number);
+                        continue;
+                    }
+                    said => said,
+                },
+                None => None,
+            },
+        };
+        let checkpoint = asked.checkpoint.clone();
         *question = None;
         if let Some((choice, text)) = said {
             return Answered { checkpoint, choice, text, by: "user".into() };
@@ -199,19 +250,31 @@ async fn answered(question: &mut Option<Question>) -> Answered {
     std::future::pending().await
 }
 
+fn list(choices: &[Choice], by_number: bool) {
+    for (number, choice) in choices.iter().enumerate() {
+        let number = if by_number { format!("{}  ", number + 1) } else { String::new() };
+        note(&format!("  {number}{} ({})", calm(&choice.label), choice.id));
+    }
+}
+
+/// The choice that a line names, and the words after it.
+fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<(String, Option<String>)> {
+    let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+    let number = first.parse::<usize>().ok().filter(|_| by_number);
+    let by_number = number.and_then(|n| choices.get(n.checked_sub(1)?));
+    let choice = by_number.or_else(|| choices.iter().find(|choice| choice.id == first))?;
+    Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())))
+}
+
 /// Reads a choice from the terminal, by number or by name. Words after it go with it.
 pub(super) fn read_choice(choices: &[Choice]) -> Option<(String, Option<String>)> {
     loop {
-        for (number, choice) in choices.iter().enumerate() {
-            note(&format!("  {}  {} ({})", number + 1, calm(&choice.label), choice.id));
-        }
+        list(choices, true);
         let mut line = String::new();
         // The end of input is no answer.
         io::stdin().read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-        let by_number = first.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
-        if let Some(choice) = by_number.or_else(|| choices.iter().find(|choice| choice.id == first)) {
-            return Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())));
+        if let Some(choice) = chosen(choices, &line, true) {
+            return Some(choice);
         }
         note("Say the number or the name of one of these:");
     }
@@ -394,9 +457,16 @@ impl Screen {
                 self.clear_line();
                 eprint!("{}", calm(text));
             }
-            Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) if !self.unobserved => {
-                self.unobserved = true;
-                self.say(&format!("  what commands do to files is not recorded here: {}", why.words()));
+            Fact::Command(CommandFact::Finished { preview, unobserved, .. }) => {
+                // Whoever could not watch it sees what it came to.
+                let unseen = if self.moving { "" } else { preview.as_str() };
+                for line in unseen.lines() {
+                    self.say(&format!("  | {}", calm(line)));
+                }
+                if let Some(why) = unobserved.filter(|_| !self.unobserved) {
+                    self.unobserved = true;
+                    self.say(&format!("  what commands do to files is not recorded here: {}", why.words()));
+                }
             }
             Fact::Change(ChangeFact::Applied(change)) if let Some(by) = &change.by => {
                 effects::after(change, by).iter().for_each(|line| self.say(line));

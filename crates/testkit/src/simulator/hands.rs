@@ -8,9 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, FileNow, Hands, Snapshot, StreamController, Survey};
+use trimtab_host::{Contents, Ended, FileNow, Hands, Snapshot, StreamController, Survey, Told};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Seen};
+use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Overtime, Seen};
 
 use crate::memory_store::{Disk, MemoryStore};
 
@@ -138,9 +138,10 @@ impl Hands for SimulatedHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        output: &(dyn for<'t> Fn(&'t str) + Send + Sync),
+        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
         stop: &StreamController,
-    ) -> Ran {
+        mut overtime: mpsc::Receiver<Overtime>,
+    ) -> Ended {
         self.live().await;
         let command = plan.run().command.clone();
         let begun = {
@@ -150,23 +151,40 @@ impl Hands for SimulatedHands {
             *begun
         };
         let _doing = Doing::begin(self, command.clone());
-        output("running\n");
+        tell(Told::Output("running\n"));
         // Each run leaves something else behind, some at once and some in the end.
         let make = || drop(self.disk.state().files.insert(made_by(&command), begun.to_string().into_bytes()));
         let at_once = command.len().is_multiple_of(2);
         if at_once {
             make();
         }
+        let attended = plan.run().attended;
+        // The time of some is up before they end; what is said of that, or that nothing is, decides nothing else.
+        let ends = async {
+            self.pass(&command).await;
+            while command.len().is_multiple_of(3) && attended {
+                tell(Told::Overdue);
+                let said = tokio::time::timeout(Duration::from_millis(700), overtime.recv()).await;
+                match said {
+                    Ok(Some(Overtime::None)) => return true,
+                    Ok(Some(Overtime::Seconds(_))) => self.pass("overtime").await,
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            self.live().await;
+            false
+        };
         tokio::select! {
             biased;
-            () = stop.aborted() => Ran { stopped: true, ..Ran::default() },
-            () = self.pass(&command) => {
+            () = stop.aborted() => Ended { ran: Ran { stopped: true, ..Ran::default() }, ..Ended::default() },
+            timed_out = ends => {
                 if !at_once {
                     make();
                 }
                 // Some fail; that is an answer too.
                 let exit_code = Some(i32::from(command.len().is_multiple_of(5)));
-                Ran { exit_code, output: format!("ran {command}"), ..Ran::default() }
+                let ran = Ran { exit_code, timed_out, ..Ran::default() };
+                Ended { ran, output: format!("ran {command}").into_bytes(), dropped: 0 }
             }
         }
     }

@@ -16,6 +16,7 @@
 
 #[cfg(target_os = "linux")]
 mod calls;
+mod git;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -112,6 +113,9 @@ fn become_command(order: &Order) -> String {
     command.env("PWD", &order.cwd).env_remove("OLDPWD");
     if let Some(temp) = &order.temp {
         command.env("TMPDIR", temp).env("TMP", temp).env("TEMP", temp);
+    }
+    if order.plain_git {
+        git::tame(&mut command, &order.cwd);
     }
     let error = command.exec();
     let program = order.argv.first().map_or("", String::as_str);

@@ -32,7 +32,7 @@ mod wire;
 use trimtab_vocab::Sandbox;
 
 pub use collect::Collected;
-pub use run::{Limits, Outcome, Setup, probe, run};
+pub use run::{Limits, Outcome, Setup, Told, probe, run};
 pub use wire::{Fence, Fences};
 
 /// The first argument that makes the program a supervisor instead of itself.

@@ -8,7 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use trimtab_vocab::{CommandPlan, CommandRun, Sandbox};
+use tokio::sync::mpsc;
+use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 
 use super::collect::Collected;
 use super::environment::scrubbed;
@@ -39,16 +40,20 @@ pub struct Limits {
     /// Address space of one process, in bytes. Programs with a garbage collector reserve far more than
     /// they use, so this is for people who know what they run.
     pub memory: Option<u64>,
+    /// Processor seconds of one process.
+    pub cpu_s: Option<u64>,
     /// The size of one file that it writes, in bytes.
     pub file_size: Option<u64>,
     /// How many processes there may be at a time. It counts only where the command has namespaces of its
     /// own: elsewhere, all that the person runs would be counted.
     pub processes: Option<u64>,
+    /// Bytes of what it writes that are kept; of more, the beginning and the end.
+    pub output: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: None, file_size: Some(16 << 30), processes: Some(8192) }
+        Self { memory: None, cpu_s: None, file_size: Some(16 << 30), processes: Some(4096), output: 2 << 20 }
     }
 }
 
@@ -68,9 +73,12 @@ impl Setup {
             folder: run.folder.clone().into(),
             // No time at all is a mistake rather than a wish.
             timeout_ms: run.timeout_s.max(1).saturating_mul(1000),
+            attended: run.attended,
+            plain_git: run.plain_git,
             sandbox: run.sandbox,
             hidden: self.hidden.clone(),
             memory: self.limits.memory,
+            cpu_s: self.limits.cpu_s,
             file_size: self.limits.file_size,
             processes: self.limits.processes,
             temp: None,
@@ -92,6 +100,8 @@ pub struct Outcome {
     pub timed_out: bool,
     /// It was stopped.
     pub stopped: bool,
+    /// How long it took.
+    pub took: Duration,
     /// What it wrote to standard output and standard error, in order.
     pub output: Collected,
     /// Processes that it had left running, and that were killed.
@@ -115,20 +125,31 @@ impl Outcome {
     }
 }
 
-/// Runs what `plan` says. `output` gets everything that the command writes as it comes, and the command
-/// waits while it is busy. When `stop` comes, or the returned future is dropped, or this program ends
-/// in whatever way, the command and all that it has started are killed at once.
+/// What a command has to tell while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'t> {
+    /// It has written this.
+    Output(&'t [u8]),
+    /// Its time is up, and it goes on: somebody is to say what becomes of it.
+    Overdue,
+}
+
+/// Runs what `plan` says. `tell` gets everything that the command writes as it comes, and the command
+/// waits while it is busy. `overtime` brings what somebody says about a command that is overdue. When
+/// `stop` comes, or the returned future is dropped, or this program ends in whatever way, the command and
+/// all that it has started are killed at once.
 pub async fn run(
     plan: &CommandPlan,
     setup: &Setup,
-    output: impl FnMut(&[u8]),
+    tell: impl FnMut(Told<'_>),
     stop: impl Future<Output = ()>,
+    overtime: mpsc::Receiver<Overtime>,
 ) -> Outcome {
     let run = plan.run();
     if run.argv.is_empty() {
         return Outcome::not_started("There is no program to run.");
     }
-    carry_out(&setup.order(run), setup, output, stop).await
+    carry_out(&setup.order(run), setup, tell, stop, overtime).await
 }
 
 /// Which fences can be put up on this machine. It takes a few milliseconds.
@@ -140,9 +161,12 @@ pub async fn probe(setup: &Setup) -> Fences {
         // Nothing is written there; protected paths are tried in the private temporary folder.
         folder,
         timeout_ms: 10_000,
+        attended: false,
+        plain_git: false,
         sandbox: Sandbox::ReadOnly,
         hidden: setup.hidden.clone(),
         memory: None,
+        cpu_s: None,
         file_size: None,
         processes: None,
         temp: None,
@@ -150,7 +174,8 @@ pub async fn probe(setup: &Setup) -> Fences {
         no_namespaces: None,
         probe: true,
     };
-    let outcome = carry_out(&order, setup, |_| {}, std::future::pending()).await;
+    let (_, overtime) = mpsc::channel(1);
+    let outcome = carry_out(&order, setup, |_| {}, std::future::pending(), overtime).await;
     let why = outcome.not_started.unwrap_or_else(|| "It could not be tried out.".into());
     outcome.fences.unwrap_or_else(|| Fences::none(&why))
 }
@@ -158,8 +183,9 @@ pub async fn probe(setup: &Setup) -> Fences {
 async fn carry_out(
     order: &Order,
     setup: &Setup,
-    mut output: impl FnMut(&[u8]),
+    mut tell: impl FnMut(Told<'_>),
     stop: impl Future<Output = ()>,
+    mut overtime: mpsc::Receiver<Overtime>,
 ) -> Outcome {
     let mut line = match serde_json::to_vec(order) {
         Ok(line) => line,
@@ -188,7 +214,7 @@ async fn carry_out(
         return Outcome::not_started("The supervisor has no pipes.");
     };
     let mut reports = BufReader::new(report).lines();
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { output: Collected::keeping(setup.limits.output / 2), ..Outcome::default() };
     let mut started = None;
     let mut taken = None;
     let mut open = true;
@@ -200,15 +226,24 @@ async fn carry_out(
     };
     let mut control = Some(control).filter(|_| !stopped);
     let mut chunk = vec![0; 64 * 1024];
+    let began = tokio::time::Instant::now();
     let ending = loop {
         tokio::select! {
             biased;
             () = &mut stop, if control.is_some() => control = None,
+            Some(overtime) = overtime.recv() => {
+                if let (Some(control), Ok(mut line)) = (&mut control, serde_json::to_vec(&overtime)) {
+                    line.push(b'\n');
+                    // A few bytes: the pipe has room for them. A supervisor that is gone says so by its silence.
+                    let _ = control.write_all(&line).await;
+                }
+            }
             report = reports.next_line() => {
                 let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
                 match report {
                     Some(Report::Taken { temp }) => taken = Some(temp),
                     Some(Report::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
+                    Some(Report::Overdue) => tell(Told::Overdue),
                     Some(Report::NotStarted { why }) => break Err(why),
                     Some(Report::Ended(ending)) => break Ok(ending),
                     None => {
@@ -219,7 +254,7 @@ async fn carry_out(
             }
             count = written.read(&mut chunk), if open => match count {
                 Ok(count @ 1..) => {
-                    output(&chunk[..count]);
+                    tell(Told::Output(&chunk[..count]));
                     outcome.output.push(&chunk[..count]);
                     // A command that never stops writing would otherwise keep timers, and so a stop, waiting.
                     tokio::task::yield_now().await;
@@ -228,9 +263,10 @@ async fn carry_out(
             },
         }
     };
+    outcome.took = began.elapsed();
     let end = tokio::time::Instant::now() + LAST_WORDS;
     while open && let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(end, written.read(&mut chunk)).await {
-        output(&chunk[..count]);
+        tell(Told::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
     // It removes the temporary folder now, and is waited for where nobody else has to wait.

@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
-use trimtab_vocab::Sandbox;
+use trimtab_vocab::{Overtime, Sandbox};
 
 use super::protect::Protected;
 use super::run::this_program;
@@ -110,12 +110,8 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
         }
     };
     tell(&Report::Started { pid: main.as_raw_nonzero().get(), fences });
-    let mut ending = Ending::default();
-    let limit = Duration::from_millis(order.timeout_ms);
-    tokio::select! {
-        () = control.stop() => {}
-        gone = timeout(limit, main_ends(&mut tree, &mut child)) => ending.timed_out = gone.is_err(),
-    }
+    let timed_out = !in_time(control, order, &mut tree, &mut child).await;
+    let mut ending = Ending { timed_out, ..Ending::default() };
     if ending.timed_out {
         tree.ask_to_end();
         tokio::select! {
@@ -137,6 +133,30 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
     ending.exit_code = tree.ended.and_then(|status| status.exit_status());
     ending.signal = tree.ended.and_then(|status| status.terminating_signal());
     Ok(ending)
+}
+
+/// Waits for the end of the command, or of its time; whether it had enough of that. Where somebody is
+/// there, it goes on when its time is up, until they say what becomes of it.
+async fn in_time(control: &mut Control, order: &Order, tree: &mut Tree, child: &mut Signal) -> bool {
+    let mut end = Instant::now().checked_add(Duration::from_millis(order.timeout_ms));
+    loop {
+        tokio::select! {
+            wish = control.wish() => match wish {
+                None => return true,
+                Some(Overtime::Seconds(seconds)) => end = Instant::now().checked_add(Duration::from_secs(seconds)),
+                Some(Overtime::Unlimited) => end = None,
+                Some(Overtime::None) => return false,
+            },
+            () = main_ends(tree, child) => return true,
+            () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => match order.attended {
+                true => {
+                    tell(&Report::Overdue);
+                    end = None;
+                }
+                false => return false,
+            },
+        }
+    }
 }
 
 async fn main_ends(tree: &mut Tree, child: &mut Signal) {
@@ -233,6 +253,8 @@ struct Control {
     pipe: pipe::Receiver,
     signals: [Signal; 3],
     stopped: bool,
+    /// What was read of the next line.
+    read: Vec<u8>,
 }
 
 impl Control {
@@ -240,34 +262,49 @@ impl Control {
         let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
         let pipe = pipe::Receiver::from_owned_fd(stdin).ok()?;
         let [term, int, hup] = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-        Some(Self { pipe, signals: [term.ok()?, int.ok()?, hup.ok()?], stopped: false })
+        Some(Self { pipe, signals: [term.ok()?, int.ok()?, hup.ok()?], stopped: false, read: Vec::new() })
     }
 
     /// The first line.
     async fn order(&mut self) -> Option<Order> {
-        let mut text = Vec::new();
-        while text.last() != Some(&b'\n') {
-            if self.pipe.read_buf(&mut text).await.ok()? == 0 || text.len() > LONGEST_ORDER {
-                return None;
-            }
-        }
-        serde_json::from_slice(&text).ok()
+        let line = next_line(&mut self.pipe, &mut self.read).await?;
+        serde_json::from_slice(&line).ok()
     }
 
-    /// Comes when the command is to be killed: the pipe is closed, by whatever kind of end, or someone
-    /// wants the supervisor itself gone.
-    async fn stop(&mut self) {
+    /// What the host says about the command's time. None when the command is to be killed: the pipe is
+    /// closed, by whatever kind of end, or someone wants the supervisor itself gone.
+    async fn wish(&mut self) -> Option<Overtime> {
         if self.stopped {
-            return;
+            return None;
         }
         let [term, int, hup] = &mut self.signals;
-        let mut byte = [0];
-        tokio::select! {
-            _ = self.pipe.read(&mut byte) => {}
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-            _ = hup.recv() => {}
+        let line = tokio::select! {
+            line = next_line(&mut self.pipe, &mut self.read) => line,
+            _ = term.recv() => None,
+            _ = int.recv() => None,
+            _ = hup.recv() => None,
+        };
+        let wish = line.and_then(|line| serde_json::from_slice(&line).ok());
+        self.stopped = wish.is_none();
+        wish
+    }
+
+    /// Comes when the command is to be killed.
+    async fn stop(&mut self) {
+        while self.wish().await.is_some() {}
+    }
+}
+
+/// The next line; none if the pipe is closed. What was read of it is kept if it is no longer waited for.
+async fn next_line(pipe: &mut pipe::Receiver, read: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let mut looked = 0;
+    loop {
+        if let Some(end) = read[looked..].iter().position(|byte| *byte == b'\n') {
+            return Some(read.drain(..=looked + end).collect());
         }
-        self.stopped = true;
+        looked = read.len();
+        if pipe.read_buf(read).await.ok()? == 0 || read.len() > LONGEST_ORDER {
+            return None;
+        }
     }
 }

@@ -13,10 +13,17 @@ pub(super) struct Order {
     pub(super) cwd: PathBuf,
     pub(super) folder: PathBuf,
     pub(super) timeout_ms: u64,
+    /// When its time is up, the host is told, and it goes on until the host says otherwise.
+    #[serde(default)]
+    pub(super) attended: bool,
     pub(super) sandbox: Sandbox,
+    /// Git runs nothing that a repository names.
+    #[serde(default)]
+    pub(super) plain_git: bool,
     /// What must not be read.
     pub(super) hidden: Vec<PathBuf>,
     pub(super) memory: Option<u64>,
+    pub(super) cpu_s: Option<u64>,
     pub(super) file_size: Option<u64>,
     pub(super) processes: Option<u64>,
     /// The private temporary folder; the supervisor makes it.
@@ -49,6 +56,8 @@ pub(super) enum Report {
     Taken { temp: Option<PathBuf> },
     /// The command runs as this process.
     Started { pid: i32, fences: Fences },
+    /// Its time is up, and it goes on.
+    Overdue,
     /// It did not come to that.
     NotStarted { why: String },
     /// It is over, and nothing of it is left.

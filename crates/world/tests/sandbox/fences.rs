@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use trimtab_vocab::Sandbox::{Off, ReadOnly, Workspace};
 use trimtab_world::sandbox::{Fence, Outcome, probe, run};
 
-use crate::scene::{HOST, Scene, text, wait};
+use crate::scene::{HOST, Scene, nobody, text, wait};
 
 crate::checks![
     the_probe_tells_what_holds_here,
@@ -17,6 +17,7 @@ crate::checks![
     protected_paths_cannot_be_made_where_there_are_none,
     commands_at_the_same_time_share_what_protects_them,
     git_still_works_in_the_folder,
+    git_by_itself_runs_nothing_that_a_repository_names,
     what_cannot_be_protected_is_at_least_seen,
     secrets_cannot_be_read,
     there_is_no_network,
@@ -154,7 +155,7 @@ fn commands_at_the_same_time_share_what_protects_them() {
     let slow = scene.plan(&["sh", "-c", &format!("sleep 0.5; {ATTACKS}")], Workspace);
     let quick = scene.plan(&["true"], Workspace);
     // The slow ones begin among quick ones that come and go, so that their placeholders meet at every moment.
-    let one = |plan| run(plan, &scene.setup, |_| {}, std::future::pending());
+    let one = |plan| run(plan, &scene.setup, |_| {}, std::future::pending(), nobody());
     let quick_ones = || async {
         for _ in 0..10 {
             one(&quick).await;
@@ -184,6 +185,46 @@ fn git_still_works_in_the_folder() {
         "echo x > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git log --oneline | wc -l";
     let outcome = scene.sh(script, Workspace);
     assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "1"));
+}
+
+fn git_by_itself_runs_nothing_that_a_repository_names() {
+    let mut scene = Scene::new();
+    // Every program that it names leaves its name in a file; `include` brings more of the same.
+    let script = "git init -q . && echo a > f && echo '* diff=x filter=y' > .git/info/attributes && git add f && \
+        git -c user.name=a -c user.email=a@b commit -qm one && echo b > f && cp .git/config plain && \
+        for key in core.fsmonitor diff.external diff.x.textconv filter.y.clean filter.y.process core.pager \
+        pager.status pager.diff pager.log core.sshCommand core.editor; do \
+        git config $key \"echo $key >> $PWD/ran; cat\"; done; git config alias.status \"!echo alias >> $PWD/ran\"; \
+        git config log.showSignature true; git config gpg.program \"$PWD/gpg\"; \
+        printf '#!/bin/sh\\necho gpg >> %s/ran' $PWD > gpg; chmod +x gpg; \
+        printf '[diff \"x\"]\\n\\tcommand = echo command >> %s/ran; true\\n' $PWD > .git/more; \
+        git config include.path more; mkdir -p .git/hooks; printf '#!/bin/sh\\necho hook >> %s/ran' $PWD > \
+        .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change; true";
+    let made = std::process::Command::new("sh").args(["-c", script]).current_dir(scene.at("in")).output();
+    if !made.is_ok_and(|made| made.status.success()) || !scene.at("in/.git/more").exists() {
+        return println!("  there is no git here");
+    }
+    let commands: [&[&str]; 6] = [
+        &["git", "status", "--short"],
+        &["git", "diff", "--no-ext-diff", "--no-textconv"],
+        &["git", "log", "--no-ext-diff", "--no-textconv", "-p"],
+        &["git", "branch"],
+        &["sh", "-c", "git status --short; git log --oneline | cat"],
+        &["sh", "-c", "git diff"],
+    ];
+    let _ = fs::remove_file(scene.at("in/ran"));
+    for argv in commands {
+        scene.run(argv, Workspace);
+    }
+    let ran = fs::read_to_string(scene.at("in/ran")).unwrap_or_default();
+    assert!(ran.contains("core.fsmonitor") && ran.contains("filter.y.process"), "the trap works: {ran}");
+    fs::remove_file(scene.at("in/ran")).unwrap();
+    scene.plain_git = true;
+    let said: Vec<String> = commands.iter().map(|argv| text(&scene.run(argv, Workspace))).collect();
+    assert_eq!(fs::read_to_string(scene.at("in/ran")).unwrap_or_default(), "", "{said:?}");
+    assert!(said[0].starts_with(" M f\n"), "{said:?}");
+    assert!(said[1].contains("-a\n+b\n") && said[2].contains("+a\n") && said[4].contains(" one\n"), "{said:?}");
+    assert!(said[5].contains("external diff died"), "it gives up rather than run it: {said:?}");
 }
 
 fn what_cannot_be_protected_is_at_least_seen() {

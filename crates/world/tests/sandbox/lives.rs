@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc;
+use trimtab_vocab::Overtime;
 use trimtab_vocab::Sandbox::{self, Off, ReadOnly, Workspace};
-use trimtab_world::sandbox::run;
+use trimtab_world::sandbox::{Outcome, Told, run};
 
-use crate::scene::{HOST, Scene, processes_with, text, unique_sleep, wait, wait_for_processes};
+use crate::scene::{HOST, HOST_ATTENDED, Scene, nobody, processes_with, text, unique_sleep, wait, wait_for_processes};
 
 crate::checks![
     a_command_tells_its_exit_code_and_its_signal,
@@ -20,6 +22,8 @@ crate::checks![
     a_slow_reader_holds_the_command_up_and_nothing_else,
     time_runs_out_politely_first,
     time_runs_out_for_those_who_do_not_listen,
+    what_is_overdue_goes_on_until_somebody_decides,
+    a_killed_host_does_not_leave_what_is_overdue,
     what_is_left_running_is_killed_and_counted,
     what_ends_by_itself_soon_after_is_not_killed,
     a_stop_kills_the_whole_tree,
@@ -29,6 +33,8 @@ crate::checks![
     a_killed_supervisor_takes_the_command_along,
     a_fork_bomb_can_be_stopped,
     files_that_the_host_has_open_are_not_inherited,
+    programs_that_do_not_want_to_end_are_ended_and_said_to_be_so,
+    what_a_program_uses_up_is_bounded,
 ];
 
 const ALL: [Sandbox; 3] = [Workspace, ReadOnly, Off];
@@ -140,6 +146,56 @@ fn time_runs_out_for_those_who_do_not_listen() {
     assert!(processes_with(&sleep).is_empty());
 }
 
+/// Runs a command whose time is up after a second, and answers when it says so.
+fn overdue(script: &str, answers: &[Overtime]) -> (Outcome, usize) {
+    let mut scene = Scene::new();
+    (scene.timeout, scene.attended) = (1, true);
+    let plan = scene.plan(&["sh", "-c", script], Workspace);
+    let (sender, overtime) = mpsc::channel(4);
+    let mut asked = 0;
+    let tell = |told: Told<'_>| {
+        if told == Told::Overdue {
+            if let Some(answer) = answers.get(asked) {
+                sender.try_send(*answer).unwrap();
+            }
+            asked += 1;
+        }
+    };
+    let outcome = wait(run(&plan, &scene.setup, tell, std::future::pending(), overtime));
+    (outcome, asked)
+}
+
+fn what_is_overdue_goes_on_until_somebody_decides() {
+    // Nobody answers: it comes to its own end.
+    let (outcome, asked) = overdue("sleep 1.5; echo done", &[]);
+    assert_eq!((asked, outcome.timed_out, text(&outcome).as_str()), (1, false, "done\n"));
+    // As long again, and then without a limit.
+    let (outcome, asked) = overdue("sleep 2.7; echo done", &[Overtime::Seconds(1), Overtime::Unlimited]);
+    assert_eq!((asked, outcome.timed_out, outcome.exit_code), (2, false, Some(0)));
+    assert!(outcome.took > Duration::from_secs(2));
+    // It is ended, politely first.
+    let script = "trap 'echo bye; exit 3' TERM; while :; do sleep 0.05; done";
+    let (outcome, asked) = overdue(script, &[Overtime::Seconds(1), Overtime::None]);
+    assert!(asked == 2 && outcome.timed_out && !outcome.stopped, "{outcome:?}");
+    assert!(outcome.exit_code == Some(3) && text(&outcome).ends_with("bye\n"), "{}", text(&outcome));
+}
+
+fn a_killed_host_does_not_leave_what_is_overdue() {
+    let sleep = unique_sleep();
+    let mut host = std::process::Command::new("/proc/self/exe")
+        .args([HOST_ATTENDED, &format!("{} sleep {sleep}", escapes(&sleep))])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test can be started once more");
+    let mut word = [0; 7];
+    std::io::Read::read_exact(host.stdout.as_mut().unwrap(), &mut word).unwrap();
+    assert_eq!(&word, b"overdue");
+    assert_eq!(processes_with(&sleep).len(), 4, "it goes on");
+    host.kill().unwrap();
+    wait_for_processes(&sleep, 0);
+    host.wait().unwrap();
+}
+
 /// Three ways to get out of a shell's sight.
 fn escapes(sleep: &str) -> String {
     format!(
@@ -214,7 +270,7 @@ fn a_dropped_future_kills_the_whole_tree() {
             }
         };
         tokio::select! {
-            _ = run(&plan, &scene.setup, |_| {}, std::future::pending()) => panic!("it ended"),
+            _ = run(&plan, &scene.setup, |_| {}, std::future::pending(), nobody()) => panic!("it ended"),
             () = started => {}
         }
     });
@@ -279,4 +335,72 @@ fn files_that_the_host_has_open_are_not_inherited() {
         // Its three and the one by which `ls` lists.
         assert_eq!(text(&outcome).trim(), "4", "{sandbox:?}");
     }
+}
+
+/// A program of the corpus below, run for a second; what is left is looked for by a number of its own.
+fn hostile(script: &str) -> (Outcome, String) {
+    let mut scene = Scene::new();
+    scene.timeout = 1;
+    scene.setup.limits.output = 64 * 1024;
+    let sleep = unique_sleep();
+    let outcome = scene.sh(&script.replace("NUMBER", &sleep), Workspace);
+    assert!(outcome.not_started.is_none() && !outcome.lost && outcome.stuck == 0, "{script}: {outcome:?}");
+    assert_eq!(processes_with(&sleep), [0; 0], "{script}");
+    (outcome, sleep)
+}
+
+fn programs_that_do_not_want_to_end_are_ended_and_said_to_be_so() {
+    // As many as the machine bears would be everybody's trouble while this runs.
+    let fork_bomb = "i=0; while [ $i -lt 300 ]; do (setsid sleep NUMBER &) ; i=$((i+1)); done; sleep NUMBER";
+    let endless = "yes; sleep NUMBER";
+    let deaf = "trap '' TERM INT HUP; while :; do sleep NUMBER; done";
+    let silent = "exec >&- 2>&- <&-; sleep NUMBER";
+    let family = "for i in 1 2 3 4 5; do setsid sh -c '(sleep NUMBER &) ; sleep NUMBER' & done; wait";
+    for script in [fork_bomb, endless, deaf, silent, family] {
+        let (outcome, _) = hostile(script);
+        assert!(outcome.timed_out && !outcome.stopped, "{script}: {outcome:?}");
+        assert!(outcome.took < Duration::from_secs(20), "{script}: {:?}", outcome.took);
+        assert!(outcome.output.bytes().len() < 70 * 1024, "{script}");
+    }
+    // A daemon that lets go of everything ends with the command that started it.
+    let (outcome, _) = hostile("(setsid sh -c 'exec >/dev/null 2>&1 </dev/null; sleep NUMBER' &) ; echo done");
+    assert!(!outcome.timed_out && outcome.exit_code == Some(0) && outcome.left > 0, "{outcome:?}");
+}
+
+fn what_a_program_uses_up_is_bounded() {
+    let mut scene = Scene::new();
+    scene.setup.limits.file_size = Some(1 << 20);
+    scene.setup.limits.cpu_s = Some(1);
+    scene.setup.limits.output = 64 * 1024;
+    // Files, in the folder and in the temporary folder, which is gone afterwards.
+    let outcome = scene
+        .sh("echo $TMPDIR; trap '' XFSZ; cat /dev/zero > $TMPDIR/big; cat /dev/zero > big; stat -c %s big", Workspace);
+    assert!(text(&outcome).trim_end().ends_with("1048576"), "{}", text(&outcome));
+    let temp = text(&outcome).lines().next().unwrap().to_owned();
+    for _ in 0..1000 {
+        if !std::path::Path::new(&temp).exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!std::path::Path::new(&temp).exists());
+    // The processor.
+    let outcome = scene.sh("while :; do :; done", Workspace);
+    assert!(matches!(outcome.signal, Some(9 | 24)) && !outcome.timed_out, "{outcome:?}");
+    // Processes, where they can be counted.
+    scene.setup.limits.processes = Some(40);
+    let outcome = scene.sh("i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; echo all", Workspace);
+    if outcome.fences.as_ref().is_some_and(|fences| fences.namespaces) && rustix::process::getuid().as_raw() != 0 {
+        assert!(!text(&outcome).ends_with("all\n"), "{}", text(&outcome));
+    }
+    // Memory.
+    scene.setup.limits = trimtab_world::sandbox::Limits { memory: Some(256 << 20), ..Default::default() };
+    let outcome = scene.run(&["python3", "-c", "x = bytearray(1 << 30); print('all')"], Workspace);
+    assert!(outcome.exit_code == Some(1) && text(&outcome).contains("MemoryError"), "{}", text(&outcome));
+    // Output: however much comes, the beginning and the end are kept, and the rest is counted.
+    scene.setup.limits = trimtab_world::sandbox::Limits { output: 64 * 1024, ..Default::default() };
+    let outcome = scene.sh("echo begin; head -c 300000000 /dev/zero; echo end", Workspace);
+    let kept = outcome.output.bytes();
+    assert!(kept.len() < 66 * 1024 && kept.starts_with(b"begin\n") && kept.ends_with(b"end\n"));
+    assert_eq!(outcome.output.dropped(), 300_000_010 - 64 * 1024);
 }

@@ -7,16 +7,21 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use trimtab_vocab::{Approval, Approved, CallId, CommandPlan, CommandRun, Sandbox};
-use trimtab_world::sandbox::{Outcome, Setup, run};
+use tokio::sync::mpsc;
+use trimtab_vocab::{Approval, Approved, CallId, CommandPlan, CommandRun, Overtime, Sandbox};
+use trimtab_world::sandbox::{Outcome, Setup, Told, run};
 
 /// The argument that makes the test a program that runs a command and waits.
 pub(crate) const HOST: &str = "__host";
+/// The same with a time that is up after a second, and somebody there.
+pub(crate) const HOST_ATTENDED: &str = "__host_attended";
 
 pub(crate) struct Scene {
     pub(crate) base: tempfile::TempDir,
     pub(crate) setup: Setup,
     pub(crate) timeout: u64,
+    pub(crate) attended: bool,
+    pub(crate) plain_git: bool,
 }
 
 impl Scene {
@@ -33,7 +38,7 @@ impl Scene {
         let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
         let mut setup = Setup::new(environment);
         setup.hidden.push(base.path().join("data"));
-        Self { base, setup, timeout: 60 }
+        Self { base, setup, timeout: 60, attended: false, plain_git: false }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
@@ -48,6 +53,9 @@ impl Scene {
             argv: argv.iter().map(|&part| part.to_owned()).collect(),
             cwd: folder.clone(),
             timeout_s: self.timeout,
+            attended: self.attended,
+            archive: true,
+            plain_git: self.plain_git,
             sandbox,
             folder,
         };
@@ -62,16 +70,26 @@ impl Scene {
         &self,
         argv: &[&str],
         sandbox: Sandbox,
-        output: impl FnMut(&[u8]),
+        mut output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Outcome {
         let plan = self.plan(argv, sandbox);
-        wait(run(&plan, &self.setup, output, stop))
+        let tell = |told: Told<'_>| {
+            if let Told::Output(bytes) = told {
+                output(bytes);
+            }
+        };
+        wait(run(&plan, &self.setup, tell, stop, nobody()))
     }
 
     pub(crate) fn sh(&self, script: &str, sandbox: Sandbox) -> Outcome {
         self.run(&["sh", "-c", script], sandbox)
     }
+}
+
+/// Nobody says what becomes of a command whose time is up.
+pub(crate) fn nobody() -> mpsc::Receiver<Overtime> {
+    mpsc::channel(1).1
 }
 
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
@@ -116,5 +134,19 @@ pub(crate) fn host() -> ExitCode {
     let script = std::env::args().nth(2).unwrap();
     let outcome = Scene::new().sh(&script, Sandbox::Workspace);
     println!("{}", outcome.not_started.unwrap_or_default());
+    ExitCode::SUCCESS
+}
+
+/// The same, with a time that is up after a second. It says so.
+pub(crate) fn attended_host() -> ExitCode {
+    let script = std::env::args().nth(2).unwrap();
+    let scene = Scene { timeout: 1, attended: true, ..Scene::new() };
+    let plan = scene.plan(&["sh", "-c", &script], Sandbox::Workspace);
+    let tell = |told: Told<'_>| {
+        if told == Told::Overdue {
+            println!("overdue");
+        }
+    };
+    wait(run(&plan, &scene.setup, tell, std::future::pending(), nobody()));
     ExitCode::SUCCESS
 }

@@ -207,6 +207,20 @@ pub fn only_looks(line: &str, policy: &Policy) -> bool {
     reading.trouble.is_none() && !reading.parts.is_empty() && reading.parts.iter().all(looks)
 }
 
+/// How many words of a rule the words of a command begin with; none if they do not.
+pub(crate) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
+    rules::begins(rule, argv)
+}
+
+/// The words of a git command that shows differences itself: not by a program that a repository names.
+pub(crate) fn shown_by_git(mut argv: Vec<String>) -> Vec<String> {
+    let shown = argv.iter().skip(1).take_while(|word| word.starts_with('-')).count() + 1;
+    if argv.get(shown).is_some_and(|word| matches!(word.as_str(), "diff" | "log" | "show")) {
+        argv.splice(shown + 1..shown + 1, ["--no-ext-diff".to_owned(), "--no-textconv".to_owned()]);
+    }
+    argv
+}
+
 /// The words to run without a shell.
 fn direct(parts: &[Part], argv: &[Vec<String>]) -> Option<Vec<String>> {
     match (parts, argv) {

@@ -12,6 +12,11 @@ pub(super) fn exact<'r>(rules: &'r [String], argv: &[&str]) -> Option<&'r str> {
     rules.iter().find(|rule| covers(rule, argv) && length(rule) == argv.len()).map(String::as_str)
 }
 
+/// How many words of this rule the words begin with; none if they do not.
+pub(super) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
+    covers(rule, argv).then(|| length(rule))
+}
+
 fn covers(rule: &str, argv: &[&str]) -> bool {
     // An empty rule would be a prefix of everything.
     if is_plain(rule) {

@@ -4,12 +4,9 @@ use serde::Deserialize;
 
 use super::{Errand, Tool, arguments, number};
 
-/// Seconds that a model may ask for at most.
-const LONGEST_S: u64 = 3_600;
-
 pub(super) const RUN: Tool = Tool {
     name: "run_command",
-    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. The user may be asked. Not for reading or editing files.",
+    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. It is ended when its time is up; timeout_s asks for more. The user may be asked. Not for reading or editing files.",
     schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"}},"required":["command"]}"#,
     looks: false,
     read: |input| {
@@ -23,6 +20,6 @@ pub(super) const RUN: Tool = Tool {
         if command.trim().is_empty() {
             return Err("the command is empty.".into());
         }
-        Ok(Errand::Run { command, timeout_s: timeout_s.map(|seconds| seconds.clamp(1, LONGEST_S)) })
+        Ok(Errand::Run { command, timeout_s: timeout_s.filter(|seconds| *seconds > 0) })
     },
 };

@@ -116,7 +116,11 @@ fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::
         rules.insert(call, reach(&[supervisor])?);
     }
     rules.insert(libc::SYS_pidfd_open, reach(&[supervisor])?);
-    rules.insert(libc::SYS_prlimit64, reach(&[supervisor])?);
+    // Nothing else asks whether it may lower the limits of the person's other programs, which can end them. Their
+    // own, programs name by 0.
+    let other = is(0, SeccompCmpOp::Ne, 0)?;
+    let change = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![other, change])?]);
     // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
     // call uses the older one.
     let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);

@@ -21,6 +21,7 @@ pub(super) fn shut_in(order: &Order) -> Ready {
     }
     limit(Resource::Fsize, order.file_size);
     limit(Resource::As, order.memory);
+    limit(Resource::Cpu, order.cpu_s);
     let space = match &order.no_namespaces {
         Some(why) => Err(why.clone()),
         None => match namespaces::enter(order) {

@@ -1,0 +1,138 @@
+//! How long a command may take, and what happens when its time is up: where somebody is there, it goes
+//! on while they are asked; where nobody is, it is ended.
+
+use serde_json::{Map, json};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
+use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
+
+use super::answers::{self, END, EXTEND, Question, UNLIMITED};
+use super::batch::find;
+use super::tools::{self, Errand};
+use crate::Effect;
+use crate::proposal::command;
+use crate::record::{About, Progress, Session};
+use crate::step::Step;
+
+/// How long a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit {
+    /// Seconds.
+    pub(super) seconds: u64,
+    /// The model asked for them; without that, it would be less.
+    pub(super) is_asked_for: bool,
+}
+
+/// The limit of a command: what is set for its beginning, or for all; of several parts, the longest. A
+/// model may ask for more, up to a bound, or for less.
+pub(super) fn limit(settings: &RunSettings, line: &str, argv: Option<&[Vec<String>]>, asked: Option<u64>) -> Limit {
+    let plain = [line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()];
+    let set = |words: &Vec<String>| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let of = |(rule, seconds): (&String, &u64)| command::begins(rule, &words).map(|length| (length, *seconds));
+        let longest = settings.command_timeouts.iter().filter_map(of).max();
+        longest.map_or(settings.command_timeout_s, |(_, seconds)| seconds)
+    };
+    let usual = argv.unwrap_or(&plain).iter().map(set).max().unwrap_or(settings.command_timeout_s);
+    let seconds = asked.map_or(usual, |asked| asked.min(usual.max(settings.command_longest_s)));
+    Limit { seconds: seconds.max(1), is_asked_for: seconds > usual }
+}
+
+/// Whether somebody can say what becomes of a command whose time is up.
+pub(super) fn is_attended(settings: &RunSettings) -> bool {
+    settings.attended && settings.approve == Approve::Ask
+}
+
+/// The time of a command is up. It goes on; a person says for how long.
+pub(crate) fn overdue(step: &mut Step<'_>, call: &CallId) {
+    let Some((_, item)) = find(step, call) else { return };
+    if item.progress != Progress::Acting || item.stopping || open(step.session, call).is_some() {
+        return;
+    }
+    let Some(seconds) = limit_of(step.session, call) else { return };
+    let command = item.wish.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+    let mut body = Map::new();
+    body.insert("command".into(), json!(command));
+    body.insert("timeoutS".into(), json!(seconds));
+    let question = Question {
+        kind: CheckpointKind::Confirm,
+        about: About::Overtime { call: call.clone() },
+        title: format!("This command is still running after {seconds} s, which is its limit: {command}"),
+        choices: vec![
+            answers::choice(EXTEND, &format!("Give it another {seconds} s")),
+            answers::choice(UNLIMITED, "Let it run for as long as it takes"),
+            answers::choice(END, "Stop the command"),
+        ],
+        body,
+    };
+    answers::open(step, question);
+}
+
+/// A person said what becomes of it.
+pub(super) fn answered(step: &mut Step<'_>, call: &CallId, choice: &str) {
+    let overtime = match choice {
+        EXTEND => limit_of(step.session, call).map_or(Overtime::Unlimited, Overtime::Seconds),
+        UNLIMITED => Overtime::Unlimited,
+        _ => Overtime::None,
+    };
+    step.ask(Effect::Overtime { call: call.clone(), overtime });
+}
+
+/// The command has ended, or nobody knows: what becomes of it is no question any more.
+pub(super) fn settle(step: &mut Step<'_>, call: &CallId) {
+    let Some((request, _)) = find(step, call) else { return };
+    let Some(checkpoint) = open(step.session, call) else { return };
+    let (choice, by) = ("over".into(), "command".into());
+    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+}
+
+fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
+    let about = About::Overtime { call: call.clone() };
+    session.checkpoints().find(|(_, open)| open.about == about).map(|(id, _)| id.clone())
+}
+
+/// The limit that a command was started with: it follows from what is recorded.
+pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
+    let active = session.active()?;
+    let item = active.batch.as_ref()?.item(call)?;
+    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
+    let Errand::Run { command, timeout_s } = errand else { return None };
+    let argv = command::judge(&command, &crate::permit::policy(session, active)).argv;
+    Some(limit(&active.request.settings, &command, argv.as_deref(), timeout_s).seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> RunSettings {
+        let timeouts = [("cargo", 100), ("cargo test", 900), ("curl", 10)];
+        let command_timeouts = timeouts.map(|(rule, seconds)| (rule.to_owned(), seconds)).into();
+        RunSettings { command_timeouts, ..RunSettings::default() }
+    }
+
+    fn seconds(line: &str, asked: Option<u64>) -> u64 {
+        let policy = command::Policy::new("/w", "/h");
+        limit(&settings(), line, command::judge(line, &policy).argv.as_deref(), asked).seconds
+    }
+
+    #[test]
+    fn the_longest_beginning_that_fits_sets_the_limit() {
+        assert_eq!(seconds("ls", None), 30);
+        assert_eq!(seconds("cargo build", None), 100);
+        assert_eq!(seconds("cargo test --workspace", None), 900);
+        assert_eq!(seconds("cargo tests", None), 100, "words count, not letters");
+        assert_eq!(seconds("curl x", None), 10, "it may be less than for others");
+        assert_eq!(seconds("cd a && cargo test", None), 900, "the longest of its parts");
+        assert_eq!(seconds("cargo test $X", None), 900, "also where the words are not known");
+    }
+
+    #[test]
+    fn a_model_may_ask_for_more_within_bounds() {
+        assert_eq!(seconds("ls", Some(120)), 120);
+        assert_eq!(seconds("ls", Some(86_400)), 600);
+        assert_eq!(seconds("cargo test", Some(86_400)), 900, "never beyond what is set for it");
+        assert_eq!(seconds("cargo test", Some(5)), 5);
+        assert!(limit(&settings(), "ls", None, Some(60)).is_asked_for);
+        assert!(!limit(&settings(), "ls", None, Some(20)).is_asked_for);
+    }
+}
