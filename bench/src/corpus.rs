@@ -17,7 +17,7 @@ mod tokens;
 use std::path::PathBuf;
 
 /// Prints everything. `CORPUS_TOOLS` names a folder with the public libraries: `npm install jsonrepair`, and a
-/// virtual environment `v` with `json_repair`.
+/// virtual environment `v` with `json_repair`, `diff-match-patch`, `tqdm` and, without its dependencies, `aider-chat`.
 pub fn run() {
     let tools = PathBuf::from(std::env::var_os("CORPUS_TOOLS").unwrap_or_default());
     let cases = answers::all();
@@ -32,7 +32,7 @@ pub fn run() {
     let edited = edits::ours(&cases);
     print!("\n{}", edited.table());
     println!("{}", edited.line("trimtab"));
-    for line in rivals::edits(&cases) {
+    for line in rivals::edits(&cases, &tools) {
         println!("{line}");
     }
     let judged = commands::ours();

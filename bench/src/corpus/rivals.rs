@@ -37,6 +37,33 @@ for line in open(sys.argv[1], encoding='utf-8'):
     print(json.dumps(out))
 "#;
 
+/// Aider's applier of unified diffs as it is published, without the rest of its program, which it does not need.
+const AIDER: &str = r#"
+import glob, json, sys, types
+root = glob.glob(sys.prefix + '/lib/python*/site-packages/aider')[0]
+for name, path in [('aider', root), ('aider.coders', root + '/coders')]:
+    module = types.ModuleType(name)
+    module.__path__ = [path]
+    sys.modules[name] = module
+for name, part in [('aider.coders.base_coder', 'Coder'), ('aider.utils', 'GitTemporaryDirectory')]:
+    sys.modules[name] = types.ModuleType(name)
+    setattr(sys.modules[name], part, object)
+from aider.coders.udiff_coder import find_diffs, do_replace
+for line in open(sys.argv[1], encoding='utf-8'):
+    case = json.loads(line)
+    content = case['before']
+    try:
+        text = case['diff']
+        text = text if text.endswith('\n') else text + '\n'
+        hunks = [hunk for _, hunk in find_diffs('```diff\n' + text + '```\n')]
+        for hunk in hunks:
+            content = do_replace(case['path'], content, hunk) if content is not None else None
+        if not hunks: content = None
+    except Exception:
+        content = None
+    print(json.dumps(content))
+"#;
+
 /// Repair libraries on the answers. `tools`: a folder with `node_modules/jsonrepair` and a virtual environment `v`
 /// with `json_repair`.
 pub(super) fn answers(cases: &[damage::Case], tools: &Path) -> Vec<String> {
@@ -85,14 +112,52 @@ fn known(value: Option<Value>) -> Map<String, Value> {
     }
 }
 
-/// `git apply` and `patch` on the diffs.
-pub(super) fn edits(cases: &[edits::Case]) -> Vec<String> {
-    let tools: [(&str, &[&str]); 3] = [
+/// Aider's applier on the diffs of files that are text.
+fn aider(cases: &[edits::Case], tools: &Path) -> String {
+    let who = "Aider's applier (diffs only)";
+    let python = tools.join("v/bin/python");
+    let (Ok(folder), true) = (tempfile::tempdir(), python.exists()) else { return format!("{who:<34} not installed") };
+    let read = |case: &edits::Case| match &case.edit {
+        Edit::UnifiedDiff { path, diff } => {
+            let before = case.file.as_ref().map_or(Ok(""), |bytes| std::str::from_utf8(bytes)).ok()?;
+            Some(json!({"path": path, "diff": diff, "before": before}).to_string())
+        }
+        _ => None,
+    };
+    let lines: Vec<String> = cases.iter().filter_map(read).map(|line| line + "\n").collect();
+    let input = folder.path().join("cases.jsonl");
+    if std::fs::write(&input, lines.concat()).is_err() {
+        return format!("{who:<34} no file for it");
+    }
+    let output = Command::new(python).arg("-c").arg(AIDER).arg(&input).stderr(Stdio::null()).output();
+    let Ok(output) = output else { return format!("{who:<34} does not run") };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if text.lines().count() != lines.len() {
+        return format!("{who:<34} does not run: pip install --no-deps aider-chat, and diff-match-patch, tqdm");
+    }
+    let mut said = text.lines();
+    let mut sheet = edits::Sheet::default();
+    for case in cases {
+        let did = match read(case).and_then(|_| said.next()).map(serde_json::from_str::<Option<String>>) {
+            None => edits::Did::Unknown,
+            Some(Ok(Some(after))) if case.file.as_deref() != Some(after.as_bytes()) => {
+                edits::Did::Wrote(After::Write(after.into_bytes()))
+            }
+            Some(_) => edits::Did::Refused("nothing changed".to_owned()),
+        };
+        sheet.add(case, &did);
+    }
+    sheet.line(who)
+}
+
+/// `git apply`, `patch` and Aider's applier on the diffs.
+pub(super) fn edits(cases: &[edits::Case], tools: &Path) -> Vec<String> {
+    let programs: [(&str, &[&str]); 3] = [
         ("git apply --recount", &["git", "apply", "--recount", "edit.diff"]),
         ("patch -p1", &["patch", "-p1", "--batch", "--forward", "-i", "edit.diff"]),
         ("patch -p1 -F0", &["patch", "-p1", "-F0", "--batch", "--forward", "-i", "edit.diff"]),
     ];
-    tools
+    programs
         .into_iter()
         .map(|(who, argv)| {
             let installed = Command::new(argv[0]).arg("--version").stdout(Stdio::null()).status().is_ok();
@@ -105,6 +170,7 @@ pub(super) fn edits(cases: &[edits::Case]) -> Vec<String> {
             }
             sheet.line(&format!("{who} (diffs only)"))
         })
+        .chain([aider(cases, tools)])
         .collect()
 }
 

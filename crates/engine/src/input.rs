@@ -217,11 +217,30 @@ pub enum Prepared {
         /// The change of each, for people: a unified diff.
         diffs: Vec<String>,
     },
+    /// It is a diff that would have no effect.
+    NoEffect {
+        /// Why it would have none.
+        why: NoEffect,
+        /// A sentence that lets the model do better.
+        reason: String,
+    },
     /// It cannot be made.
     Refused {
         /// A sentence that lets the model do better.
         reason: String,
     },
+}
+
+/// Why a diff has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoEffect {
+    /// What it would write is there already.
+    Done,
+    /// The lines that it would change are not there.
+    Unmatched,
+    /// It is not a diff that can be read.
+    Malformed,
 }
 
 /// How a command ended.

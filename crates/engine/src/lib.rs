@@ -26,7 +26,7 @@ pub mod terminal;
 pub mod tokens;
 pub mod turn;
 
-pub use input::{Input, Interrupted, Partial, Prepared, Ran};
+pub use input::{Input, Interrupted, NoEffect, Partial, Prepared, Ran};
 pub use output::{Change, Effect, Output};
 pub use permit::{by_hand, command_prefixes, hidden_by_links};
 pub use record::{Active, ChangeSet, Checkpoint, Phase, Session};

@@ -173,7 +173,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
         folder: here(),
     };
     let ask = |reason: String, pattern: &str| Ruling::Ask { reason, rule: rule(pattern) };
-    if says(RuleVerdict::Ask).is_none() {
+    let recovered = matches!(errand, Errand::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
+    if says(RuleVerdict::Ask).is_none() && !recovered {
         if let Some(rule) = says(RuleVerdict::Allow) {
             return Ruling::Go(Permit(Approval::Rule { rule: rule.to_string() }));
         }
@@ -199,6 +200,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
         (Errand::Fetch { host, .. }, _) => ask(format!("{host} has not been asked for anything yet"), subject),
         (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
         (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { .. }, Some(verdict)) => {
             let reason = match verdict.decision {

@@ -1,8 +1,8 @@
 //! Finds out what a change would make of the files, and stores both states, before anybody is asked.
 
 use trimtab_engine::proposal::compare::{self, Stats};
-use trimtab_engine::proposal::edit::{self, After, Edit};
-use trimtab_engine::{Change, Prepared};
+use trimtab_engine::proposal::edit::{self, After, Edit, RefusalKind};
+use trimtab_engine::{Change, NoEffect, Prepared};
 use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
 use trimtab_world::store::StoreError;
 
@@ -33,7 +33,11 @@ pub(crate) async fn prepare(
             Ok(After::Write(bytes)) => vec![(path, content, Some(bytes))],
             Ok(After::Delete) => vec![(path, content, None)],
             Err(refusal) => {
-                return Ok(Prepared::Refused { reason: format!("{path} was not changed: {}", refusal.reason) });
+                let reason = format!("{path} was not changed: {}", refusal.reason);
+                return Ok(match no_effect(edit, refusal.kind) {
+                    Some(why) => Prepared::NoEffect { why, reason },
+                    None => Prepared::Refused { reason },
+                });
             }
         },
         Change::Delete { .. } | Change::Move { .. } if content.is_none() => {
@@ -72,6 +76,17 @@ pub(crate) async fn prepare(
         diffs.push(diff);
     }
     Ok(Prepared::Ready { writes, diffs })
+}
+
+/// Why a diff that was refused would have had no effect, if that is the reason.
+fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
+    match kind {
+        _ if !matches!(edit, Edit::UnifiedDiff { .. }) => None,
+        RefusalKind::NoChange | RefusalKind::AlreadyApplied => Some(NoEffect::Done),
+        RefusalKind::NotFound => Some(NoEffect::Unmatched),
+        RefusalKind::Malformed | RefusalKind::RunTogether => Some(NoEffect::Malformed),
+        _ => None,
+    }
 }
 
 /// A file that is to be changed, unless its path hides from those who approve what it is.

@@ -599,3 +599,38 @@ fn what_a_command_wrote_is_kept_as_it_came_and_shown_as_a_terminal_would() {
     assert!(finished.get("ref").is_none() && finished["preview"].as_str().expect("text").len() <= 5 * 1024);
     assert!(last_message(&plain).contains(" bytes left out"));
 }
+
+#[test]
+fn what_was_wrong_with_an_answer_is_in_the_sessions_document() {
+    let mut program = program();
+    let other = FakeProvider::start();
+    // The first call to the fast model may be for a name; both get the repair.
+    other.always(says(r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","content":"5\" long"}]}"#));
+    program.set("TRIMTAB_MODELS_FAST", "other/quick");
+    program.set("TRIMTAB_PROVIDERS_OTHER_KIND", "anthropic");
+    program.set("TRIMTAB_PROVIDERS_OTHER_BASE_URL", other.url());
+    program.set("TRIMTAB_MODEL", "anthropic/plain");
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\ntools = false\n").expect("written");
+    program.provider.push(says(r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","content":"5" long"}]}"#));
+    let ended = program.run(&["run", "--json", "--trust", "make a.txt"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(program.project().join("a.txt")).expect("made"), "5\" long");
+    let session = ended.events()[0]["session"].as_str().expect("an id").to_owned();
+    let document: Value =
+        serde_json::from_str(&program.run(&["sessions", "export", &session]).stdout).expect("one JSON object");
+    let bug = &document["bugs"][0];
+    assert_eq!(
+        (bug["type"].as_str(), bug["by"].as_str(), bug["message"].as_str()),
+        (Some("JSON"), Some("script"), Some("Auto-detected: Response required JSON cleanup"))
+    );
+    assert!(bug["request"].is_string() && bug["time"].is_string(), "{bug}");
+    // Off, the same reply makes no call and changes nothing.
+    let calls = other.requests().len();
+    program.set("TRIMTAB_REPAIR_MAX_ATTEMPTS", "0");
+    program.provider.push(says(r#"{"summary":"Made.","fileChanges":[{"path":"b.txt","content":"5" long"}]}"#));
+    let ended = program.run(&["run", "--json", "--trust", "--continue", "make b.txt"]);
+    assert_eq!(of(&ended.events(), "checkpoint.opened").len(), 1, "{}", ended.stdout);
+    assert_eq!(other.requests().len(), calls);
+    assert!(!program.project().join("b.txt").exists());
+}

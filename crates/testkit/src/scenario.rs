@@ -490,6 +490,14 @@ impl Stage {
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
             "watch" => (settings.snapshot_files, settings.snapshot_mb) = (value.parse().expect("a number"), 16),
             "synthesis" => settings.synthesis_list = value == "list",
+            "repairs" => settings.recovery.repairs = value.parse().expect("a number"),
+            "on_max_tokens" => {
+                settings.recovery.on_max_tokens =
+                    serde_json::from_value(value.into()).expect("stop, ask or auto_continue")
+            }
+            "allow_recovered_changes" => settings.recovery.allow_recovered_changes = value == "true",
+            "heuristics" => settings.recovery.strict_heuristics = value == "strict",
+            "noop" => settings.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
             name if name.starts_with("copilot.") => {
                 let mut copilot = serde_json::to_value(&settings.copilot).expect("settings are JSON");

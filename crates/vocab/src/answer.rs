@@ -24,6 +24,9 @@ pub struct Answer {
     /// The reply ended before the model was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// No change of it may be made, though it was not cut off: one of them could not be read for certain.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blocked: bool,
     /// What had to be repaired to read the reply; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Vec<String>>,

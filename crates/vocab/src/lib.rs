@@ -42,7 +42,9 @@ pub use plan::{
     Approval, Approved, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
-pub use request::{Applying, Approve, Control, ImageRef, Machine, Mode, Request, RunSettings};
+pub use request::{
+    Applying, Approve, Control, ImageRef, Machine, Mode, Noop, OnMaxTokens, Recovery, Request, RunSettings,
+};
 pub use rule::{Rule, RuleVerdict};
 pub use stop::StopReason;
 pub use time::{BadTime, Time};

@@ -125,6 +125,9 @@ pub struct RunSettings {
     pub assistant: String,
     /// How the work of tools is summed up: by the model's own words, or by a list of results.
     pub synthesis_list: bool,
+    /// What is done about answers that are damaged, cut off or change nothing.
+    #[serde(skip_serializing_if = "Recovery::is_usual")]
+    pub recovery: Recovery,
     /// The person's standing decisions; recorded apart, and only when they change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -180,6 +183,7 @@ impl Default for RunSettings {
             machine: Machine::default(),
             assistant: "Trimtab".into(),
             synthesis_list: false,
+            recovery: Recovery::default(),
             rules: Vec::new(),
             cache_s: 0,
             copilot: Copilot::default(),
@@ -219,6 +223,54 @@ pub enum Applying {
     Auto,
     /// A person is asked first.
     Ask,
+}
+
+/// What is done about answers that are damaged, cut off or change nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Recovery {
+    /// How often a model is asked to repair an answer that the rules could not read wholly.
+    pub repairs: u32,
+    /// What follows when a reply is cut off at the output limit.
+    pub on_max_tokens: OnMaxTokens,
+    /// Whether a person may apply the whole changes of an answer that was cut off, one by one.
+    pub allow_recovered_changes: bool,
+    /// The signs of a cut in a text count even where the model said that it was done.
+    pub strict_heuristics: bool,
+    /// What a diff without effect is.
+    pub noop: Noop,
+}
+
+impl Recovery {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What follows when a reply is cut off at the output limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMaxTokens {
+    /// The request ends with what is there.
+    Stop,
+    /// A person is asked where something of it would have acted.
+    #[default]
+    Ask,
+    /// The model goes on by itself, a few times in a row at most.
+    AutoContinue,
+}
+
+/// What a diff without effect is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Noop {
+    /// Not needed if what it would write is there already, an error if its lines are not.
+    #[default]
+    Classify,
+    /// An error.
+    Block,
+    /// Not needed.
+    Skip,
 }
 
 /// What happens where a person would be asked.

@@ -12,6 +12,8 @@ pub struct Batch {
     pub items: Vec<Item>,
     /// The conversation went on without the results: they are told in words.
     pub(super) passed_over: bool,
+    /// Its changes come from an answer that was cut off: each is asked about.
+    pub(crate) recovered: bool,
 }
 
 /// One tool call.
@@ -80,12 +82,17 @@ impl Batch {
             stopping: false,
         };
         let items: Vec<Item> = wishes.enumerate().map(item).collect();
-        (!items.is_empty()).then_some(Self { items, passed_over: false })
+        (!items.is_empty()).then_some(Self { items, passed_over: false, recovered: false })
     }
 
     /// The same, for a model that knows no tools: its results are told in words.
     pub(super) fn in_words(self) -> Self {
         Self { passed_over: true, ..self }
+    }
+
+    /// The same, for changes of an answer that was cut off.
+    pub(super) fn recovered(self) -> Self {
+        Self { recovered: true, ..self }
     }
 
     /// One of its calls.

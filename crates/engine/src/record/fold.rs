@@ -8,12 +8,12 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, ProblemKind, Request,
-    RequestId, Role, RunSettings, TimerId, ToolResult,
+    RequestId, Role, RunSettings, StopReason, TimerId, ToolResult,
 };
 
 use super::{
-    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Phase, Progress, Repeat, Session, Squeezed,
-    weight_of,
+    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Phase, Progress, Repairing, Repeat, Session,
+    Squeezed, weight_of,
 };
 use crate::route;
 use crate::turn::{answers, budget, context, ending, outcome, reflection, structured};
@@ -60,9 +60,12 @@ impl Session {
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
             Fact::Reflection(fact) => self.close_batch(fact),
             Fact::Context(fact) => self.fold_context(fact),
-            Fact::Answer(AnswerFact { answer }) if !answer.truncated => {
+            Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
-                if let Some(active) = self.active.as_mut().filter(|active| structured::applies(active)) {
+                let Some(active) = self.active.as_mut().filter(|active| structured::applies(active)) else { return };
+                if answer.truncated || answer.blocked {
+                    active.recovered.clone_from(&answer.file_changes);
+                } else {
                     active.batch = Batch::of(&call, structured::wishes(answer)).map(Batch::in_words);
                 }
             }
@@ -176,6 +179,8 @@ impl Session {
         match fact {
             ModelFact::Called { call, purpose, .. } => {
                 self.calls += 1;
+                let said = self.conversation.last().filter(|last| last.role == Role::Assistant);
+                let words = said.map(|said| said.text()).unwrap_or_default();
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone() };
                 active.routing = purpose.as_deref() == Some(route::PURPOSE);
@@ -183,7 +188,10 @@ impl Session {
                     return;
                 }
                 active.loaded = true;
-                if active.compressing.is_none() {
+                if purpose.as_deref() == Some(structured::REPAIR) {
+                    let stop = active.stop.clone();
+                    active.repairing.get_or_insert(Repairing { words, stop });
+                } else if active.compressing.is_none() {
                     active.fits = false;
                     if let Some(words) = active.unsent() {
                         active.steers.clear();
@@ -195,6 +203,12 @@ impl Session {
                 let timer = TimerId::before_call(self.next_call());
                 if let Some(active) = self.calling_mut(call) {
                     active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0) };
+                    if retry_in_ms.is_none() && active.repairing.take().is_some() {
+                        // Whoever could not repair it says nothing about the call that comes next.
+                        active.repairs += 1;
+                        active.phase = Phase::Replied;
+                        return;
+                    }
                     if error.kind != ProblemKind::Interrupted {
                         active.failures += 1;
                     }
@@ -204,7 +218,7 @@ impl Session {
     }
 
     fn fold_reply(&mut self, fact: &ReplyFact) {
-        let ReplyFact::Saved { call, usage, message, partial, .. } = fact else { return };
+        let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
         self.usage += *usage;
         let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
         if let Some(active) = &mut self.active {
@@ -213,6 +227,18 @@ impl Session {
                 // A look at the request is not part of the conversation.
                 if !partial && !stopping {
                     active.phase = Phase::Replied;
+                }
+                return;
+            }
+            if active.repairing.is_some() {
+                // Neither is a repaired answer: the damaged one is what the model said.
+                if !partial {
+                    active.repairing = None;
+                    active.repairs += 1;
+                    active.failures = 0;
+                    if !stopping {
+                        active.phase = Phase::Replied;
+                    }
                 }
                 return;
             }
@@ -230,6 +256,9 @@ impl Session {
             if !partial {
                 active.steps += u32::from(!active.assessing);
                 active.failures = 0;
+                active.repairs = 0;
+                active.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.cuts + 1 } else { 0 };
+                active.stop.clone_from(stop_reason);
                 if !stopping {
                     active.phase = Phase::Replied;
                 }
@@ -287,12 +316,17 @@ impl Session {
         if let (answers::ALLOW, Some(rule)) = (choice, &answered.rule) {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
+        let call = CallId::nth(self.calls);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.about {
             About::Budget => {}
             About::Recovery => {
                 active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
                 active.steers.extend(text.map(str::to_owned));
+                if choice == answers::APPLY {
+                    let wishes = structured::changes(&active.recovered);
+                    active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                }
             }
             About::Trust => active.trust = Some(choice == answers::TRUST),
             About::Tool { call } | About::Question { call } | About::Outcome { call } => {

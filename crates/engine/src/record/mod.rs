@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, FileWrite, Message, Part, RefKey, Request, RequestId, Role, Rule, TimerId, Todo,
-    Usage,
+    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, Message, Part, RefKey, Request, RequestId, Role, Rule,
+    StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -133,6 +133,16 @@ pub struct Active {
     pub diverted: bool,
     /// What its steps have come to, the last ones.
     pub ledger: VecDeque<String>,
+    /// Why its last reply ended.
+    pub stop: Option<StopReason>,
+    /// Replies in a row that were cut off at the output limit.
+    pub cuts: u32,
+    /// The answer that a model is repairing.
+    pub repairing: Option<Repairing>,
+    /// How often its last reply was to be repaired.
+    pub repairs: u32,
+    /// The changes of an answer that was cut off.
+    pub recovered: Vec<FileChange>,
     /// What its tools have found, the first words of each; for the synthesis.
     pub findings: Vec<String>,
     /// How many tools it has used.
@@ -173,6 +183,15 @@ pub struct Compressing {
     pub before: u64,
     /// Summaries of its parts so far, and last the one of them all.
     pub parts: Vec<String>,
+}
+
+/// An answer that the rules could not read wholly, on its way through a model that repairs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repairing {
+    /// The reply.
+    pub words: String,
+    /// Why it ended.
+    pub stop: Option<StopReason>,
 }
 
 /// How far a request is.
@@ -232,6 +251,11 @@ impl Active {
             repeat: None,
             diverted: false,
             ledger: VecDeque::new(),
+            stop: None,
+            cuts: 0,
+            repairing: None,
+            repairs: 0,
+            recovered: Vec::new(),
             findings: Vec::new(),
             tools_used: 0,
             compressing: None,

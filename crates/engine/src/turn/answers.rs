@@ -40,6 +40,8 @@ pub const UNLIMITED: &str = "unlimited";
 pub const END: &str = "end";
 /// Once more.
 pub const RETRY: &str = "retry";
+/// Apply what was whole in a reply that was cut off, each change with a question of its own.
+pub const APPLY: &str = "apply";
 /// The answer is in words.
 pub const OTHER: &str = "other";
 

@@ -541,6 +541,7 @@ pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
     }
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
+        Prepared::NoEffect { why, reason } => super::noop::met(step, call, &request, why, reason),
         Prepared::Ready { writes, diffs } => {
             let operations = writes.iter().zip(&diffs).map(|(write, diff)| operation(write, diff)).collect();
             let proposal = ProposalId::of(&request, call);
@@ -763,7 +764,7 @@ fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
     finished(step, call, ToolStatus::Interrupted, text);
 }
 
-fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
+pub(super) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
     report(step, call, status, text, Vec::new(), Vec::new());
 }
 

@@ -1,14 +1,18 @@
 //! When a turn ends, and what it comes to.
 
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
-use trimtab_vocab::{Answer, StopReason, Synthesis};
+use trimtab_vocab::{Answer, Role, StopReason, Synthesis};
 
 use super::finish;
-use crate::record::Active;
+use crate::record::{Active, Session};
 use crate::step::Step;
 
 /// The bug of a reply that announces a tool and names none.
 pub(crate) const HOLLOW: &str = "empty_tool_use";
+
+/// What the model is told when its words were cut off at the output limit and it is to go on by itself.
+pub(super) const GO_ON: &str =
+    "[Your reply was cut off at the output limit. Go on exactly where it broke off, without repeating anything.]";
 
 /// How far the model came when the limit of steps was reached.
 pub const BANNERS: [&str; 3] = ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "GOAL NOT ACHIEVED"];
@@ -126,7 +130,7 @@ pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, s
 pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> Option<trimtab_vocab::RequestId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
-    let mut summary = without_banners(words);
+    let mut summary = without_banners(&put_together(step.session, words));
     let synthesis = synthesis(active, &summary);
     let stage = match synthesis {
         Some(_) => StageFact { stage: Stage::Summarizing, label: "Synthesizing final intelligence...".into() },
@@ -144,6 +148,21 @@ pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>
     let answer = Answer { summary, todos, truncated, synthesis, ..Answer::default() };
     step.say(Some(&request), AnswerFact { answer });
     Some(request)
+}
+
+/// The words of a reply, with those before it that were cut off and went on in it.
+fn put_together(session: &Session, words: &str) -> String {
+    let mut pieces = vec![words.to_owned()];
+    let mut rest = session.conversation();
+    while let [before @ .., cut, nudge, _] = rest
+        && nudge.role == Role::User
+        && nudge.text() == GO_ON
+    {
+        pieces.push(cut.text());
+        rest = &rest[..before.len() + 1];
+    }
+    pieces.reverse();
+    pieces.concat()
 }
 
 /// The model has said how far it came: one banner, its words, and a way to go on.

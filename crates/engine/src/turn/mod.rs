@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;
 pub(crate) mod guard;
+mod noop;
 pub(crate) mod outcome;
 pub(crate) mod overtime;
 mod prompt;
@@ -156,7 +157,8 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     let summing_up = step.session.active().is_some_and(|active| active.compressing.is_some());
     let routing = step.session.active().is_some_and(|active| active.routing);
     // What is said behind the scenes is no part of the conversation.
-    let aside = summing_up || routing;
+    let repairing = step.session.active().and_then(|active| active.repairing.clone());
+    let aside = summing_up || routing || repairing.is_some();
     let (model, facts) = if aside { fast_of(step) } else { model_of(step) };
     let words = message.text();
     step.say(
@@ -182,6 +184,9 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     if routing {
         return route::replied(step, &words);
     }
+    if let Some(repairing) = repairing {
+        return structured::repaired(step, &request, &repairing, Some(&words));
+    }
     decide(step, &request, &words, stop_reason.as_ref());
 }
 
@@ -203,8 +208,11 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
         batch::reject(step, "There are no tools in this turn. Answer in words.");
     } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
         batch::reject(step, "[Not run: the reply was cut off at the output limit, and this call may not be whole.]");
+        if structured::goes_on(step, request, structured::AGAIN) {
+            return;
+        }
         ending::answer(step, words, stop);
-        return structured::ask(step, 0);
+        return structured::after_cut(step, request, stop, true, 0);
     } else if wants_tools {
         return batch::begin(step);
     }
@@ -219,6 +227,7 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
                 .hint("Ask again, or use another model: this one may not be able to use tools.");
             finish(step, request, Status::Failed, Some(problem));
         }
+        Some(StopReason::MaxTokens) if structured::goes_on(step, request, ending::GO_ON) => {}
         Some(StopReason::EndTurn | StopReason::MaxTokens | StopReason::ToolUse) => end_or_go_on(step, words, stop),
         _ if ending::is_unfinished(words) => nudge(step, request, "Continue."),
         _ => end_or_go_on(step, words, stop),
@@ -250,10 +259,12 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     let Some(active) = active(step, &request) else { return };
     let retries = active.request.settings.retries;
     let routing = active.routing;
+    let repairing = active.repairing.clone();
     let delay = match fault.retry {
         Retry::Never => None,
-        // A look at the request is worth one try: the work need not wait for it.
-        Retry::Later { .. } if routing => None,
+        // A look at the request is worth one try: the work need not wait for it. So is a repair: without it a
+        // person decides.
+        Retry::Later { .. } if routing || repairing.is_some() => None,
         Retry::Later { .. } if active.failures >= retries => None,
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
@@ -262,6 +273,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     match delay {
         Some(_) => back_off(step),
         None if routing => route::failed(step),
+        None if let Some(repairing) = repairing => structured::repaired(step, &request, &repairing, None),
         // The work does not end because nobody could sum it up.
         None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
         None => finish(step, &request, Status::Failed, Some(problem)),
@@ -393,6 +405,9 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     }
     if active.routing {
         return route::call(step);
+    }
+    if let Some(repairing) = active.repairing.clone() {
+        return structured::repair_again(step, &repairing);
     }
     let fits = active.fits;
     let (_, facts) = prompt::model(&active.request);

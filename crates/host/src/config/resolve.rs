@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Value;
-use trimtab_vocab::{Applying, Copilot, Machine, Problem, ProblemKind, RunSettings, Sandbox};
+use trimtab_vocab::{
+    Applying, Copilot, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
+};
 use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
@@ -78,6 +80,8 @@ pub struct HandSettings {
     pub name: String,
     /// The work of tools is summed up as a list.
     pub synthesis_list: bool,
+    /// What is done about answers that are damaged, cut off or change nothing.
+    pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
 }
@@ -200,6 +204,7 @@ impl Profile {
             trusted: list(&raw, "folders.trusted"),
             name: text(&raw, "copilot.name"),
             synthesis_list: text(&raw, "copilot.synthesis") == "list",
+            recovery: recovery(&raw),
             machine: machine(&file, &data, variables),
         };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
@@ -255,6 +260,7 @@ impl Profile {
             machine: self.hands.machine.clone(),
             assistant: self.hands.name.clone(),
             synthesis_list: self.hands.synthesis_list,
+            recovery: self.hands.recovery,
             cache_s: self.limits.cache_s,
             copilot: self.copilot.clone(),
             snapshot_files: self.limits.snapshot_files,
@@ -362,6 +368,28 @@ fn copilot(raw: &Raw) -> Copilot {
     let fields =
         raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix("copilot.")?.to_owned(), value.clone())));
     Value::Table(fields.collect()).try_into().unwrap_or_default()
+}
+
+fn recovery(raw: &Raw) -> Recovery {
+    Recovery {
+        repairs: number(raw, "repair.max_attempts"),
+        on_max_tokens: match text(raw, "truncation.on_max_tokens").as_str() {
+            "stop" => OnMaxTokens::Stop,
+            "auto_continue" => OnMaxTokens::AutoContinue,
+            _ => OnMaxTokens::Ask,
+        },
+        allow_recovered_changes: switch(raw, "truncation.allow_recovered_changes"),
+        strict_heuristics: text(raw, "truncation.heuristics") == "strict",
+        noop: match text(raw, "diff.noop").as_str() {
+            "block" => Noop::Block,
+            "skip" => Noop::Skip,
+            _ => Noop::Classify,
+        },
+    }
+}
+
+fn switch(raw: &Raw, path: &str) -> bool {
+    raw.get(path).and_then(|(value, _)| value.as_bool()).unwrap_or_default()
 }
 
 fn list(raw: &Raw, path: &str) -> Vec<String> {

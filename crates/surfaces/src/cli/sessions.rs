@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
-use trimtab_vocab::event::{AnswerFact, BannerFact, ReplyFact, RequestFact, Status};
+use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, ReplyFact, RequestFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, SessionId};
 
 use super::output::{age, calm, print, print_json};
@@ -131,9 +131,17 @@ fn in_words(fact: &Fact) -> Option<String> {
     })
 }
 
+/// A bug as the session's document lists it.
+fn bug(event: &Event) -> Option<serde_json::Value> {
+    let Fact::Bug(BugFact { kind, by, message }) = &event.fact else { return None };
+    Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
+}
+
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {
     let row = find(client, id).await?;
     let mut whole = object(&row);
-    whole["events"] = json!(all_events(client, id).await?);
+    let events = all_events(client, id).await?;
+    whole["bugs"] = events.iter().filter_map(bug).collect();
+    whole["events"] = json!(events);
     print_json(&whole)
 }

@@ -107,6 +107,8 @@ pub enum RefusalKind {
     NoChange,
     /// The new side is there already.
     AlreadyApplied,
+    /// The new side of one part is there already, and that of another is not.
+    PartlyApplied,
     /// Added text leaves something out ("... existing code ...").
     Placeholder,
     /// Two lines of the diff stand on one (`-old+new`).

@@ -9,6 +9,7 @@
 
 mod answer;
 pub mod json;
+pub mod mended;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +54,12 @@ pub struct Recovered {
     pub truncated: bool,
     /// No file change of it may be applied: it was cut, or a change of the set could not be read.
     pub blocked: bool,
+    /// Fields in which something was there that could not be kept.
+    pub lost: Vec<String>,
+    /// Its author left something out with dots: nobody can bring that back.
+    pub elided: bool,
+    /// Its next steps were plain texts, as they once were.
+    pub plain_steps: bool,
     /// What had to be mended to read it.
     pub repairs: Vec<String>,
 }
@@ -100,7 +107,7 @@ fn counted(bytes: &[u8], stop: Stop) -> (Recovered, u64) {
         || answer::summary_says_cut(&reading.value)
         || answer::tail_says_cut(bytes.get(reading.end..).unwrap_or_default());
     // One change that could not be read refuses the set, as one that cannot be applied does.
-    let lost = reading.lost.iter().any(|field| field == "fileChanges");
+    let lost_change = reading.lost.iter().any(|field| field == "fileChanges");
     let answer = serde_json::from_value(reading.value.clone()).unwrap_or_default();
     let said = match reading.value {
         Value::Object(said) => said,
@@ -111,7 +118,10 @@ fn counted(bytes: &[u8], stop: Stop) -> (Recovered, u64) {
         found: !said.is_empty(),
         said,
         truncated,
-        blocked: truncated || lost || reading.elided,
+        blocked: truncated || lost_change || reading.elided,
+        lost: reading.lost,
+        elided: reading.elided,
+        plain_steps: reading.repairs.contains(&json::Repair::Plain { field: "nextSteps".into() }),
         repairs: reading.repairs.iter().map(ToString::to_string).collect(),
     };
     (recovered, steps)

@@ -50,6 +50,16 @@ fn name_of(diff: &Diff<'_>, at: usize) -> String {
     if diff.hunks.len() == 1 { "The hunk".to_owned() } else { format!("Hunk {}", at + 1) }
 }
 
+/// Only where every hunk is there already does the whole diff have nothing left to do.
+fn partly(diff: &Diff<'_>, finder: &Finder<'_>, refusal: Refusal) -> Refusal {
+    let is_done =
+        |hunk: &Hunk<'_>| finder.place("", hunk, 0).is_err_and(|refusal| refusal.kind == RefusalKind::AlreadyApplied);
+    if refusal.kind == RefusalKind::AlreadyApplied && !diff.hunks.iter().all(is_done) {
+        return Refusal { kind: RefusalKind::PartlyApplied, ..refusal };
+    }
+    refusal
+}
+
 fn change(path: &str, diff: &Diff<'_>, before: Option<&[u8]>) -> Result<After, Refusal> {
     if !diff.hunks.iter().any(Hunk::changes) {
         let reason = format!("The diff adds and removes nothing in {path}.");
@@ -68,7 +78,7 @@ fn change(path: &str, diff: &Diff<'_>, before: Option<&[u8]>) -> Result<After, R
     let mut shift = 0;
     for (at, hunk) in diff.hunks.iter().enumerate() {
         let name = name_of(diff, at);
-        let placed = finder.place(&name, hunk, shift)?;
+        let placed = finder.place(&name, hunk, shift).map_err(|refusal| partly(diff, &finder, refusal))?;
         shift +=
             hunk.added().count() as isize - hunk.lines.iter().filter(|line| line.op == Op::Remove).count() as isize;
         if hunk.changes() {

@@ -198,7 +198,7 @@ fn field<'s>(item: &'s Schema, name: &str) -> Option<&'s Schema> {
 
 fn object_begins(source: &Source<'_>, frame: &Frame<'_>, outer: &[Frame<'_>], pos: usize) -> Fit {
     let first = source.name(source.skip(pos + 1));
-    let name = first.clone().filter(|name| name.colon);
+    let name = first.filter(|name| name.colon);
     let known = |item: &Schema| name.as_ref().is_some_and(|name| field(item, name.text).is_some());
     // A name that lost its colon.
     if let (Kind::List(item), Some(bare)) = (frame.kind, first.as_ref().filter(|name| !name.colon))

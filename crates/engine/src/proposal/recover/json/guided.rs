@@ -211,6 +211,10 @@ impl Guided<'_, '_> {
             && let Kind::List(item) = self.stack.frames[depth - 2].kind
             && names(item.object())
         {
+            // Where the name is still due here, the bracket may as well be one too many.
+            if self.stack.top().is_some_and(|frame| frame.unseen(first.text).is_some()) {
+                self.doubt();
+            }
             self.stack.close();
             self.notes.add(Repair::MissingBracket);
             self.want = Want::Value;
@@ -319,6 +323,10 @@ impl Guided<'_, '_> {
     fn name_in_list(&mut self) -> bool {
         let Some(name) = self.source.name(self.pos).filter(|name| name.colon) else { return false };
         if self.stack.slot().object().is_some_and(|object| object.find(name.text).is_some()) {
+            // It may belong to the object before it, if that one has no such name and was closed too early.
+            if self.stack.last_lacks(name.text) {
+                self.doubt();
+            }
             self.stack.open_object();
             self.doubt_if_astray();
             self.notes.add(Repair::MissingBracket);

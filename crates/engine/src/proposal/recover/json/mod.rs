@@ -19,7 +19,7 @@ mod tree;
 
 use serde_json::Value;
 
-pub use repair::Repair;
+pub use repair::{NOT_CERTAIN, Repair};
 pub use schema::{Care, Object, Schema};
 pub use search::Pick;
 
@@ -57,10 +57,13 @@ pub fn read_first(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
     read_bytes(text.as_bytes(), schema, Pick::First).0
 }
 
+/// Answers are shorter than this.
+const LONG: usize = 32 * 1024;
+
 /// Reads from any bytes; a text that is not UTF-8 is left out. The second says how much work it was.
 pub(super) fn read_bytes(bytes: &[u8], schema: &Schema, pick: Pick) -> (Result<Reading, NotFound>, u64) {
-    // A constant number of passes over the text.
-    let fuel = bytes.len().saturating_mul(8) + 4096;
+    // A constant number of passes over the text; fewer over one that is longer than answers are.
+    let fuel = bytes.len().min(LONG) * 8 + bytes.len().saturating_sub(LONG) * 2 + 4096;
     let outcome = search::search(bytes, schema, pick, 0, fuel);
     let reading = match outcome.find {
         None => Err(NotFound { truncated: outcome.open_end }),

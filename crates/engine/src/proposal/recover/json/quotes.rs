@@ -40,7 +40,7 @@ pub(super) enum How {
 }
 
 /// How far a text is followed once the means for useless work are spent.
-const SHORT_SIGHT: usize = 128;
+const SHORT_SIGHT: usize = 24;
 
 /// Finds the end of a text that begins at `from`, after its opening mark.
 pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, quote: Quote, care: Care) -> TextEnd {
@@ -164,6 +164,7 @@ impl Scan<'_, '_, '_> {
             let how = match fit {
                 _ if self.doubt || (clean && !joined && self.holds_structure(pos, next)) => How::Doubtful,
                 _ if !clean && (self.two_marks(pos, next) || self.doubled(pos)) => How::Doubtful,
+                _ if clean && self.took_comma(pos, next) => How::Doubtful,
                 Fit::End => How::LastMark,
                 _ => How::Mark,
             };
@@ -193,6 +194,7 @@ impl Scan<'_, '_, '_> {
             // Two texts side by side may be one text in two parts, or one with two marks in it.
             self.doubt |= gap > next && self.source.quote(gap).is_some_and(|(mark, _)| self.quote.closed_by(mark));
         }
+        self.doubt |= self.name_without_colon(pos);
         // An escaped backslash before a mark: it was escaped twice, or it is a backslash.
         self.doubt |= pos > self.from && self.source.at(pos - 1) == Some(b'\\');
         Verdict::Inside
@@ -210,6 +212,25 @@ impl Scan<'_, '_, '_> {
         self.source.at(gap) == Some(b':')
             && std::str::from_utf8(&inside[inside.len() - word..]).is_ok_and(|word| frame.unseen(word).is_some())
             && inside[..inside.len() - word].trim_ascii_end().ends_with(b",")
+    }
+
+    /// The text ends with a comma and a bare name follows its mark: the mark may be the one that the name lacks.
+    fn took_comma(&self, pos: usize, next: usize) -> bool {
+        let comma = self.before(pos).is_some_and(|at| self.source.bytes[at] == b',');
+        comma
+            && self.source.name(self.source.skip(next)).is_some_and(|name| {
+                name.colon && matches!(name.style, NameStyle::Bare | NameStyle::HalfQuoted) && self.knows(name.text)
+            })
+    }
+
+    /// This mark opens a name that is due, with a text right after it and no colon between: the text before it may
+    /// have ended.
+    fn name_without_colon(&self, pos: usize) -> bool {
+        let Some(frame) = self.frames.last() else { return false };
+        let name = self.source.name(pos).filter(|name| !name.colon && name.style == NameStyle::Proper);
+        name.is_some_and(|name| {
+            frame.unseen(name.text).is_some() && self.source.quote(self.source.skip(name.next)).is_some()
+        })
     }
 
     /// Nothing but signs of structure inside, and none after the mark: it may be the opening one.

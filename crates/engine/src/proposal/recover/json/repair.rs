@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What is said of a field that could not be read for certain.
+pub const NOT_CERTAIN: &str = "left out, not certain";
+
 /// One kind of mending. Each is told once, however often it was needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
@@ -101,7 +104,7 @@ impl fmt::Display for Repair {
             Self::Converted { field } => return write!(f, "{field}: converted"),
             Self::Single { field } => return write!(f, "{field}: one in place of a list"),
             Self::Plain { field } => return write!(f, "{field}: plain text in place of an object"),
-            Self::LeftOut { field } => return write!(f, "{field}: left out, not certain"),
+            Self::LeftOut { field } => return write!(f, "{field}: {NOT_CERTAIN}"),
         };
         f.write_str(words)
     }

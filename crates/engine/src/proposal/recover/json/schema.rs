@@ -118,7 +118,9 @@ impl Object {
         if let Some(at) = self.fields.iter().position(|field| field.name == name) {
             return Some((at, true));
         }
-        let same = |known: &String| loosely_equal(known, name);
+        // Most names differ in their first letter, and this is asked at every bracket of a hostile text.
+        let first = letters(name).next();
+        let same = |known: &String| letters(known).next() == first && loosely_equal(known, name);
         let at = self.fields.iter().position(|field| same(&field.name) || field.also.iter().any(same))?;
         Some((at, false))
     }

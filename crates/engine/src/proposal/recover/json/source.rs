@@ -12,7 +12,12 @@ pub(super) struct Source<'t> {
     fuel: Cell<usize>,
     line_end: Cell<(usize, usize)>,
     comment_end: Cell<(usize, usize)>,
+    /// Names that were read of late, by their place: several ask for the same one in a row.
+    names: [Cell<(usize, Option<Name<'t>>)>; NAMES],
 }
+
+/// How many names are remembered.
+const NAMES: usize = 16;
 
 /// The longest name that is taken for one.
 const LONGEST_NAME: usize = 64;
@@ -28,7 +33,7 @@ pub(super) enum Quote {
 }
 
 /// A name as it stands in the text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Name<'t> {
     pub(super) text: &'t str,
     /// After the name and its colon, if there is one.
@@ -50,7 +55,8 @@ impl<'t> Source<'t> {
     /// `fuel`: how much work may prove useless.
     pub(super) fn new(bytes: &'t [u8], fuel: usize) -> Self {
         let none = || Cell::new((1, 0));
-        Self { bytes, steps: Cell::new(0), fuel: Cell::new(fuel), line_end: none(), comment_end: none() }
+        let names = std::array::from_fn(|_| Cell::new((usize::MAX, None)));
+        Self { bytes, steps: Cell::new(0), fuel: Cell::new(fuel), line_end: none(), comment_end: none(), names }
     }
 
     pub(super) fn count(&self, steps: usize) {
@@ -181,6 +187,17 @@ impl<'t> Source<'t> {
 
     /// A name at this place, quoted in whatever way or bare.
     pub(super) fn name(&self, pos: usize) -> Option<Name<'t>> {
+        let known = &self.names[pos % NAMES];
+        let (at, name) = known.get();
+        if at == pos {
+            return name;
+        }
+        let name = self.read_name(pos);
+        known.set((pos, name));
+        name
+    }
+
+    fn read_name(&self, pos: usize) -> Option<Name<'t>> {
         let (quote, opening) = match self.quote(pos) {
             Some((quote, len)) => (Some(quote), len),
             None => (None, 0),

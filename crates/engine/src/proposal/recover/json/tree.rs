@@ -208,6 +208,18 @@ impl<'s> Stack<'s> {
         true
     }
 
+    /// Whether the last object of the innermost list has no member of this name, and so may have lost it. It is
+    /// doubtful then.
+    pub(super) fn last_lacks(&mut self, name: &str) -> bool {
+        let Some(frame) = self.frames.last_mut() else { return false };
+        let Kind::List(item) = frame.kind else { return false };
+        let (Some(object), Some(Node::Object(last))) = (item.object(), frame.items.last_mut()) else { return false };
+        let place = object.find(name).map(|(at, _)| at);
+        let lacks = last.named.iter().all(|(known, _)| object.find(known).map(|(at, _)| at) != place);
+        last.doubtful |= lacks;
+        lacks
+    }
+
     /// What the last member of the innermost object may be a list of.
     pub(super) fn last_list(&self) -> Option<&'s Object> {
         let frame = self.frames.last()?;

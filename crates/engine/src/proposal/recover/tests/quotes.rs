@@ -374,3 +374,31 @@ fn bytes_that_are_no_text_take_their_field_with_them() {
     assert_eq!(serde_json::Value::Object(got.said), json!({"todos": [{"text": "a"}], "commands": [{"command": "ls"}]}));
     assert!(!got.truncated && got.blocked);
 }
+
+#[test]
+fn two_damages_side_by_side_make_no_text_and_no_element_that_nobody_wrote() {
+    for (damaged, whole) in [
+        (
+            r#"{"summary":"s","sections":[{"heading":"Part 1,"content:"It works."}]}"#,
+            json!({"summary": "s", "sections": [{"heading": "Part 1", "content": "It works."}]}),
+        ),
+        (
+            r#"{"summary":"s","sections":[{"heading":"Part 1""content""It works."}]}"#,
+            json!({"summary": "s", "sections": [{"heading": "Part 1", "content": "It works."}]}),
+        ),
+        (
+            r#"{"summary":"s","sections":[{"heading":"Part 1", }}"content":"It works."}]}"#,
+            json!({"summary": "s", "sections": [{"heading": "Part 1", "content": "It works."}]}),
+        ),
+    ] {
+        let got = recover(damaged.as_bytes(), Stop::Complete);
+        for (name, value) in &got.said {
+            let due = &whole[name];
+            let kept = match (value.as_array(), due.as_array()) {
+                (Some(items), Some(due)) => items.iter().all(|item| due.contains(item)),
+                _ => value == due,
+            };
+            assert!(kept, "{damaged}: {name} is {value}");
+        }
+    }
+}

@@ -147,6 +147,9 @@ impl Search<'_> {
     pub(super) fn cue(&self, pos: usize) -> Cue {
         const FAR: usize = 120;
         let before = &self.source.bytes[self.passed.min(pos).max(pos.saturating_sub(FAR))..pos];
+        if !before.iter().any(u8::is_ascii_alphabetic) {
+            return Cue::None;
+        }
         let words = String::from_utf8_lossy(before).to_lowercase();
         let last = |cues: &[&str]| cues.iter().filter_map(|cue| words.rfind(cue)).max();
         match (last(DECOYS), last(FINALS)) {

@@ -1,0 +1,26 @@
+//! A diff that would change nothing: not needed, or an error that the person and the model hear of.
+
+use trimtab_vocab::event::{BannerFact, BugFact, Level, ToolStatus};
+use trimtab_vocab::{CallId, Noop, RequestId};
+
+use super::batch;
+use crate::NoEffect;
+use crate::step::Step;
+
+/// Decides by the setting what such a diff is.
+pub(super) fn met(step: &mut Step<'_>, call: &CallId, request: &RequestId, why: NoEffect, reason: String) {
+    let setting = step.session.active().map(|active| active.request.settings.recovery.noop).unwrap_or_default();
+    let is_skipped = match (setting, why) {
+        (_, NoEffect::Malformed) | (Noop::Block, _) => false,
+        (Noop::Classify, why) => why == NoEffect::Done,
+        (Noop::Skip, _) => true,
+    };
+    if is_skipped {
+        return batch::finished(step, call, ToolStatus::Ok, format!("Skipped, not needed. {reason}"));
+    }
+    let text = "🚫 BLOCKED: a diff without effect. NO changes have been applied by it.".into();
+    step.say(Some(request), BannerFact { level: Level::Warning, text });
+    let message = format!("Auto-detected: Malformed diff. {}", reason.lines().next().unwrap_or_default());
+    step.say(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
+    batch::finished(step, call, ToolStatus::Error, reason);
+}
