@@ -61,8 +61,14 @@ impl Permit {
     /// The plan for a command that may run.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn command(self, run: CommandRun) -> CommandPlan {
-        CommandPlan::of(Approved::witness(run, self.0))
+        let fingerprint = fingerprint(&run);
+        CommandPlan::of(Approved::witness(run, self.0)).named(fingerprint)
     }
+}
+
+/// The hash that an approval of a command names.
+pub(crate) fn fingerprint(run: &CommandRun) -> String {
+    blake3::hash(run.sealed().as_bytes()).to_hex().to_string()
 }
 
 /// A person changes files with a command of their own: there is nobody else to ask. What no one may
@@ -91,6 +97,12 @@ impl Answer {
         let choice = item.given.as_ref()?.choice.as_str();
         use crate::turn::answers::{AGAIN, ALLOW, ALWAYS};
         matches!(choice, ALLOW | ALWAYS | AGAIN).then_some(Self(()))
+    }
+
+    /// The same for a command: what was approved must be what would run, to the last word.
+    pub(crate) fn of_run(item: &crate::record::Item, run: &CommandRun) -> Option<Self> {
+        let approved = item.given.as_ref()?.fingerprint.as_deref();
+        Self::of(item).filter(|_| approved == Some(fingerprint(run).as_str()))
     }
 }
 
@@ -123,6 +135,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
         Errand::Change(Change::Delete { .. }) => ("delete_file", place),
         Errand::Change(Change::Move { .. }) => ("move_file", place),
         Errand::Change(_) => ("edit_file", place),
+        Errand::Run { command, outside, .. } if outside.is_some() => (OUTSIDE, command.trim()),
         Errand::Run { command, .. } => ("run_command", command.trim()),
     };
     let acts = matches!(errand, Errand::Change(_) | Errand::Run { .. });
@@ -133,17 +146,26 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     }
     // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a
     // rule says of commands, the policy works out; rules about other things are about plain subjects.
-    let by_text = |rule: &&Rule| !(tool == "run_command" && rule.pattern.ends_with('*') && rule.pattern != "*");
+    let by_text =
+        |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
     let delicate = places.iter().find_map(|place| guard(place));
     // A yes to everything was not meant for what is treated with care, and a yes about the one end of a move
     // says nothing about the other.
+    // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
+    let deletes =
+        matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
     let is_meant = |rule: &&Rule| {
         by_text(rule)
+            && !deletes
             && (delicate.is_none() || (rule.pattern != "*" && !matches!(errand, Errand::Change(Change::Move { .. }))))
     };
     let says = |verdict: RuleVerdict| {
         let about = |rule: &&Rule| {
-            let covers = |subject: &str| rule.covers(tool, subject, folder);
+            // What is refused or asked about in the sandbox is outside of it, too; what is allowed is not.
+            let inside = tool == OUTSIDE && verdict != RuleVerdict::Allow;
+            let covers = |subject: &str| {
+                rule.covers(tool, subject, folder) || (inside && rule.covers("run_command", subject, folder))
+            };
             // Both ends of a move count, unless it is to be allowed.
             let other = verdict != RuleVerdict::Allow && places.iter().any(|place| covers(place));
             rule.verdict == verdict && (covers(subject) || other)
@@ -179,6 +201,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
             return Ruling::Go(Permit(Approval::Rule { rule: rule.to_string() }));
         }
         if let Errand::Run { command, .. } = errand
+            && !deletes
+            && tool != OUTSIDE
             && let Some(rule) = allowed_by_prefix(session, active, command)
         {
             return Ruling::Go(Permit(Approval::Rule { rule }));
@@ -187,7 +211,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
             Errand::Change(Change::Delete { .. }) => false,
             Errand::Change(_) => settings.apply_files == Applying::Auto && delicate.is_none(),
             Errand::Run { .. } => {
-                settings.apply_commands == Applying::Auto
+                tool != OUTSIDE
+                    && (settings.apply_commands == Applying::Auto || active.has_agreed())
                     && verdict.as_ref().is_some_and(|verdict| verdict.decision == Decision::Auto)
             }
             _ => false,
@@ -202,6 +227,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
         (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
         (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
+        (Errand::Run { outside: Some(why), .. }, _) => {
+            ask(format!("it would run outside of the sandbox; the model says why: {why}"), subject)
+        }
         (Errand::Run { .. }, Some(verdict)) => {
             let reason = match verdict.decision {
                 Decision::Auto => "commands are asked about (apply.commands)".to_owned(),
@@ -213,6 +241,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     }
 }
 
+/// The tool's name in rules about commands that run outside of the sandbox.
+const OUTSIDE: &str = "run_outside";
+
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
     let settings = &active.request.settings;
@@ -222,6 +253,9 @@ pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
     }
     policy.ask = prefixes(session, RuleVerdict::Ask);
     policy.deny = prefixes(session, RuleVerdict::Deny);
+    policy.ask.extend(settings.commands_asked.iter().cloned());
+    policy.deny.extend(settings.commands_denied.iter().cloned());
+    policy.plain = settings.plain_prefix;
     policy.own.extend(settings.machine.own.iter().cloned());
     policy.sandboxed = settings.sandbox != Sandbox::Off;
     policy

@@ -79,7 +79,10 @@ pub fn check_command(
         }
     }
     policy.ask = stems(RuleVerdict::Ask);
+    policy.ask.extend(hands.ask.iter().cloned());
     policy.deny = stems(RuleVerdict::Deny);
+    policy.deny.extend(hands.deny.iter().cloned());
+    policy.plain = hands.plain_prefix;
     policy.own.extend(hands.machine.own.iter().cloned());
     policy.sandboxed = hands.sandbox != Sandbox::Off;
     let verdict = command::judge(line, &policy);
@@ -96,7 +99,10 @@ pub fn check_command(
     if let Some(rule) = exact(RuleVerdict::Deny) {
         return by(Decision::Deny, rule);
     }
-    match exact(RuleVerdict::Allow).filter(|rule| !rule.pattern.ends_with('*') || rule.pattern == "*") {
+    // A rule does not cover what deletes, unless a setting says so.
+    let is_once = !hands.remember_deletes && command::deletes(line);
+    let covers = |rule: &&Rule| !is_once && (!rule.pattern.ends_with('*') || rule.pattern == "*");
+    match exact(RuleVerdict::Allow).filter(covers) {
         Some(rule) if verdict.decision == Decision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
             by(Decision::Auto, rule)
         }

@@ -489,6 +489,7 @@ impl Stage {
             "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
             "watch" => (settings.snapshot_files, settings.snapshot_mb) = (value.parse().expect("a number"), 16),
+            "dialog" => settings.dialog = serde_json::from_value(value.into()).expect("auto, full or compact"),
             "synthesis" => settings.synthesis_list = value == "list",
             "repairs" => settings.recovery.repairs = value.parse().expect("a number"),
             "on_max_tokens" => {
@@ -582,6 +583,8 @@ impl Stage {
         let kind = fields.shift_remove("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
         fields.shift_remove("settings");
         fields.shift_remove("folder");
+        // It holds the folder's name, which differs from run to run.
+        fields.shift_remove("fingerprint");
         if let Some(rule) = fields.get_mut("rule").and_then(|rule| rule.as_object_mut()) {
             rule.shift_remove("folder");
         }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Analysis, Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef, Message, Mode,
-    Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, SessionId, StopReason, Time, Todo, Unkept, Unobserved,
-    Usage,
+    Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, Series, SessionId, StopReason, Time, Todo, Unkept,
+    Unobserved, Usage,
 };
 
 /// A fact in its envelope.
@@ -56,6 +56,8 @@ pub enum Fact {
     Tool(ToolFact),
     /// A command ran.
     Command(CommandFact),
+    /// Several commands run one after the other.
+    Commands(CommandsFact),
     /// A change was proposed.
     Proposal(ProposalFact),
     /// Files changed.
@@ -103,6 +105,7 @@ impl<'de> Deserialize<'de> for Fact {
             "reply" => read(fields).map(Self::Reply),
             "tool" => read(fields).map(Self::Tool),
             "command" => read(fields).map(Self::Command),
+            "commands" => read(fields).map(Self::Commands),
             "proposal" => read(fields).map(Self::Proposal),
             "change" => read(fields).map(Self::Change),
             "steps" => read(fields).map(Self::Steps),
@@ -147,6 +150,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "command.started",
     "command.output",
     "command.finished",
+    "commands",
     "proposal.opened",
     "proposal.resolved",
     "change.applied",
@@ -599,6 +603,12 @@ pub enum CommandFact {
         argv: Vec<String>,
         /// Where.
         cwd: String,
+        /// The hash of all that decides what is executed; an approval names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fingerprint: Option<String>,
+        /// A person edited the command before it ran; this is what the model had asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited_from: Option<String>,
     },
     /// Output as it comes. Live only.
     #[serde(rename = "command.output")]
@@ -637,6 +647,21 @@ pub enum CommandFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unobserved: Option<Unobserved>,
     },
+}
+
+single! {
+    /// Several commands of one answer, as they stand: all that a panel shows of them.
+    CommandsFact = "commands" {
+        /// The commands.
+        #[serde(flatten)]
+        pub series: Series,
+        /// The block of lines about the one that has just ended.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub progress: String,
+        /// What the model, a person or a rule of the program gave as the reason for this state.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub reason: String,
+    }
 }
 
 /// A change was proposed.
@@ -960,7 +985,7 @@ macro_rules! lift {
 lift! {
     SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
     CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
-    CommandFact => Command, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
+    CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
     AnswerFact => Answer, BugFact => Bug, BannerFact => Banner,
 }

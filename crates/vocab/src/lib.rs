@@ -25,6 +25,7 @@ mod plan;
 mod problem;
 mod request;
 mod rule;
+mod series;
 mod stop;
 mod time;
 mod usage;
@@ -43,9 +44,10 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
-    Applying, Approve, Control, ImageRef, Machine, Mode, Noop, OnMaxTokens, Recovery, Request, RunSettings,
+    Applying, Approve, Control, Dialog, ImageRef, Machine, Mode, Noop, OnMaxTokens, Recovery, Request, RunSettings,
 };
 pub use rule::{Rule, RuleVerdict};
+pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use time::{BadTime, Time};
 pub use usage::Usage;

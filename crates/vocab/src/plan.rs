@@ -147,6 +147,21 @@ pub struct CommandRun {
     pub folder: String,
 }
 
+impl CommandRun {
+    /// All that decides what is executed, in one text: its hash is what an approval names. The call is not part
+    /// of it, since the same command may be asked for again; nor is who is there and what is stored of it, which
+    /// may change until somebody answers.
+    pub fn sealed(&self) -> String {
+        let mut fields = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = fields.as_object_mut() {
+            for beside in ["call", "attended", "archive"] {
+                fields.remove(beside);
+            }
+        }
+        fields.to_string()
+    }
+}
+
 /// How a command is fenced in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -190,16 +205,30 @@ impl FilePlan {
 
 /// An approved command, to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandPlan(Approved<CommandRun>);
+pub struct CommandPlan {
+    approved: Approved<CommandRun>,
+    fingerprint: Option<String>,
+}
 
 impl CommandPlan {
     /// The plan for what was approved.
     pub fn of(approved: Approved<CommandRun>) -> Self {
-        Self(approved)
+        Self { approved, fingerprint: None }
+    }
+
+    /// The same, with the hash that the approval names: nothing else is run.
+    #[must_use]
+    pub fn named(self, fingerprint: String) -> Self {
+        Self { fingerprint: Some(fingerprint), ..self }
     }
 
     /// What to run.
     pub fn run(&self) -> &CommandRun {
-        self.0.thing()
+        self.approved.thing()
+    }
+
+    /// The hash that the approval names: BLAKE3 of [`CommandRun::sealed`], in hex.
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.fingerprint.as_deref()
     }
 }

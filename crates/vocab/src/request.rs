@@ -104,6 +104,15 @@ pub struct RunSettings {
     /// Beginnings of commands that may run by themselves; absent: the documented ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands_allowed: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands_asked: Vec<String>,
+    /// Beginnings of commands that are refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands_denied: Vec<String>,
+    /// An allowed beginning vouches for flags and operands that are not known to be safe, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plain_prefix: bool,
     /// Seconds a command may take.
     pub command_timeout_s: u64,
     /// The same, for commands that begin so.
@@ -113,6 +122,12 @@ pub struct RunSettings {
     pub command_longest_s: u64,
     /// Outputs that are not shown whole are stored whole.
     pub archive_output: bool,
+    /// Which answers a question about a command offers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialog: Dialog,
+    /// A rule may cover commands that delete.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remember_deletes: bool,
     /// How commands are fenced in.
     pub sandbox: Sandbox,
     /// The person trusts the folder, by a flag or a setting.
@@ -155,6 +170,10 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+fn is_default(dialog: &Dialog) -> bool {
+    *dialog == Dialog::default()
+}
+
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
@@ -173,10 +192,15 @@ impl Default for RunSettings {
             apply_files: Applying::Auto,
             apply_commands: Applying::Ask,
             commands_allowed: None,
+            commands_asked: Vec::new(),
+            commands_denied: Vec::new(),
+            plain_prefix: false,
             command_timeout_s: 30,
             command_timeouts: BTreeMap::new(),
             command_longest_s: 600,
             archive_output: true,
+            dialog: Dialog::Auto,
+            remember_deletes: false,
             sandbox: Sandbox::Workspace,
             trusted: false,
             approve: Approve::Ask,
@@ -271,6 +295,19 @@ pub enum Noop {
     Block,
     /// Not needed.
     Skip,
+}
+
+/// Which answers a question about a command offers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialog {
+    /// The short ones for commands of an answer, the full ones for tools.
+    #[default]
+    Auto,
+    /// Allow, always allow, wait, never.
+    Full,
+    /// Run once, add and run, skip.
+    Compact,
 }
 
 /// What happens where a person would be asked.

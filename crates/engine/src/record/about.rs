@@ -43,6 +43,8 @@ pub enum About {
     Pause,
     /// A reply that was cut off.
     Recovery,
+    /// Several commands of one answer.
+    Series,
 }
 
 impl About {

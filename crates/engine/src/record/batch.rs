@@ -14,6 +14,8 @@ pub struct Batch {
     pub(super) passed_over: bool,
     /// Its changes come from an answer that was cut off: each is asked about.
     pub(crate) recovered: bool,
+    /// It is the current command of a series.
+    pub of_series: bool,
 }
 
 /// One tool call.
@@ -31,6 +33,8 @@ pub struct Item {
     pub writes: Option<Vec<FileWrite>>,
     /// A person wants it ended.
     pub stopping: bool,
+    /// The command as the model had asked for it, if a person has edited it.
+    pub edited_from: Option<String>,
 }
 
 /// How far a tool call is.
@@ -69,20 +73,23 @@ pub struct Given {
     pub choice: String,
     /// Words that came with it.
     pub text: Option<String>,
+    /// The hash of the command that it is about.
+    pub fingerprint: Option<String>,
+    /// It is about a command whose end nobody saw.
+    pub of_outcome: bool,
 }
 
 impl Batch {
     pub(super) fn of(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
-        let item = |(number, wish)| Item {
-            call: CallId::tool(call, number + 1),
-            wish,
-            progress: Progress::Pending,
-            given: None,
-            writes: None,
-            stopping: false,
-        };
+        let item = |(number, wish)| Item::new(CallId::tool(call, number + 1), wish);
         let items: Vec<Item> = wishes.enumerate().map(item).collect();
-        (!items.is_empty()).then_some(Self { items, passed_over: false, recovered: false })
+        (!items.is_empty()).then_some(Self { items, ..Self::default() })
+    }
+
+    /// The current command of a series.
+    pub(super) fn of_series(call: &CallId, wish: ToolCall) -> Self {
+        let item = Item::new(call.clone(), wish);
+        Self { items: vec![item], passed_over: true, of_series: true, ..Self::default() }
     }
 
     /// The same, for a model that knows no tools: its results are told in words.
@@ -130,6 +137,24 @@ impl Batch {
 }
 
 impl Item {
+    fn new(call: CallId, wish: ToolCall) -> Self {
+        Self { call, wish, progress: Progress::Pending, given: None, writes: None, stopping: false, edited_from: None }
+    }
+
+    /// Puts another command in its place; whether it is another one.
+    pub(super) fn edit(&mut self, command: &str) -> bool {
+        let Some(old) = self.wish.input.get("command").and_then(|old| old.as_str()).map(str::to_owned) else {
+            return false;
+        };
+        if old == command {
+            return false;
+        }
+        self.wish.input["command"] = command.into();
+        self.edited_from.get_or_insert(old);
+        self.given = None;
+        true
+    }
+
     /// Whether it has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.progress, Progress::Pending | Progress::Done(_))

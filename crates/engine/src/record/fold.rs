@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, ContextFact, ModelFact, ProposalFact,
-    ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status, StepsFact, ToolFact, ToolStatus,
+    AnswerFact, BugFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact, ModelFact,
+    ProposalFact, ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status, StepsFact,
+    ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
     CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, ProblemKind, Request,
-    RequestId, Role, RunSettings, StopReason, TimerId, ToolResult,
+    RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult,
 };
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
     Squeezed, weight_of,
 };
 use crate::route;
-use crate::turn::{answers, budget, context, ending, outcome, reflection, structured};
+use crate::turn::{answers, budget, context, ending, reflection, series, structured};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -55,6 +56,7 @@ impl Session {
             Fact::Rule(fact) => self.fold_rule(fact),
             Fact::Tool(fact) => self.fold_tool(fact),
             Fact::Command(CommandFact::Started { call: Some(call), .. }) => self.set_progress(call, Progress::Acting),
+            Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => self.fold_proposal(fact),
             Fact::Change(fact) => self.fold_change(request, fact),
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
@@ -62,11 +64,20 @@ impl Session {
             Fact::Context(fact) => self.fold_context(fact),
             Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
-                let Some(active) = self.active.as_mut().filter(|active| structured::applies(active)) else { return };
+                let Some(active) = &mut self.active else { return };
                 if answer.truncated || answer.blocked {
-                    active.recovered.clone_from(&answer.file_changes);
-                } else {
+                    if structured::applies(active) {
+                        active.recovered.clone_from(&answer.file_changes);
+                    }
+                    return;
+                }
+                if structured::applies(active) {
                     active.batch = Batch::of(&call, structured::wishes(answer)).map(Batch::in_words);
+                }
+                // One that is under way goes on; one that never began has had its time.
+                let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
+                if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
+                    active.series = series::of(answer);
                 }
             }
             Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
@@ -291,7 +302,8 @@ impl Session {
                 let goes_on = matches!(about, About::Overtime { .. });
                 let asks_about = about.call().cloned();
                 let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
-                let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, choices };
+                let fingerprint = body.get("fingerprint").and_then(|hash| hash.as_str()).map(str::to_owned);
+                let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, fingerprint, choices };
                 self.checkpoints.insert(checkpoint.clone(), opened);
                 let Some(active) = self.active_mut(request) else { return };
                 active.checkpoints += 1;
@@ -313,7 +325,9 @@ impl Session {
         if answered.about == About::Budget && choice == budget::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
-        if let (answers::ALLOW, Some(rule)) = (choice, &answered.rule) {
+        // Whoever edits a command has not allowed the one that was asked about.
+        let edits = answered.fingerprint.is_some() && text.is_some();
+        if let (answers::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
@@ -328,11 +342,33 @@ impl Session {
                     active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
+            About::Series => {
+                active.steers.extend(text.map(str::to_owned));
+                if let Some(series) = &mut active.series {
+                    series.agreed |= choice == answers::RUN;
+                    series.each |= choice == answers::EACH;
+                    series.state = match choice {
+                        answers::TELL => SeriesState::Judging,
+                        answers::SKIP => series.state,
+                        _ => SeriesState::Running,
+                    };
+                }
+            }
             About::Trust => active.trust = Some(choice == answers::TRUST),
             About::Tool { call } | About::Question { call } | About::Outcome { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
-                    item.given = Some(Given { choice: choice.to_owned(), text: text.map(str::to_owned) });
                     item.progress = Progress::Started;
+                    let edited = text.filter(|_| choice == answers::ALLOW && answered.fingerprint.is_some());
+                    // What a person wrote in its place is judged anew, as if nothing had been answered yet.
+                    if edited.is_some_and(|edited| item.edit(edited)) {
+                        return;
+                    }
+                    item.given = Some(Given {
+                        choice: choice.to_owned(),
+                        text: text.map(str::to_owned),
+                        fingerprint: answered.fingerprint.clone(),
+                        of_outcome: matches!(answered.about, About::Outcome { .. }),
+                    });
                 }
             }
             About::Overtime { call } => {
@@ -462,30 +498,44 @@ impl Session {
     /// The tools of a reply have all ended: their results go back to the model, as one message.
     fn close_batch(&mut self, fact: &ReflectionFact) {
         let Some(active) = &mut self.active else { return };
-        let Some(batch) = active.batch.take() else { return };
+        let Some(batch) = active.take_batch() else { return };
         for entry in &fact.entries {
             active.ledger.push_back(reflection::line(entry));
         }
         let surplus = active.ledger.len().saturating_sub(LEDGER);
         active.ledger.drain(..surplus);
-        for done in batch.items.iter().filter_map(super::Item::done) {
-            if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && active.findings.len() < FINDINGS {
-                active.findings.push(reflection::finding(&done.content));
-            }
-        }
-        let (signature, outcome) = (batch.signature(), batch.outcome());
-        let times = match active.repeat.take() {
-            Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
-            _ => 1,
-        };
-        active.repeat = Some(Repeat { signature, outcome, times });
         let interrupted = batch.items.iter().filter_map(super::Item::done).any(|done| is_interrupt(&done.content));
         let note = (!interrupted).then(|| reflection::note(&fact.entries));
         let steers = std::mem::take(&mut active.steers);
-        active.diverted = false;
-        active.phase = Phase::Replied;
         let message = results(&batch, INTERRUPTED, note, steers);
-        self.push(if batch.passed_over { in_words(message, &batch) } else { message });
+        self.push(if batch.passed_over { in_words(message) } else { message });
+    }
+
+    /// Several commands of an answer moved on: one begins, or its end is told to the model, or the rest is left.
+    fn fold_commands(&mut self, request: Option<&RequestId>, fact: &CommandsFact) {
+        let Some(request) = request else { return };
+        let CommandsFact { series, .. } = fact;
+        let is_over = matches!(series.state, SeriesState::Done | SeriesState::Left | SeriesState::Unknown);
+        let Some(active) = self.unfinished_mut(request) else { return };
+        active.series = (!is_over).then(|| series.clone());
+        let Some(active) = self.active_mut(request) else { return };
+        if let Some(current) = &series.current {
+            active.batch = Some(Batch::of_series(&current.call, series::wish(&current.command)));
+            active.phase = Phase::Replied;
+            return;
+        }
+        let note = match (series.state, active.batch.as_ref().is_some_and(|batch| batch.of_series)) {
+            (SeriesState::Left, _) => series::note_of_rest(series),
+            (SeriesState::Judging | SeriesState::Done, true) => {
+                let batch = active.take_batch();
+                let done = batch.as_ref().and_then(|batch| batch.items.first()?.done());
+                done.map(|done| series::report(series, done))
+            }
+            _ => None,
+        };
+        if let Some(text) = note {
+            self.push(Message::user(text));
+        }
     }
 
     fn fold_context(&mut self, fact: &ContextFact) {
@@ -609,6 +659,27 @@ impl Session {
     }
 }
 
+impl Active {
+    /// Its tools have all ended: what they came to is remembered.
+    fn take_batch(&mut self) -> Option<Batch> {
+        let batch = self.batch.take()?;
+        for done in batch.items.iter().filter_map(super::Item::done) {
+            if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.findings.len() < FINDINGS {
+                self.findings.push(reflection::finding(&done.content));
+            }
+        }
+        let (signature, outcome) = (batch.signature(), batch.outcome());
+        let times = match self.repeat.take() {
+            Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
+            _ => 1,
+        };
+        self.repeat = Some(Repeat { signature, outcome, times });
+        self.diverted = false;
+        self.phase = Phase::Replied;
+        Some(batch)
+    }
+}
+
 /// How many sets are in force when this one is current.
 fn in_force(position: i32) -> usize {
     usize::try_from(position.saturating_add(1)).unwrap_or(0)
@@ -649,16 +720,8 @@ fn results(batch: &Batch, missing: fn(&str) -> ToolResult, note: Option<String>,
 }
 
 /// The results of tools that have no place of their own in the conversation.
-fn in_words(message: Message, batch: &Batch) -> Message {
-    let command = |id: &str| {
-        let item = batch.items.iter().find(|item| item.wish.id == id && item.wish.name == "run_command")?;
-        let ran = item.done().is_some_and(|done| done.status != ToolStatus::Blocked) && structured::is_wish(id);
-        item.wish.input.get("command").and_then(serde_json::Value::as_str).filter(|_| ran)
-    };
+fn in_words(message: Message) -> Message {
     let parts = message.parts.into_iter().map(|part| match part {
-        Part::ToolResult(result) if let Some(command) = command(&result.tool_use_id) => {
-            Part::Text { text: outcome::feedback(command, &result.content) }
-        }
         Part::ToolResult(result) => Part::Text {
             text: format!("[Result of the tool use {} that waited]\n{}", result.tool_use_id, result.content),
         },

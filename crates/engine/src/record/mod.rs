@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, Message, Part, RefKey, Request, RequestId, Role, Rule,
-    StopReason, TimerId, Todo, Usage,
+    Series, StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -88,6 +88,8 @@ pub struct Checkpoint {
     pub about: About,
     /// The rule that would make it unnecessary.
     pub rule: Option<Rule>,
+    /// The hash of the command that it is about.
+    pub fingerprint: Option<String>,
     /// The answers to choose from.
     pub choices: Vec<String>,
 }
@@ -115,6 +117,8 @@ pub struct Active {
     pub categories: Vec<String>,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
+    /// The commands of its last answer that has some, until all of them have run or were left.
+    pub series: Option<Series>,
     /// Words for the model that it has not been sent yet.
     pub steers: Vec<String>,
     /// It is to rest after this step.
@@ -242,6 +246,7 @@ impl Active {
             routing: false,
             categories: Vec::new(),
             batch: None,
+            series: None,
             steers: Vec::new(),
             pausing: false,
             assessing: false,
@@ -278,6 +283,19 @@ impl Active {
     /// Model calls that it may make.
     pub(crate) fn step_limit(&self) -> u32 {
         self.request.settings.max_steps.saturating_add(self.more_steps)
+    }
+
+    /// Whether a person wants the command that is current run without another word, if it is known to be safe.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.series.as_ref().is_some_and(|series| series.agreed)
+            && self.batch.as_ref().is_some_and(|batch| batch.of_series)
+    }
+
+    /// The same request, were a person to want all its commands run.
+    pub(crate) fn agreed(&self) -> Self {
+        let mut agreed = self.clone();
+        agreed.request.settings.apply_commands = trimtab_vocab::Applying::Auto;
+        agreed
     }
 
     /// Whether it can only go on once a person has answered.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, Status};
 use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
 
-use super::{batch, budget, finish, overtime};
+use super::{batch, budget, finish, overtime, series};
 use crate::Effect;
 use crate::record::{About, Active, Phase};
 use crate::step::Step;
@@ -38,6 +38,10 @@ pub const EXTEND: &str = "extend";
 pub const UNLIMITED: &str = "unlimited";
 /// It is ended.
 pub const END: &str = "end";
+/// Run the commands, and ask about those that are not known to be safe.
+pub const RUN: &str = "run";
+/// Run the commands, and ask about each.
+pub const EACH: &str = "each";
 /// Once more.
 pub const RETRY: &str = "retry";
 /// Apply what was whole in a reply that was cut off, each change with a question of its own.
@@ -62,6 +66,11 @@ pub(super) fn permission_choices(assistant: &str) -> Vec<Choice> {
         choice(WAIT, &format!("Wait and tell {assistant} what to do differently")),
         choice(NEVER, "Never allow"),
     ]
+}
+
+/// The three short answers about a command, in their order.
+pub(super) fn compact_choices() -> Vec<Choice> {
+    vec![choice(ALLOW, "Run Once"), choice(ALWAYS, "Add & Run"), choice(SKIP, "Skip")]
 }
 
 pub(super) fn choice(id: &str, label: &str) -> Choice {
@@ -223,7 +232,8 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
     let accepts = checkpoint.about == About::Recovery && choice == CONTINUE;
-    let suggests = choice == ALLOW;
+    let leaves = checkpoint.about == About::Series && choice == SKIP;
+    let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
     let chosen = choice.clone();
     let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by };
     step.say(Some(&request), resolved);
@@ -236,15 +246,18 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     if let About::Overtime { call } = &checkpoint.about {
         return overtime::answered(step, call, &chosen);
     }
-    if stops || accepts {
+    if stops || accepts || leaves {
         if parked {
             step.say(Some(&request), RequestFact::Reopened {});
         }
         let status = match checkpoint.about {
-            _ if accepts => Status::Completed,
+            _ if accepts || leaves => Status::Completed,
             About::Budget | About::Steps => Status::Limit,
             _ => Status::Cancelled,
         };
+        if leaves {
+            series::left(step, &request);
+        }
         batch::leave(step, &request);
         finish(step, &request, status, None);
     } else {
@@ -312,9 +325,10 @@ fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
     if had_stopped {
         step.say(Some(&request), RequestFact::Resumed { wish: false });
     }
-    match step.session.active().and_then(|active| active.batch.as_ref()) {
-        Some(_) => batch::go_on(step, had_stopped, call),
-        None => super::load_or_next(step),
+    if step.session.active().is_some_and(|active| active.batch.is_some()) {
+        batch::go_on(step, had_stopped, call);
+    } else if !series::go_on(step) {
+        super::load_or_next(step);
     }
 }
 

@@ -7,14 +7,15 @@ use trimtab_vocab::event::{
     ProposalKind, Stage, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    Approve, CallId, ChangeSetId, CheckpointId, CommandRun, Effects, FileMark, FileSet, FileWrite, ImageRef,
-    ProposalId, RefKey, RequestId, Rule, Seen, ToolResult,
+    Approve, CallId, ChangeSetId, CheckpointId, CommandRun, Dialog, Effects, FileMark, FileSet, FileWrite, ImageRef,
+    ProposalId, RefKey, RequestId, Rule, Sandbox, Seen, ToolResult,
 };
 
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
 use super::{finish, guard, next, outcome, overtime, prompt, reflection, watched};
 use crate::permit::{self, Answer, Permit, Ruling};
+use crate::proposal::command;
 use crate::record::{About, Active, Batch, Item, Phase, Progress, Session};
 use crate::route;
 use crate::step::Step;
@@ -245,6 +246,9 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         let reason = item.given.as_ref().and_then(|given| given.text.as_deref());
         return deny(step, call, reason);
     }
+    if has_said(&item, answers::SKIP) && item.given.as_ref().is_some_and(|given| !given.of_outcome) {
+        return finished(step, call, ToolStatus::Blocked, SKIPPED.to_owned());
+    }
     if has_said(&item, answers::SKIP) {
         let text = "The program ended while this command was running. How it ended is not known; it may have done \
                     part of its work. It was not run again."
@@ -255,11 +259,23 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         };
         return finished(step, call, ToolStatus::Error, text);
     }
-    let permit = match (Answer::of(&item), permit::judge(step.session, active, errand)) {
+    let run = match errand {
+        Errand::Run { command, timeout_s, outside } => {
+            let run = command_run(step.session, call, command, *timeout_s, false);
+            // Leaving the sandbox is a permission of its own, and part of what is approved.
+            Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
+        }
+        _ => None,
+    };
+    let answer = match &run {
+        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
+        _ => Answer::of(&item),
+    };
+    let permit = match (answer, permit::judge(step.session, active, errand)) {
         (_, Ruling::Refuse { reason }) => return refuse(step, call, reason),
         (_, Ruling::Go(permit)) => permit,
         (Some(answer), Ruling::Ask { .. }) => Permit::answered(&answer),
-        (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule),
+        (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule, run),
     };
     match errand {
         Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
@@ -275,12 +291,28 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             let set = file_set(step.session, &request, call, writes);
             step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
         }
-        Errand::Run { command, timeout_s } => {
-            let run = command_run(step.session, call, command, *timeout_s, permit.is_standing());
+        Errand::Run { command, timeout_s, .. } => {
+            let Some(asked) = run else { return };
+            // What runs by itself is what nobody was asked about; what was approved stays as it was approved.
+            let run = match permit.is_standing() {
+                true => {
+                    CommandRun { sandbox: asked.sandbox, ..command_run(step.session, call, command, *timeout_s, true) }
+                }
+                false => asked,
+            };
             let CommandRun { command, argv, cwd, .. } = run.clone();
-            step.say(Some(&request), CommandFact::Started { call: Some(call.clone()), command, argv, cwd });
             let watch = watched::watch(step.session, &run.command);
-            step.ask(Effect::Run { call: call.clone(), plan: permit.command(run), watch });
+            let plan = permit.command(run);
+            let started = CommandFact::Started {
+                call: Some(call.clone()),
+                command,
+                argv,
+                cwd,
+                fingerprint: plan.fingerprint().map(str::to_owned),
+                edited_from: item.edited_from,
+            };
+            step.say(Some(&request), started);
+            step.ask(Effect::Run { call: call.clone(), plan, watch });
         }
         _ => {}
     }
@@ -335,13 +367,37 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     }
 }
 
-fn ask_permission(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &Item, reason: String, rule: Rule) {
+fn ask_permission(
+    step: &mut Step<'_>,
+    call: &CallId,
+    errand: &Errand,
+    item: &Item,
+    reason: String,
+    rule: Rule,
+    run: Option<CommandRun>,
+) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let approve = answers::approve(active);
-    let choices = answers::permission_choices(&active.request.settings.assistant);
+    let settings = &active.request.settings;
+    let is_compact = run.is_some()
+        && match settings.dialog {
+            Dialog::Auto => active.batch.as_ref().is_some_and(|batch| batch.of_series),
+            Dialog::Full => false,
+            Dialog::Compact => true,
+        };
+    let mut choices =
+        if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
+    let is_once =
+        matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+    if is_once {
+        choices.retain(|choice| choice.id != answers::ALWAYS);
+    }
     let title = match errand {
-        Errand::Run { command, .. } => format!("Run this command? {command}"),
+        Errand::Run { command, outside: Some(_), .. } => {
+            format!("Run this command outside of the sandbox? {}", command::visible(command))
+        }
+        Errand::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
         Errand::Fetch { url, .. } => format!("Fetch this page? {url}"),
         Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
         Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
@@ -355,9 +411,20 @@ fn ask_permission(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &It
     body.insert("tool".into(), json!(item.wish.name));
     body.insert("input".into(), shown(&item.wish.input));
     body.insert("reason".into(), json!(reason));
-    body.insert("ruleText".into(), json!(rule.to_string()));
+    if !is_once {
+        body.insert("ruleText".into(), json!(rule.to_string()));
+    }
+    if let Some(run) = run {
+        let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
+        let plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
+        body.insert("plan".into(), plan);
+        body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
+    }
+    if let Some(old) = &item.edited_from {
+        body.insert("editedFrom".into(), json!(old));
+    }
     body.insert("rule".into(), json!(rule));
-    if let Errand::Run { command, timeout_s } = errand {
+    if let Errand::Run { command, timeout_s, .. } = errand {
         let words = crate::proposal::command::judge(command, &permit::policy(step.session, active)).argv;
         let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
         if limit.is_asked_for {
@@ -432,6 +499,7 @@ fn wait(step: &mut Step<'_>, words: Option<String>) {
         step.say(Some(&request), trimtab_vocab::event::RequestFact::Steered { text, by: "user".into() });
     }
     reflect(step);
+    super::series::left(step, &request);
     match words {
         Some(_) => next(step),
         None => answers::ask_what_instead(step),
@@ -624,7 +692,9 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
     let limit = overtime::limit_of(step.session, call).unwrap_or_default();
     let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
-    let (status, preview) = outcome::told(&ran, item.stopping, limit, files.as_deref(), guard::limit(&facts));
+    let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
+    let more: Vec<String> = edited.into_iter().chain(files).collect();
+    let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
     step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
@@ -737,12 +807,13 @@ pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
 
 /// All have ended: the results go back, and the next step begins.
 fn close(step: &mut Step<'_>) {
+    if batch_of(step).is_some_and(|batch| batch.of_series) {
+        return super::series::ran(step);
+    }
     let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
-    let ran = |item: &Item| item.wish.name == "run_command";
-    let has_run = batch_of(step).is_some_and(|batch| batch.items.iter().any(ran));
     reflect(step);
-    if !super::structured::closed(step, all_went_well, has_run) {
+    if !super::structured::closed(step, all_went_well) {
         next(step);
     }
 }

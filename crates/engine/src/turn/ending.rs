@@ -1,9 +1,9 @@
 //! When a turn ends, and what it comes to.
 
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
-use trimtab_vocab::{Answer, Role, StopReason, Synthesis};
+use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 
-use super::finish;
+use super::{finish, series};
 use crate::record::{Active, Session};
 use crate::step::Step;
 
@@ -121,9 +121,12 @@ fn synthesis(active: &Active, words: &str) -> Option<Synthesis> {
 
 /// The turn is over: says what it came to, and ends the request.
 pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, status: Status) {
-    if let Some(request) = answer(step, words, stop) {
-        finish(step, &request, status, None);
+    let Some(request) = answer(step, words, stop) else { return };
+    // Folding the answer has made a series of the commands that its words mark.
+    if status == Status::Completed && step.session.active().is_some_and(|active| active.series.is_some()) {
+        return series::begin(step);
     }
+    finish(step, &request, status, None);
 }
 
 /// Says what the turn came to.
@@ -145,7 +148,12 @@ pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>
     }
     let truncated = stop == Some(&StopReason::MaxTokens);
     let todos = step.session.todos().to_vec();
-    let answer = Answer { summary, todos, truncated, synthesis, ..Answer::default() };
+    let proposal = |command: String| CommandProposal { command, description: String::new() };
+    let works = step.session.active().is_some_and(series::applies) && !truncated;
+    let marked = if works { series::verdict::marked(words) } else { Vec::new() };
+    let commands = marked.into_iter().map(proposal).collect();
+    let answer = Answer { summary, todos, commands, truncated, synthesis, ..Answer::default() };
+    series::warn(step, &request, &answer);
     step.say(Some(&request), AnswerFact { answer });
     Some(request)
 }

@@ -13,6 +13,7 @@ pub(crate) mod overtime;
 mod prompt;
 pub mod reflection;
 mod retry;
+pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
 pub(crate) mod tools;
@@ -199,6 +200,10 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
         batch::reject(step, "[Not run: the steps of this request are used up.]");
         return ending::assessed(step, words, stop);
     }
+    if !wants_tools && series::replied(step, request, words, stop) {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
     if structured::applies(active) && !wants_tools {
         return structured::replied(step, request, words, stop);
     }

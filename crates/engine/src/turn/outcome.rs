@@ -6,9 +6,9 @@ use trimtab_vocab::{CallId, ToolResult, Unobserved};
 use super::{batch, guard};
 use crate::Ran;
 
-/// What a model is told of a command, and how it went. `files`: what it did to files; `most`: bytes of one
+/// What a model is told of a command, and how it went. `more`: what else there is to say; `most`: bytes of one
 /// result that it should see.
-pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, files: Option<&str>, most: usize) -> (ToolStatus, String) {
+pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], most: usize) -> (ToolStatus, String) {
     let (status, head) = match ran {
         Ran { stopped: true, .. } if stopping => (ToolStatus::Interrupted, batch::STOPPED.to_owned()),
         Ran { stopped: true, .. } => (ToolStatus::Interrupted, ToolResult::interrupt("").content),
@@ -29,8 +29,8 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, files: Option<&str>,
         (false, seconds) => format!("{head} It took {seconds} s."),
     };
     let mut text = ran.notes.iter().fold(head, |text, note| format!("{text}\n[{note}]"));
-    if let Some(files) = files {
-        text = format!("{text}\n{files}");
+    for line in more {
+        text = format!("{text}\n{line}");
     }
     if !ran.output.is_empty() {
         let room = most.min(guard::FOR_MODELS).saturating_sub(text.len() + 1);
@@ -67,22 +67,6 @@ pub(crate) fn timeless(content: &str) -> &str {
     if first.starts_with("Exit code ") && first.contains(" It took ") { rest } else { content }
 }
 
-/// The output of a command as a model without tools is sent it.
-pub(crate) fn feedback(command: &str, content: &str) -> String {
-    let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
-    // Success goes without saying; everything else is part of what there is to analyse.
-    let output = match first.starts_with("Exit code 0.") {
-        true => rest.trim_end_matches('\n').to_owned(),
-        false if rest.is_empty() => first.to_owned(),
-        false => format!("{}\n[{}]", rest.trim_end_matches('\n'), first.trim_matches(['[', ']'])),
-    };
-    let mut fence = "```".to_owned();
-    while output.contains(&fence) {
-        fence.push('`');
-    }
-    format!("I ran the command: `{command}`\n\nOutput:\n{fence}\n{output}\n{fence}\n\nPlease analyze this output.")
-}
-
 fn signal_name(number: i32) -> String {
     const NAMES: &[(i32, &str)] = &[
         (1, "SIGHUP"),
@@ -116,7 +100,7 @@ mod tests {
     fn ten_kilobytes_become_three_for_models_and_five_for_people() {
         let key: trimtab_vocab::RefKey = "output-r1-c1t1".parse().expect("a key");
         let long = Ran { raw: Some(key), ..ran(&"0123456789abcde\n".repeat(640)) };
-        let (status, text) = told(&long, false, 30, None, 32 * 1024);
+        let (status, text) = told(&long, false, 30, &[], 32 * 1024);
         assert_eq!(status, ToolStatus::Ok);
         assert!(text.len() <= 3 * 1024 && text.contains(" bytes left out ...]") && text.contains("ref:output-r1-c1t1"));
         let CommandFact::Finished { preview, full, .. } = finished(&CallId::nth(1), "x".into(), &long, None) else {
@@ -125,29 +109,19 @@ mod tests {
         assert!(preview.len() <= 5 * 1024 && preview.len() > 4 * 1024 && preview.contains(" bytes left out ...]"));
         assert!(full.is_some());
         let plain = Ran { raw: None, ..long };
-        assert!(!told(&plain, false, 30, None, 32 * 1024).1.contains("ref:"), "without an archive it is simply cut");
+        assert!(!told(&plain, false, 30, &[], 32 * 1024).1.contains("ref:"), "without an archive it is simply cut");
     }
 
     #[test]
     fn how_it_ended_comes_first() {
-        let text = |ran: &Ran| told(ran, false, 30, None, 4096).1;
+        let text = |ran: &Ran| told(ran, false, 30, &[], 4096).1;
         assert_eq!(text(&Ran { took_ms: 12_345, ..ran("x\n") }), "Exit code 0. It took 12 s.\nx\n");
         assert_eq!(text(&Ran { signal: Some(11), ..Ran::default() }), "Ended by SIGSEGV.");
         let late = Ran { timed_out: true, took_ms: 32_000, signal: Some(15), ..Ran::default() };
         assert!(text(&late).starts_with("Timed out: it was ended after 30 s."), "{}", text(&late));
-        assert!(told(&late, true, 30, None, 4096).1.starts_with("[Stopped by the user when its time was up."));
+        assert!(told(&late, true, 30, &[], 4096).1.starts_with("[Stopped by the user when its time was up."));
         let noted = Ran { notes: vec!["2 processes were ended.".into()], ..ran("x") };
         assert_eq!(text(&noted), "Exit code 0.\n[2 processes were ended.]\nx");
         assert_eq!(timeless("Exit code 0. It took 12 s.\nx"), timeless("Exit code 0. It took 13 s.\nx"));
-    }
-
-    #[test]
-    fn a_model_without_tools_is_told_in_the_documented_words() {
-        assert_eq!(
-            feedback("echo hi", "Exit code 0.\nhi\n"),
-            "I ran the command: `echo hi`\n\nOutput:\n```\nhi\n```\n\nPlease analyze this output."
-        );
-        let failed = feedback("make", "Exit code 2.\n```\nno rule\n```\n");
-        assert!(failed.contains("Output:\n````\n```\nno rule\n```\n[Exit code 2.]\n````\n\nPlease"), "{failed}");
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
     let active = session.active()?;
     let item = active.batch.as_ref()?.item(call)?;
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
-    let Errand::Run { command, timeout_s } = errand else { return None };
+    let Errand::Run { command, timeout_s, .. } = errand else { return None };
     let argv = command::judge(&command, &crate::permit::policy(session, active)).argv;
     Some(limit(&active.request.settings, &command, argv.as_deref(), timeout_s).seconds)
 }

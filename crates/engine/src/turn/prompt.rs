@@ -1,9 +1,9 @@
 //! What the model is sent. Everything it sees is a fragment with a cap.
 
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{ModelFacts, Prompt, Request};
+use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState};
 
-use super::{structured, tools};
+use super::{series, structured, tools};
 use crate::permit;
 use crate::record::{Active, Session};
 use crate::route;
@@ -56,6 +56,7 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
         max_output_tokens: settings.max_output_tokens.min(facts.max_output),
         temperature: settings.temperature,
         thinking_tokens: if facts.thinking { settings.thinking_tokens } else { 0 },
+        format: format(active),
         ..Prompt::default()
     })
 }
@@ -67,6 +68,16 @@ fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
         tools::category(&spec.name).is_none_or(|category| active.categories.iter().any(|needed| needed == category))
     };
     all.iter().filter(needed).cloned().collect()
+}
+
+/// A verdict on a series of commands has a form. Models with tools keep their freedom: they may look first.
+fn format(active: &Active) -> Option<Format> {
+    let is_due = |series: &trimtab_vocab::Series| {
+        series.state == SeriesState::Judging && !series.remaining.is_empty() && !active.assessing
+    };
+    let wants = structured::applies(active) && active.series.as_ref().is_some_and(is_due);
+    let schema = || serde_json::from_str(series::verdict::SCHEMA).ok();
+    Some(Format::Schema { name: "verdict".into(), schema: wants.then(schema).flatten()? })
 }
 
 /// The same from call to call, so that providers can cache it; nothing of a folder before it is trusted.

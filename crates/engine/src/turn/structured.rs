@@ -9,12 +9,12 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, BugFact, CheckpointKind, Level, ModelFact, RequestFact, Stage, StageFact, Status,
 };
 use trimtab_vocab::{
-    Answer, CallId, CommandProposal, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, StopReason,
+    Answer, CallId, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, SeriesState, StopReason,
     ToolCall,
 };
 
 use super::answers::{self, Question};
-use super::{batch, budget, context, end_or_go_on, finish, next, prompt};
+use super::{batch, budget, context, end_or_go_on, finish, next, prompt, series};
 use crate::Effect;
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, Stop, mended, recover};
@@ -184,10 +184,14 @@ fn settle(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
     if !read.lost.is_empty() {
         warn_of_recovery(step, request, &answer);
     }
-    let acts = !answer.file_changes.is_empty() || !answer.commands.is_empty();
+    series::warn(step, request, &answer);
     step.say(Some(request), AnswerFact { answer });
-    // Folding the answer has made its wishes a batch.
-    if acts { batch::begin(step) } else { finish(step, request, Status::Completed, None) }
+    // Folding the answer has made a batch of its changes and a series of its commands.
+    match step.session.active() {
+        Some(active) if active.batch.is_some() => batch::begin(step),
+        Some(active) if active.series.is_some() => series::begin(step),
+        _ => finish(step, request, Status::Completed, None),
+    }
 }
 
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
@@ -299,16 +303,20 @@ fn ask(step: &mut Step<'_>, truncated: bool, changes: usize, something: bool) {
 pub(crate) const AGAIN: &str =
     "[Your last reply was cut off, and nothing of it was applied. Send it again, whole; in smaller parts if need be.]";
 
-/// What an answer wants changed and run, as the tools that would do it.
-pub(crate) fn wishes(answer: &Answer) -> impl Iterator<Item = ToolCall> {
-    let run = |run: &CommandProposal| ("run_command", json!({"command": run.command}));
-    let all: Vec<_> = answer.file_changes.iter().filter_map(change).chain(answer.commands.iter().map(run)).collect();
-    numbered(all)
+/// What an answer wants changed, as the tools that would do it. Its commands are a series.
+pub(crate) fn wishes(answer: &Answer) -> impl Iterator<Item = ToolCall> + use<> {
+    changes(&answer.file_changes)
 }
 
 /// The changes alone.
-pub(crate) fn changes(changes: &[FileChange]) -> impl Iterator<Item = ToolCall> {
-    numbered(changes.iter().filter_map(change).collect())
+pub(crate) fn changes(changes: &[FileChange]) -> impl Iterator<Item = ToolCall> + use<> {
+    let all: Vec<_> = changes.iter().filter_map(change).collect();
+    all.into_iter().enumerate().map(|(number, (name, input))| ToolCall {
+        id: format!("wish{}", number + 1),
+        name: name.into(),
+        input,
+        broken: None,
+    })
 }
 
 fn change(change: &FileChange) -> Option<(&'static str, Value)> {
@@ -321,31 +329,26 @@ fn change(change: &FileChange) -> Option<(&'static str, Value)> {
     }
 }
 
-fn numbered(wishes: Vec<(&'static str, Value)>) -> impl Iterator<Item = ToolCall> {
-    wishes.into_iter().enumerate().map(|(number, (name, input))| ToolCall {
-        id: format!("{WISH}{}", number + 1),
-        name: name.into(),
-        input,
-        broken: None,
-    })
-}
-
-/// How the wishes of an answer are named.
-const WISH: &str = "wish";
-
-/// Whether it is the name of one.
-pub(crate) fn is_wish(id: &str) -> bool {
-    id.strip_prefix(WISH).is_some_and(|number| number.parse::<usize>().is_ok())
-}
-
-/// The wishes of an answer have all ended: done, unless there is something that the model should hear of:
-/// what went wrong, what commands have written, what the person said.
-pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool, has_run: bool) -> bool {
+/// The wishes of an answer have all ended: done, unless there is something that the model should hear of, or
+/// its commands are still to run.
+pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool) -> bool {
     let Some(active) = step.session.active().filter(|active| applies(active)) else { return false };
-    if !all_went_well || has_run || !active.steers.is_empty() {
+    let request = active.request.id.clone();
+    let is_fresh = active.series.as_ref().is_some_and(|series| series.state == SeriesState::Offered);
+    if !all_went_well || !active.steers.is_empty() {
+        // The commands were meant for what the changes would have made.
+        if is_fresh {
+            series::left(step, &request);
+        }
         return false;
     }
-    let request = active.request.id.clone();
+    if is_fresh {
+        series::begin(step);
+        return true;
+    }
+    if active.series.is_some() {
+        return false;
+    }
     finish(step, &request, Status::Completed, None);
     true
 }

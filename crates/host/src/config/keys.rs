@@ -34,6 +34,8 @@ pub enum Kind {
     Numbers(i64, i64),
     /// Any number of texts; in the environment with a comma between them.
     List,
+    /// Any number of beginnings of commands, each perhaps with examples.
+    Rules,
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
@@ -54,6 +56,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("record", Kind::Text, "\"\"", "Write every exchange with a model to this file, to be played by replay/FILE."),
     key(
+        "apply.auto",
+        Kind::Bool,
+        "true",
+        "The master switch: false asks about everything, whatever apply.files and apply.commands say.",
+    ),
+    key(
         "apply.files",
         Kind::Choice(&["auto", "ask"]),
         "\"auto\"",
@@ -67,9 +75,17 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "commands.allow",
-        Kind::List,
+        Kind::Rules,
         "[]",
         "Beginnings of commands that may run by themselves. Empty: the built-in list.",
+    ),
+    key("commands.ask", Kind::Rules, "[]", "Beginnings of commands that are always asked about."),
+    key("commands.deny", Kind::Rules, "[]", "Beginnings of commands that are refused."),
+    key(
+        "commands.match",
+        Kind::Choice(&["safe_prefix", "plain_prefix"]),
+        "\"safe_prefix\"",
+        "How commands.allow is read: with flags known to be safe only, or with any that neither delete nor leave the folder.",
     ),
     key(
         "commands.timeout_s",
@@ -123,6 +139,13 @@ pub const KEYS: &[Key] = &[
         "2",
         "How much of one output is stored; of a longer one the beginning and the end.",
     ),
+    key(
+        "permissions.dialog",
+        Kind::Choice(&["auto", "full", "compact"]),
+        "\"auto\"",
+        "The answers about a command: four, three short ones, or (auto) the short ones for commands of an answer.",
+    ),
+    key("permissions.remember_deletes", Kind::Bool, "false", "Whether a rule may cover commands that delete."),
     key("folders.trusted", Kind::List, "[]", "Folders that are trusted without being asked about."),
     key("copilot.name", Kind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
     key(
@@ -231,6 +254,34 @@ pub const PROVIDER_KEYS: &[Key] = &[
     key("api_key_env", Kind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
 ];
 
+/// Other names under which settings are known: documented elsewhere, and accepted here.
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("autoApply", "apply.auto"),
+    ("autoApplyFiles", "apply.files"),
+    ("autoApplyCli", "apply.commands"),
+    ("cliWhitelist", "commands.allow"),
+    ("cli.match", "commands.match"),
+];
+
+/// The setting that another name means. A name may stand in a section called `grok`.
+pub(super) fn meant(name: &str) -> Option<&'static str> {
+    let name = name.strip_prefix("grok.").unwrap_or(name);
+    ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, path)| *path)
+}
+
+/// The environment name of another name: `TRIMTAB_AUTO_APPLY_CLI` for `autoApplyCli`.
+pub(super) fn alias_variable(alias: &str) -> String {
+    let mut name = String::from("TRIMTAB_");
+    for c in alias.chars() {
+        match c {
+            '.' => name.push('_'),
+            c if c.is_ascii_uppercase() => name.extend(['_', c]),
+            c => name.push(c.to_ascii_uppercase()),
+        }
+    }
+    name
+}
+
 /// The environment name of a setting.
 pub fn env_name(path: &str) -> String {
     format!("TRIMTAB_{}", path.replace('.', "_").to_uppercase())
@@ -260,7 +311,8 @@ pub(super) fn nearest(path: &str) -> Option<String> {
         .map(|name| {
             let whole = distance(path, &name);
             // `max_output_tokens` at the top level means the one under `limits`.
-            let tail = distance(&last(path), &last(&name)) + 1;
+            let tail = distance(&last(path), &last(&name));
+            let tail = if tail <= last(&name).len() / 3 { tail + 1 } else { usize::MAX };
             (whole.min(tail), name)
         })
         .min()

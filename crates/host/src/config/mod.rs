@@ -8,8 +8,10 @@ mod catalog;
 mod key_file;
 mod key_ring;
 mod keys;
+mod project;
 mod raw;
 mod resolve;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -177,6 +179,23 @@ mod tests {
         let mixed = [("TRIMTAB_COPILOT_FLOW", "complex"), ("TRIMTAB_COPILOT_APPROVAL_MODE", "none")];
         assert_eq!(copilot(&mixed).approval_mode, ApprovalMode::None, "what a person sets themselves wins");
         assert!(load_from(&environment(home.path(), &[("TRIMTAB_COPILOT_PAUSE_ENABLED", "maybe")]), &[]).is_err());
+    }
+
+    #[test]
+    fn the_master_switch_off_asks_about_files_and_commands_whatever_else_is_set() {
+        use trimtab_vocab::Applying::{Ask, Auto};
+        let home = tempfile::tempdir().expect("folder");
+        for (text, files, commands) in [
+            ("", Auto, Ask),
+            ("autoApplyCli = true", Auto, Auto),
+            ("autoApplyFiles = false", Ask, Ask),
+            ("autoApply = false\nautoApplyFiles = true\nautoApplyCli = true", Ask, Ask),
+            ("[apply]\nauto = false\nfiles = \"auto\"\ncommands = \"auto\"", Ask, Ask),
+        ] {
+            std::fs::write(home.path().join("config.toml"), text).expect("writes");
+            let hands = load_from(&environment(home.path(), &[]), &[]).expect("loads").hands;
+            assert_eq!((hands.files, hands.commands), (files, commands), "{text}");
+        }
     }
 
     #[test]

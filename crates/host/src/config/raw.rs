@@ -8,6 +8,7 @@ use toml::Value;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::keys::{self, KEYS, Kind, PROVIDER_KEYS};
+use super::rules;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub enum Origin {
     Flag(String),
     /// Another setting that stands for several.
     Setting(String),
+    /// One of these, under another name for the setting.
+    Alias(Box<Origin>, String),
 }
 
 impl fmt::Display for Origin {
@@ -32,6 +35,7 @@ impl fmt::Display for Origin {
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(name) => write!(f, "option {name}"),
             Self::Setting(name) => write!(f, "setting {name}"),
+            Self::Alias(origin, name) => write!(f, "{origin}, as {name}"),
         }
     }
 }
@@ -101,7 +105,12 @@ impl Raw {
     fn add_table(&mut self, prefix: &str, table: toml::Table, origin: &Origin) -> Result<(), Problem> {
         for (name, value) in table {
             let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+            if let Some(meant) = keys::meant(&path) {
+                self.add_alias(&path, meant, value, origin)?;
+                continue;
+            }
             match (keys::find(&path), value) {
+                (Some(_), value) if self.is_set_by(&path, origin) => return Err(twice(&path, &value, origin)),
                 (Some(key), value) => {
                     check(&path, key.kind, &value, origin)?;
                     self.set(path, value, origin.clone());
@@ -111,6 +120,32 @@ impl Raw {
             }
         }
         Ok(())
+    }
+
+    /// Adds a value under another name: yes and no are words in some of the settings that they mean.
+    fn add_alias(&mut self, name: &str, meant: &str, value: Value, origin: &Origin) -> Result<(), Problem> {
+        let Some(key) = keys::find(meant) else { return Err(unknown(name, origin)) };
+        let value = match (key.kind, value) {
+            (Kind::Choice(choices), Value::Boolean(yes)) if choices.contains(&"auto") => {
+                Value::String(if yes { "auto" } else { "ask" }.into())
+            }
+            (_, value) => value,
+        };
+        if self.is_set_by(meant, origin) {
+            return Err(twice(meant, &value, origin));
+        }
+        check(name, key.kind, &value, origin)?;
+        let alias = Origin::Alias(Box::new(origin.clone()), name.to_owned());
+        self.set(meant, value, alias);
+        Ok(())
+    }
+
+    /// Whether a value comes from there already, under whichever name.
+    fn is_set_by(&self, path: &str, origin: &Origin) -> bool {
+        self.get(path).is_some_and(|(_, set)| match set {
+            Origin::Alias(inner, _) => **inner == *origin,
+            set => set == origin,
+        })
     }
 
     /// Adds the environment's names for settings, and the names that providers' own tools use.
@@ -124,6 +159,15 @@ impl Raw {
                 }
                 "OLLAMA_HOST" if !text.is_empty() => {
                     self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
+                }
+                name if let Some((alias, meant)) = alias_of_variable(name) => {
+                    let yes_or_no = text.trim().parse().map(Value::Boolean);
+                    let list = || Value::Array(text.split(',').map(|item| Value::String(item.trim().into())).collect());
+                    let value = match keys::find(meant).map(|key| key.kind) {
+                        Some(Kind::Rules) => list(),
+                        _ => yes_or_no.unwrap_or_else(|_| Value::String(text.clone())),
+                    };
+                    self.add_alias(alias, meant, value, &origin)?;
                 }
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
@@ -153,7 +197,7 @@ impl Raw {
                 Value::Table(pairs.map(pair).collect())
             }
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
-            Kind::List => {
+            Kind::List | Kind::Rules => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
             }
@@ -188,7 +232,13 @@ fn is_section(path: &str) -> bool {
     let inside = format!("{path}.");
     path == "providers"
         || path.strip_prefix("providers.").is_some_and(|name| !name.contains('.'))
+        || path == "grok"
+        || keys::ALIASES.iter().any(|(alias, _)| alias.starts_with(&inside))
         || KEYS.iter().any(|key| key.path.starts_with(&inside))
+}
+
+fn alias_of_variable(name: &str) -> Option<(&'static str, &'static str)> {
+    keys::ALIASES.iter().find(|(alias, _)| keys::alias_variable(alias) == name).copied()
 }
 
 fn path_of_variable(name: &str) -> Option<(String, Kind)> {
@@ -210,6 +260,7 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
         (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
+        (Kind::Rules, value) => return rules::read(path, value, origin).map(drop),
         (Kind::Bool, Value::Boolean(_)) => return Ok(()),
         (Kind::Numbers(least, most), Value::Table(items))
             if items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n))) =>
@@ -225,6 +276,11 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Int(least, most), _) => format!("a whole number from {least} to {most}"),
     };
     Err(wrong(format!("{path} = {value} ({origin}) will not do.")).hint(format!("{path} takes {want}.")))
+}
+
+fn twice(path: &str, value: &Value, origin: &Origin) -> Problem {
+    wrong(format!("{path} = {value} ({origin}) is set there under another name, too."))
+        .hint("They are the same setting; keep one of the two.")
 }
 
 fn unknown(path: &str, origin: &Origin) -> Problem {
@@ -277,6 +333,39 @@ mod tests {
     fn broken_toml_names_its_line() {
         let problem = added("model = \"a/b\"\nlimits = [").expect_err("refused");
         assert!(problem.message.starts_with("c.toml, line 2"), "{}", problem.message);
+    }
+
+    #[test]
+    fn documented_names_of_other_places_are_accepted_and_their_origin_says_so() {
+        let raw = added(
+            "autoApply = false\nautoApplyCli = true\ncliWhitelist = [\"ls\", \"pwd\"]\n[cli]\nmatch = \"plain_prefix\"",
+        )
+        .expect("good");
+        let shown = |path: &str| raw.get(path).map(|(value, origin)| format!("{value} # {origin}")).unwrap_or_default();
+        assert_eq!(shown("apply.auto"), "false # c.toml, as autoApply");
+        assert_eq!(shown("apply.commands"), "\"auto\" # c.toml, as autoApplyCli");
+        assert_eq!(shown("commands.allow"), "[\"ls\", \"pwd\"] # c.toml, as cliWhitelist");
+        assert_eq!(shown("commands.match"), "\"plain_prefix\" # c.toml, as cli.match");
+        let raw = added("[grok]\nautoApplyFiles = false").expect("good");
+        assert_eq!(raw.get("apply.files").map(|(value, _)| value.as_str()), Some(Some("ask")));
+        for bad in [
+            "autoApplyCli = \"sometimes\"",
+            "cliWhitelist = [1]",
+            "autoApplyCli = true\n[apply]\ncommands = \"ask\"",
+            "[grok]\nautoApplyEverything = true",
+        ] {
+            assert!(added(bad).is_err(), "{bad}");
+        }
+        let mut raw = Raw::defaults();
+        let variables = [("TRIMTAB_AUTO_APPLY_CLI", "true"), ("TRIMTAB_CLI_WHITELIST", "git status, ls")];
+        raw.add_environment(&variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()).expect("good");
+        let (value, origin) = raw.get("apply.commands").expect("set");
+        assert_eq!(
+            (value.as_str(), origin.to_string().as_str()),
+            (Some("auto"), "environment TRIMTAB_AUTO_APPLY_CLI, as autoApplyCli")
+        );
+        assert_eq!(raw.get("commands.allow").expect("set").0.to_string(), "[\"git status\", \"ls\"]");
+        assert!(raw.stray.is_empty());
     }
 
     #[test]

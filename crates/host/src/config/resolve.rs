@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use toml::Value;
 use trimtab_vocab::{
-    Applying, Copilot, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
+    Applying, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
 use super::key_ring;
 use super::raw::{Origin, Raw};
+use super::rules;
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub struct Profile {
     pub hands: HandSettings,
     /// How much of the work a person wants to see before it happens.
     pub copilot: Copilot,
-    raw: Raw,
+    pub(super) raw: Raw,
 }
 
 /// Models for special work; absent: `model` does it.
@@ -62,6 +63,16 @@ pub struct HandSettings {
     pub commands: Applying,
     /// Beginnings of such commands; absent: the built-in list.
     pub allow: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    pub ask: Vec<String>,
+    /// Beginnings of commands that are refused.
+    pub deny: Vec<String>,
+    /// An allowed beginning vouches for flags that are not known to be safe, too.
+    pub plain_prefix: bool,
+    /// Which answers a question about a command offers.
+    pub dialog: Dialog,
+    /// A rule may cover commands that delete.
+    pub remember_deletes: bool,
     /// Seconds that a command may take.
     pub timeout_s: u64,
     /// The same, for commands that begin so.
@@ -180,11 +191,21 @@ impl Profile {
             snapshot_files: number(&raw, "history.snapshot_files"),
             snapshot_mb: number(&raw, "history.snapshot_mb"),
         };
-        let applying = |path: &str| if text(&raw, path) == "ask" { Applying::Ask } else { Applying::Auto };
+        let is_auto = yes(&raw, "apply.auto");
+        let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
         let hands = HandSettings {
             files: applying("apply.files"),
             commands: applying("apply.commands"),
-            allow: Some(list(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
+            allow: Some(beginnings(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
+            ask: beginnings(&raw, "commands.ask"),
+            deny: beginnings(&raw, "commands.deny"),
+            plain_prefix: text(&raw, "commands.match") == "plain_prefix",
+            dialog: match text(&raw, "permissions.dialog").as_str() {
+                "full" => Dialog::Full,
+                "compact" => Dialog::Compact,
+                _ => Dialog::Auto,
+            },
+            remember_deletes: yes(&raw, "permissions.remember_deletes"),
             timeout_s: number(&raw, "commands.timeout_s").into(),
             timeouts: numbers(&raw, "commands.timeouts"),
             longest_s: number(&raw, "commands.longest_s").into(),
@@ -252,6 +273,11 @@ impl Profile {
             apply_files: self.hands.files,
             apply_commands: self.hands.commands,
             commands_allowed: self.hands.allow.clone(),
+            commands_asked: self.hands.ask.clone(),
+            commands_denied: self.hands.deny.clone(),
+            plain_prefix: self.hands.plain_prefix,
+            dialog: self.hands.dialog,
+            remember_deletes: self.hands.remember_deletes,
             command_timeout_s: self.hands.timeout_s,
             command_timeouts: self.hands.timeouts.clone(),
             command_longest_s: self.hands.longest_s,
@@ -378,7 +404,7 @@ fn recovery(raw: &Raw) -> Recovery {
             "auto_continue" => OnMaxTokens::AutoContinue,
             _ => OnMaxTokens::Ask,
         },
-        allow_recovered_changes: switch(raw, "truncation.allow_recovered_changes"),
+        allow_recovered_changes: yes(raw, "truncation.allow_recovered_changes"),
         strict_heuristics: text(raw, "truncation.heuristics") == "strict",
         noop: match text(raw, "diff.noop").as_str() {
             "block" => Noop::Block,
@@ -388,7 +414,12 @@ fn recovery(raw: &Raw) -> Recovery {
     }
 }
 
-fn switch(raw: &Raw, path: &str) -> bool {
+/// The beginnings that a list of rules names. It was read once, so nothing is wrong with it.
+fn beginnings(raw: &Raw, path: &str) -> Vec<String> {
+    raw.get(path).and_then(|(value, origin)| rules::read(path, value, origin).ok()).unwrap_or_default()
+}
+
+fn yes(raw: &Raw, path: &str) -> bool {
     raw.get(path).and_then(|(value, _)| value.as_bool()).unwrap_or_default()
 }
 

@@ -24,7 +24,10 @@ pub(super) struct CheckCommand {
 impl CheckCommand {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (profile, client) = place::open(&[])?;
+        let (mut profile, client) = place::open(&[])?;
+        if profile.trusts(&folder) || place::is_trusted(&client, &folder).await? {
+            profile = profile.in_project(&folder)?;
+        }
         let rules = client.rules().await?;
         let line = match self.command.as_slice() {
             [line] => line.clone(),

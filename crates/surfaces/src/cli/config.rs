@@ -5,8 +5,8 @@ use serde_json::json;
 use trimtab_host::config;
 use trimtab_vocab::Problem;
 
-use super::Outcome;
 use super::output::{calm, note, print, print_json};
+use super::{Outcome, place};
 
 #[derive(Debug, Args)]
 pub(super) struct Config {
@@ -16,8 +16,14 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub(super) fn go(self) -> Result<Outcome, Problem> {
-        let profile = config::load(&[])?;
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let mut profile = config::load(&[])?;
+        if let Ok(folder) = place::folder(None)
+            && std::path::Path::new(&folder).join(".trimtab/config.toml").exists()
+            && (profile.trusts(&folder) || place::is_trusted(&place::open(&[])?.1, &folder).await?)
+        {
+            profile = profile.in_project(&folder)?;
+        }
         let shown = profile.shown();
         let width = shown.iter().map(|one| one.path.len() + one.value.len() + 3).filter(|width| *width < 60).max();
         for one in &shown {

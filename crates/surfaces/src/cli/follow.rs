@@ -10,10 +10,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, Level, ModelFact, ProposalFact, ReplyFact,
-    RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
+    AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, Level, ModelFact,
+    ProposalFact, ReplyFact, RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
-use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind};
+use trimtab_vocab::{
+    CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind, SeriesState,
+};
 
 use super::Outcome;
 use super::diff::{Loaded, glimpse, written};
@@ -147,10 +149,38 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = &event.fact else { return Vec::new() };
     let text = |name: &str| body.get(name).and_then(|value| value.as_str());
     let mut lines = Vec::new();
-    lines.extend(text("reason").map(|reason| format!("Asked because {reason}.")));
+    if let Some(old) = text("editedFrom") {
+        lines.push(format!("You have edited it. The model had asked for: {old}"));
+    }
+    if let Some(plan) = body.get("plan") {
+        let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+        lines.push(format!("It would run in {}, sandbox: {}.", field("cwd"), field("sandbox")));
+    }
+    for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
+        let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+        let note = match field("decision") {
+            "auto" => String::new(),
+            "deny" => format!("  (will be refused: {})", field("reason")),
+            _ => format!("  (will be asked about: {})", field("reason")),
+        };
+        lines.push(format!("  {}{note}", field("shown")));
+    }
+    let remaining = body.get("remaining").and_then(|list| list.as_array()).into_iter().flatten();
+    let remaining: Vec<String> = remaining.filter_map(|one| Some(format!("`{}`", one.as_str()?))).collect();
+    match text("reason") {
+        Some(reason) if !remaining.is_empty() => {
+            lines.push(format!("The model says: {reason}"));
+            lines.push(format!("Next: {}", remaining.join(", ")));
+        }
+        Some(reason) => lines.push(format!("Asked because {reason}.")),
+        None => {}
+    }
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
     lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
     lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
+    if body.contains_key("fingerprint") {
+        lines.push("`allow` with other words runs those instead, once they are judged anew.".to_owned());
+    }
     lines
 }
 
@@ -260,6 +290,8 @@ fn list(choices: &[Choice], by_number: bool) {
 /// The choice that a line names, and the words after it.
 fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<(String, Option<String>)> {
     let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+    // `e` and a command: allow, but run that one.
+    let first = if first == "e" && !rest.trim().is_empty() { "allow" } else { first };
     let number = first.parse::<usize>().ok().filter(|_| by_number);
     let by_number = number.and_then(|n| choices.get(n.checked_sub(1)?));
     let choice = by_number.or_else(|| choices.iter().find(|choice| choice.id == first))?;
@@ -413,6 +445,18 @@ impl Screen {
         }
     }
 
+    /// The block of lines after each of several commands, and the tally at their end.
+    fn show_commands(&mut self, fact: &CommandsFact) {
+        let CommandsFact { series, progress, .. } = fact;
+        if !progress.is_empty() && series.total > 1 {
+            progress.lines().for_each(|line| self.say(&calm(line)));
+        }
+        if series.state == SeriesState::Done && series.total > 1 {
+            let (ok, failed, done, total) = (series.ok, series.failed, series.done, series.total);
+            self.say(&format!("🖥 CLI Execution  ✓ {ok}  ✗ {failed}  {done}/{total} ({}%)", series.percent));
+        }
+    }
+
     fn show(&mut self, event: &Event) -> Result<Option<Status>, Problem> {
         let finished = match &event.fact {
             Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
@@ -485,6 +529,7 @@ impl Screen {
             Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
                 self.proposed = written(operations);
             }
+            Fact::Commands(fact) => self.show_commands(fact),
             Fact::Steps(StepsFact { todos }) => {
                 for todo in todos {
                     self.say(&calm(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text)));

@@ -163,7 +163,7 @@ pub fn main() -> ExitCode {
             Command::Forward(command) => command.go().await,
             Command::Models(command) => command.go().await,
             Command::Ref(command) => command.go().await,
-            Command::Config(command) => command.go(),
+            Command::Config(command) => command.go().await,
             Command::Doctor(command) => command.go().await,
             Command::Demo(command) => command.go().await,
         }

@@ -86,6 +86,9 @@ impl Resume {
             "budget" => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
             "trust" if self.trust => Some(("trust".to_owned(), None)),
             "tool" if self.approve == Approve::Auto => Some(("allow".to_owned(), None)),
+            "series" if self.approve == Approve::Auto && choices.iter().any(|choice| choice.id == "run") => {
+                Some(("run".to_owned(), None))
+            }
             "pause" => Some(("continue".to_owned(), None)),
             _ => None,
         };

@@ -26,7 +26,7 @@ enum RulesCommand {
     Add {
         /// What happens
         verdict: Verdict,
-        /// The tool: run_command, read_file (what holds keys), edit_file, delete_file, move_file, fetch_url
+        /// The tool: run_command, run_outside (of the sandbox), read_file (what holds keys), edit_file, delete_file, move_file, fetch_url
         tool: String,
         /// Which uses of it: a command, a path, a host; `*` at its end stands for anything
         pattern: String,
@@ -52,7 +52,8 @@ enum Verdict {
 }
 
 /// The tools that rules are about.
-const TOOLS: [&str; 6] = ["run_command", "read_file", "edit_file", "delete_file", "move_file", "fetch_url"];
+const TOOLS: [&str; 7] =
+    ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url"];
 
 impl Rules {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {

@@ -93,8 +93,6 @@ impl Run {
         }
         let mut settings = profile.run_settings()?;
         let ask = Asking::of(self.approve, self.json);
-        settings.attended = ask == Asking::AtTheTerminal;
-        settings.approve = self.approve.into();
         let mode = match self.mode {
             ModeArgument::Auto => Mode::Auto,
             ModeArgument::Chat => Mode::Chat,
@@ -109,7 +107,13 @@ impl Run {
             Target::New { folder } => folder.clone(),
             Target::Session(session) => folder_of(&client, session).await?,
         };
-        settings.trusted = self.trust || profile.trusts(&works_in);
+        let trusted = self.trust || profile.trusts(&works_in);
+        if trusted || place::is_trusted(&client, &works_in).await? {
+            settings = profile.in_project(&works_in)?.run_settings()?;
+        }
+        settings.attended = ask == Asking::AtTheTerminal;
+        settings.approve = self.approve.into();
+        settings.trusted = trusted;
         let sent = client.send(target, Say { text, mode, settings, images }).await?;
         follow(&client, &sent, 0, Form::of(self.json), ask).await
     }

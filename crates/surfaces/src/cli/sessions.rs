@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
-use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, ReplyFact, RequestFact, Status};
+use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, CommandsFact, ReplyFact, RequestFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, SessionId};
 
 use super::output::{age, calm, print, print_json};
@@ -124,6 +124,7 @@ fn in_words(fact: &Fact) -> Option<String> {
         Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
             format!("{}\n[The reply broke off here.]", message.text().trim_end())
         }
+        Fact::Commands(CommandsFact { progress, .. }) if !progress.is_empty() => progress.clone(),
         Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
         Fact::Request(RequestFact::Finished { status: Status::Cancelled, .. }) => "[Cancelled.]".to_owned(),
         Fact::Request(RequestFact::Finished { error: Some(error), .. }) => format!("[Failed: {}]", error.message),

@@ -149,6 +149,10 @@ pub async fn run(
     if run.argv.is_empty() {
         return Outcome::not_started("There is no program to run.");
     }
+    let hash = || blake3::hash(run.sealed().as_bytes()).to_hex().to_string();
+    if plan.fingerprint().is_some_and(|approved| approved != hash()) {
+        return Outcome::not_started("What would run is not what was approved.");
+    }
     carry_out(&setup.order(run), setup, tell, stop, overtime).await
 }
 

@@ -16,6 +16,7 @@ crate::checks![
     both_outputs_come_in_order_and_as_they_are_written,
     input_is_empty_and_there_is_no_terminal,
     a_program_that_is_not_there_is_said_to_be_so,
+    what_is_not_what_was_approved_is_not_started,
     a_folder_that_is_not_there_is_said_to_be_so,
     a_launcher_that_is_not_there_is_said_to_be_so,
     a_long_output_is_bounded_and_counted,
@@ -67,6 +68,19 @@ fn both_outputs_come_in_order_and_as_they_are_written() {
 fn input_is_empty_and_there_is_no_terminal() {
     let outcome = Scene::new().sh("cat; (: < /dev/tty) 2>/dev/null && echo terminal; echo end", Off);
     assert_eq!(text(&outcome), "end\n");
+}
+
+fn what_is_not_what_was_approved_is_not_started() {
+    let scene = Scene::new();
+    let plan = || scene.plan(&["touch", "made"], Workspace);
+    let go = |plan| wait(run::run(&plan, &scene.setup, |_| {}, std::future::pending(), crate::scene::nobody()));
+    let other = scene.plan(&["touch", "other"], Workspace);
+    let hash = |plan: &trimtab_vocab::CommandPlan| blake3::hash(plan.run().sealed().as_bytes()).to_hex().to_string();
+    let refused = go(plan().named(hash(&other)));
+    assert_eq!(refused.not_started.as_deref(), Some("What would run is not what was approved."));
+    assert!(!scene.at("in/made").exists());
+    assert_eq!(go(plan().named(hash(&plan()))).exit_code, Some(0));
+    assert!(scene.at("in/made").exists());
 }
 
 fn a_program_that_is_not_there_is_said_to_be_so() {

@@ -7,6 +7,7 @@
 //! The way of a line: `strange` looks at its characters, `read` splits it into parts and words, `refuse` looks
 //! for what is refused, `rules` matches prefixes, `programs` knows flags and operands.
 
+mod deletes;
 mod flags;
 mod own;
 mod paths;
@@ -18,6 +19,9 @@ mod strange;
 mod wipe;
 mod word;
 mod wrap;
+
+pub use deletes::deletes;
+pub use strange::visible;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +77,10 @@ pub struct Policy {
     pub ports: Vec<u16>,
     /// Whether commands run in the sandbox. Outside it nothing runs by itself.
     pub sandboxed: bool,
+    /// Whether a rule vouches for flags and operands that no table knows to be safe. It changes nothing about the
+    /// reading of a line: each part must match, its words must be known, it must stay in the folder, and what is
+    /// never safe or deletes still asks.
+    pub plain: bool,
 }
 
 impl Policy {
@@ -89,6 +97,7 @@ impl Policy {
             home,
             ports: vec![7420],
             sandboxed: true,
+            plain: false,
         }
     }
 }
@@ -249,6 +258,13 @@ fn allowed<'p>(argv: &[String], part: &Part, policy: &'p Policy) -> Result<&'p s
         Finding::Unsafe(reason) => match exact {
             // A person has read exactly these words and allowed them; the documents have only named prefixes. What
             // it reads from a pipe nobody has seen.
+            _ if policy.plain
+                && part.join != Join::Pipe
+                && !deletes(&words.join(" "))
+                && vouched(&argv, &policy.folder) =>
+            {
+                Ok(rule)
+            }
             Some(exact)
                 if !default_allow().contains(&exact) && part.join != Join::Pipe && vouched(&argv, &policy.folder) =>
             {

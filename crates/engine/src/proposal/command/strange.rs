@@ -24,6 +24,33 @@ pub(super) fn strange(line: &str) -> Option<String> {
         .map(|run| format!("`{}` mixes letters of several scripts", shown(run)))
 }
 
+/// A line as a person must see it before they agree: whatever cannot be seen, moves the cursor, turns the reading
+/// direction or passes for another character is spelled out. All else is as it is, line ends included.
+pub fn visible(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut word = String::new();
+    let flush = |word: &mut String, out: &mut String| {
+        let is_mixed = word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(look_alike);
+        for c in word.drain(..) {
+            if is_mixed && look_alike(c) { spell(c, out) } else { out.push(c) }
+        }
+    };
+    for c in line.chars() {
+        if c.is_alphabetic() && !hidden(c) {
+            word.push(c);
+            continue;
+        }
+        flush(&mut word, &mut out);
+        if (c.is_control() && c != '\n') || hidden(c) { spell(c, &mut out) } else { out.push(c) }
+    }
+    flush(&mut word, &mut out);
+    out
+}
+
+fn spell(c: char, out: &mut String) {
+    out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+}
+
 /// Invisible characters, and such as pass for ASCII punctuation.
 pub(super) fn hidden(c: char) -> bool {
     matches!(u32::from(c),
@@ -41,4 +68,34 @@ pub(super) fn hidden(c: char) -> bool {
 fn look_alike(c: char) -> bool {
     matches!(u32::from(c), 0x0250..=0x02AF | 0x0370..=0x058F | 0x10A0..=0x10FF | 0x13A0..=0x13FF | 0x1D00..=0x1DBF
         | 0x1F00..=0x1FFF | 0x2100..=0x218F | 0x2C80..=0x2CFF | 0xA640..=0xA69F | 0xA4D0..=0xA4FF | 0xAB30..=0xABBF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_deceive_is_spelled_out_and_the_rest_stays() {
+        for (line, seen) in [
+            ("ls -la 'a b' 日本 привет é 🦀", "ls -la 'a b' 日本 привет é 🦀"),
+            ("one\ntwo", "one\ntwo"),
+            ("ls\rrm x", "ls⟨U+000D⟩rm x"),
+            ("a\tb\0", "a⟨U+0009⟩b⟨U+0000⟩"),
+            ("ls \u{1b}[2K\u{7}", "ls ⟨U+001B⟩[2K⟨U+0007⟩"),
+            ("cat \u{202e}txt.exe\u{2066}", "cat ⟨U+202E⟩txt.exe⟨U+2066⟩"),
+            ("rm\u{200b} x\u{feff}", "rm⟨U+200B⟩ x⟨U+FEFF⟩"),
+            ("c\u{0430}t a", "c⟨U+0430⟩t a"),
+            ("ls \u{2013}la\u{a0}x", "ls ⟨U+2013⟩la⟨U+00A0⟩x"),
+            ("\u{e0041}\u{fe0f}\u{85}", "⟨U+E0041⟩⟨U+FE0F⟩⟨U+0085⟩"),
+        ] {
+            assert_eq!(visible(line), seen, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_asks_for_its_characters_does_not_look_plain() {
+        for line in ["ls\u{2028}rm", "c\u{0430}t", "x\u{301}", "\u{1d5ba}", "ls \u{ff0d}la"] {
+            assert!(strange(line).is_some() && visible(line) != line, "{line:?}");
+        }
+    }
 }

@@ -47,6 +47,8 @@ pub(crate) enum Errand {
         command: String,
         /// Seconds it may take; absent: as set.
         timeout_s: Option<u64>,
+        /// Why it should run outside of the sandbox; absent: it should not.
+        outside: Option<String>,
     },
     /// Keep the list of steps.
     Steps(Vec<Todo>),

@@ -6,8 +6,8 @@ use super::{Errand, Tool, arguments, number};
 
 pub(super) const RUN: Tool = Tool {
     name: "run_command",
-    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. It is ended when its time is up; timeout_s asks for more. The user may be asked. Not for reading or editing files.",
-    schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"}},"required":["command"]}"#,
+    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
+    schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"},"outside":{"type":"string"}},"required":["command"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
@@ -15,11 +15,14 @@ pub(super) const RUN: Tool = Tool {
             command: String,
             #[serde(default, deserialize_with = "number")]
             timeout_s: Option<u64>,
+            #[serde(default)]
+            outside: Option<String>,
         }
-        let Arguments { command, timeout_s } = arguments(input)?;
+        let Arguments { command, timeout_s, outside } = arguments(input)?;
         if command.trim().is_empty() {
             return Err("the command is empty.".into());
         }
-        Ok(Errand::Run { command, timeout_s: timeout_s.filter(|seconds| *seconds > 0) })
+        let outside = outside.map(|why| why.trim().to_owned()).filter(|why| !why.is_empty());
+        Ok(Errand::Run { command, timeout_s: timeout_s.filter(|seconds| *seconds > 0), outside })
     },
 };

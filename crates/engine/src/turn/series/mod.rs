@@ -1,0 +1,348 @@
+//! Several commands of one answer: they run one after the other, each through the permit, and after each the
+//! model sees what came of it and says how to go on.
+
+pub mod verdict;
+
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, CheckpointFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status,
+    ToolStatus,
+};
+use trimtab_vocab::{
+    Answer, Applying, Approve, CallId, Mode, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
+};
+
+use super::answers::{self, Question};
+use super::tools::{Errand, Offer};
+use super::{batch, finish, next, reflection, structured};
+use crate::permit::{self, Ruling};
+use crate::proposal::command::visible;
+use crate::proposal::recover::{Stop, recover};
+use crate::record::{About, Active, Done};
+use crate::route;
+use crate::step::Step;
+use verdict::{Standing, Verdict};
+
+/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
+/// it, and nobody reads through more before they agree.
+const MOST: usize = 100;
+const LONGEST: usize = 64 * 1024;
+
+/// Whether commands of this request's answers may be proposed at all: not where nothing is run, nor in an
+/// assessment of how far it came.
+pub(crate) fn applies(active: &Active) -> bool {
+    route::offer(active.route) == Offer::Everything && active.request.mode != Mode::Plan && !active.assessing
+}
+
+/// The commands of an answer as a series, if there are any.
+pub(crate) fn of(answer: &Answer) -> Option<Series> {
+    let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.trim().to_owned()).collect();
+    let commands: Vec<String> = commands.into_iter().filter(|command| !command.is_empty()).collect();
+    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::of(commands))
+}
+
+fn is_too_much(commands: &[String]) -> bool {
+    commands.len() > MOST || commands.iter().map(String::len).sum::<usize>() > LONGEST
+}
+
+/// Says so where an answer has more commands than are run.
+pub(super) fn warn(step: &mut Step<'_>, request: &RequestId, answer: &Answer) {
+    let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.clone()).collect();
+    if is_too_much(&commands) {
+        let count = commands.len();
+        let text = format!(
+            "The answer has {count} commands, which is more than are run (at most {MOST}, and {} KB). None of them was. \
+             Ask for fewer.",
+            LONGEST / 1024
+        );
+        step.say(Some(request), BannerFact { level: Level::Warning, text });
+    }
+}
+
+/// The tool call that runs the current command.
+pub(crate) fn wish(command: &str) -> ToolCall {
+    ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
+}
+
+fn series(step: &Step<'_>) -> Option<(RequestId, Series)> {
+    let active = step.session.active()?;
+    Some((active.request.id.clone(), active.series.clone()?))
+}
+
+fn say(step: &mut Step<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
+    step.say(Some(request), CommandsFact { series, progress, reason });
+}
+
+/// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
+/// what is known to be safe runs by itself.
+pub(super) fn begin(step: &mut Step<'_>) {
+    let Some((request, series)) = series(step) else { return };
+    let Some(active) = step.session.active() else { return };
+    if series.total < 2 || active.request.settings.apply_commands == Applying::Auto {
+        return start(step);
+    }
+    let (approve, count) = (answers::approve(active), series.total);
+    let mut body = Map::new();
+    let listed = series.remaining.iter().map(|command| foreseen(step, command)).collect();
+    body.insert("commands".into(), Value::Array(listed));
+    let question = Question {
+        kind: CheckpointKind::Confirm,
+        about: About::Series,
+        title: format!("The answer has {count} commands."),
+        choices: vec![
+            answers::choice(answers::RUN, &format!("Run {count} cmds")),
+            answers::choice(answers::EACH, "One by one"),
+            answers::choice(answers::SKIP, "Skip"),
+        ],
+        body,
+    };
+    let choice = match approve {
+        Approve::Ask => return answers::ask(step, question, Status::NeedsUser),
+        Approve::Auto => answers::RUN,
+        Approve::Deny => answers::SKIP,
+    };
+    let Some(checkpoint) = answers::open(step, question) else { return };
+    let by = if choice == answers::RUN { "approve auto" } else { "approve deny" }.to_owned();
+    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by });
+    match choice {
+        answers::RUN => answers::go_on(step),
+        _ => {
+            left(step, &request);
+            finish(step, &request, Status::Completed, None);
+        }
+    }
+}
+
+/// What will happen to a command once its turn comes, as far as that is known now.
+fn foreseen(step: &Step<'_>, command: &str) -> Value {
+    let Some(active) = step.session.active() else { return Value::Null };
+    let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None };
+    let agreed = active.agreed();
+    let (what, reason) = match permit::judge(step.session, &agreed, &errand) {
+        Ruling::Go(_) => ("auto", String::new()),
+        Ruling::Ask { reason, .. } => ("ask", reason),
+        Ruling::Refuse { reason } => ("deny", reason),
+    };
+    json!({"command": command, "shown": visible(command), "decision": what, "reason": reason})
+}
+
+/// Goes on after an answer. Whether there was something to go on with.
+pub(super) fn go_on(step: &mut Step<'_>) -> bool {
+    let due = series(step).is_some_and(|(_, series)| series.state == SeriesState::Running && series.current.is_none());
+    if due {
+        start(step);
+    }
+    due
+}
+
+/// The next command goes to the permit.
+fn start(step: &mut Step<'_>) {
+    let Some((request, series)) = series(step) else { return };
+    let call = CallId::tool(&CallId::nth(step.session.next_call() - 1), 0);
+    let series = Series { state: SeriesState::Running, ..series.begun(call) };
+    let label = format!("Command {}/{}", series.done + 1, series.total);
+    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    say(step, &request, series, String::new(), String::new());
+    // Folding it has made the command a batch of its own.
+    batch::begin(step);
+}
+
+/// The command has ended, one way or the other: the model hears of it.
+pub(super) fn ran(step: &mut Step<'_>) {
+    let Some((request, series)) = series(step) else { return };
+    let Some(active) = step.session.active() else { return };
+    let Some(item) = active.batch.as_ref().and_then(|batch| batch.items.first()) else { return };
+    let Some(done) = item.done() else { return };
+    let command = item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let output = output_of(done);
+    let preview = if output.trim().is_empty() { String::new() } else { reflection::finding(output) };
+    let ok = done.status == ToolStatus::Ok;
+    let series = series.with(SeriesResult { command, ok, preview });
+    let state = if series.total == 1 { SeriesState::Done } else { SeriesState::Judging };
+    let progress = series.progress(&head(output));
+    say(step, &request, Series { state, ..series }, progress, String::new());
+    next(step);
+}
+
+/// What a command wrote, without the line that says how it ended.
+fn output_of(done: &Done) -> &str {
+    match done.content.split_once('\n') {
+        Some((first, rest)) if first.starts_with("Exit code ") => rest,
+        None if done.content.starts_with("Exit code ") => "",
+        _ => &done.content,
+    }
+}
+
+/// As much of an output as a person sees in the block of lines.
+fn head(output: &str) -> String {
+    const LINES: usize = 12;
+    const LONGEST: usize = 1_200;
+    let mut lines: Vec<&str> = output.trim_end().lines().collect();
+    let more = lines.len().saturating_sub(LINES);
+    lines.truncate(LINES);
+    let mut text = lines.join("\n");
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    if more > 0 { format!("{text}\n… {more} more lines") } else { text }
+}
+
+/// What the model is told when a command has ended.
+pub(crate) fn report(series: &Series, done: &Done) -> String {
+    let Some(last) = series.results.last() else { return String::new() };
+    let output = output_of(done);
+    let ended =
+        done.content.lines().next().filter(|line| !last.ok && line.starts_with("Exit code ")).unwrap_or_default();
+    if series.state == SeriesState::Done {
+        if matches!(done.status, ToolStatus::Blocked | ToolStatus::Interrupted) {
+            return format!("The command was not run, or not to its end: `{}`\n\n{}", last.command, done.content);
+        }
+        return feedback(&last.command, output, ended);
+    }
+    let mut text = series.progress(output);
+    if !ended.is_empty() {
+        text.push_str(&format!("\n{ended}"));
+    }
+    text.push_str(&reminder(series));
+    text
+}
+
+/// The documented message about a single command.
+fn feedback(command: &str, output: &str, ended: &str) -> String {
+    // A fence must be longer than any in what it holds.
+    let mut fence = "```".to_owned();
+    while output.contains(&fence) {
+        fence.push('`');
+    }
+    let output = Some(output.trim_end()).filter(|output| !output.is_empty()).unwrap_or("(no output)");
+    let text =
+        format!("I ran the command: `{command}`\n\nOutput:\n{fence}\n{output}\n{fence}\n\nPlease analyze this output.");
+    if ended.is_empty() { text } else { format!("{text}\n({ended})") }
+}
+
+/// What still waits, and how to decide on it.
+fn reminder(series: &Series) -> String {
+    let mut text = String::new();
+    match series.remaining.is_empty() {
+        true => text.push_str("\n\nAll commands have run. Say what came of them"),
+        false => {
+            text.push_str("\n\nThe remaining commands, in order:");
+            for command in &series.remaining {
+                text.push_str(&format!("\n- `{command}`"));
+            }
+            text.push_str("\nDecide how to go on");
+        }
+    }
+    text.push_str(match series.remaining.is_empty() {
+        true => ", or run another one with {\"verdict\":\"run\",\"command\":\"…\",\"reason\":\"…\"}.",
+        false => {
+            ": {\"verdict\":\"continue\",\"command\":\"\",\"reason\":\"…\"} runs the next one, \
+             {\"verdict\":\"stop\",\"command\":\"\",\"reason\":\"…\"} pauses, \
+             {\"verdict\":\"run\",\"command\":\"…\",\"reason\":\"…\"} runs that one first. Answer with one of these."
+        }
+    });
+    text
+}
+
+/// What the model is told when the rest was left.
+pub(crate) fn note_of_rest(series: &Series) -> Option<String> {
+    let rest: Vec<String> = series.remaining.iter().map(|command| format!("`{command}`")).collect();
+    (!rest.is_empty()).then(|| format!("[Not run: {}.]", rest.join(", ")))
+}
+
+/// The model has spoken while its verdict is waited for. Whether that was all that its words are for.
+pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) -> bool {
+    let Some((_, series)) = series(step).filter(|(_, series)| series.state == SeriesState::Judging) else {
+        return false;
+    };
+    let Some(active) = step.session.active() else { return false };
+    let last = series.results.last().map(|result| result.command.clone()).unwrap_or_default();
+    let standing = Standing { last: &last, remaining: &series.remaining };
+    let form = structured::applies(active)
+        .then(|| recover(words.as_bytes(), stop.map_or(Stop::Unknown, Stop::from)))
+        .filter(|read| read.found);
+    let cut = stop == Some(&StopReason::MaxTokens) || form.as_ref().is_some_and(|read| read.truncated || read.blocked);
+    let said = match (form, verdict::structured(words)) {
+        _ if cut => Verdict::Pause("the model's reply was cut off".into()),
+        (_, Some(said)) => said,
+        (Some(read), None) if !read.answer.file_changes.is_empty() => {
+            if series.remaining.is_empty() {
+                return ended(step, request, series);
+            }
+            return change_first(step, request, read.answer, &series);
+        }
+        (Some(read), None) => {
+            let proposed: Vec<String> = read.answer.commands.iter().map(|one| one.command.trim().to_owned()).collect();
+            let mut text = read.answer.summary;
+            read.answer.sections.iter().for_each(|section| text.push_str(&format!("\n{}", section.content)));
+            verdict::verdict(&text, &proposed, standing)
+        }
+        (None, None) => verdict::verdict(words, &[], standing),
+    };
+    match said {
+        Verdict::Run(commands) if is_too_much(&commands) || is_too_much(&series.remaining) => {
+            pause(step, request, series, "the model proposes more than can be looked through".into());
+        }
+        Verdict::Run(commands) => {
+            let series = Series { state: SeriesState::Running, ..series.first(commands) };
+            say(step, request, series, String::new(), String::new());
+            start(step);
+        }
+        _ if series.remaining.is_empty() => return ended(step, request, series),
+        Verdict::Continue => start(step),
+        Verdict::Pause(reason) => pause(step, request, series, reason),
+    }
+    true
+}
+
+/// All have run, and the model's words are its answer.
+fn ended(step: &mut Step<'_>, request: &RequestId, series: Series) -> bool {
+    say(step, request, Series { state: SeriesState::Done, ..series }, String::new(), String::new());
+    false
+}
+
+/// The model wants to mend files before it decides: they are changed, and it is asked again.
+fn change_first(step: &mut Step<'_>, request: &RequestId, answer: Answer, series: &Series) -> bool {
+    step.say(Some(request), AnswerFact { answer });
+    let text = reminder(series).trim_start().to_owned();
+    step.say(Some(request), RequestFact::Steered { text, by: "engine".into() });
+    batch::begin(step);
+    true
+}
+
+fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: String) {
+    let series = Series { state: SeriesState::Paused, ..series };
+    let (done, total, rest) = (series.done, series.total, series.remaining.len());
+    let upcoming = series.remaining.first().cloned().unwrap_or_default();
+    let mut body = Map::new();
+    body.insert("reason".into(), json!(reason));
+    body.insert("remaining".into(), json!(series.remaining));
+    say(step, request, series, String::new(), reason);
+    let question = Question {
+        kind: CheckpointKind::Step,
+        about: About::Series,
+        title: format!("Paused after command {done}/{total}; {rest} left."),
+        choices: vec![
+            answers::choice(answers::CONTINUE, &format!("Go on with {upcoming}")),
+            answers::choice(answers::TELL, "Tell the model what to do instead"),
+            answers::choice(answers::SKIP, "Leave the rest"),
+        ],
+        body,
+    };
+    let Some(active) = step.session.active() else { return };
+    if answers::approve(active) != Approve::Deny {
+        return answers::ask(step, question, Status::NeedsUser);
+    }
+    let Some(checkpoint) = answers::open(step, question) else { return };
+    let (choice, by) = (answers::SKIP.to_owned(), "approve deny".to_owned());
+    step.say(Some(request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+    left(step, request);
+    finish(step, request, Status::Completed, None);
+}
+
+/// What has not run is left.
+pub(super) fn left(step: &mut Step<'_>, request: &RequestId) {
+    let Some(series) = step.session.unfinished(request).and_then(|active| active.series.clone()) else { return };
+    say(step, request, Series { state: SeriesState::Left, current: None, ..series }, String::new(), String::new());
+}

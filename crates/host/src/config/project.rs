@@ -1,0 +1,163 @@
+//! A project's own settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the
+//! person's: whoever wrote the files of a folder must not loosen what happens in it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+use trimtab_vocab::{Applying, Problem, ProblemKind, Sandbox};
+
+use super::raw::Origin;
+use super::resolve::Profile;
+use super::rules;
+
+/// Bytes of the file at most.
+const LARGEST: u64 = 64 * 1024;
+
+/// What a project may say.
+const ALLOWED: &str =
+    "commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, apply.files and apply.commands";
+
+impl Profile {
+    /// The settings in force in a trusted folder.
+    pub fn in_project(mut self, folder: &str) -> Result<Self, Problem> {
+        let file = Path::new(folder).join(".trimtab/config.toml");
+        let Some(text) = read(&file)? else { return Ok(self) };
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            refused(&file, error.message()).hint("A project's settings are written in TOML, like your own.")
+        })?;
+        for (section, value) in table {
+            let Value::Table(inner) = value else { return Err(foreign(&file, &section)) };
+            for (name, value) in inner {
+                self.tighten(&file, &format!("{section}.{name}"), value)?;
+            }
+        }
+        Ok(self)
+    }
+
+    fn tighten(&mut self, file: &Path, path: &str, value: Value) -> Result<(), Problem> {
+        let looser = || {
+            refused(file, &format!("{path} = {value} would loosen what you have set"))
+                .hint("A project may only be stricter than your own settings. Change or remove the line.")
+        };
+        let hands = &mut self.hands;
+        match (path, &value) {
+            ("commands.ask" | "commands.deny", _) => {
+                let origin = Origin::File(file.to_owned());
+                let list = rules::read(path, &value, &origin)?;
+                let all = if path == "commands.ask" { &mut hands.ask } else { &mut hands.deny };
+                all.extend(list);
+                let all = all.iter().cloned().map(Value::String).collect();
+                self.raw.set(path, Value::Array(all), origin);
+                return Ok(());
+            }
+            ("apply.auto", Value::Boolean(false)) => (hands.files, hands.commands) = (Applying::Ask, Applying::Ask),
+            ("apply.auto", Value::Boolean(true)) => {}
+            ("apply.files", Value::String(said)) if said == "ask" => hands.files = Applying::Ask,
+            ("apply.commands", Value::String(said)) if said == "ask" => hands.commands = Applying::Ask,
+            ("apply.files", Value::String(said)) if said == "auto" && hands.files == Applying::Auto => {}
+            ("apply.commands", Value::String(said)) if said == "auto" && hands.commands == Applying::Auto => {}
+            ("commands.sandbox", Value::String(said)) => match (said.as_str(), hands.sandbox) {
+                ("read-only", _) => hands.sandbox = Sandbox::ReadOnly,
+                ("workspace", Sandbox::Off) => hands.sandbox = Sandbox::Workspace,
+                ("workspace", Sandbox::Workspace) | ("off", Sandbox::Off) => {}
+                _ => return Err(looser()),
+            },
+            ("commands.timeout_s", Value::Integer(seconds)) => match u64::try_from(*seconds) {
+                Ok(seconds @ 1..) if seconds <= hands.timeout_s => hands.timeout_s = seconds,
+                _ => return Err(looser()),
+            },
+            ("apply.auto" | "apply.files" | "apply.commands" | "commands.sandbox" | "commands.timeout_s", _) => {
+                return Err(looser());
+            }
+            _ => return Err(foreign(file, path)),
+        }
+        self.raw.set(path, value, Origin::File(file.to_owned()));
+        Ok(())
+    }
+}
+
+/// The file's text; a link would let a folder point at other files of the person.
+fn read(file: &PathBuf) -> Result<Option<String>, Problem> {
+    match std::fs::symlink_metadata(file) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(refused(file, "it is not a plain file").hint("Remove it, or make it a file.")),
+        Err(_) => return Ok(None),
+    }
+    let mut text = String::new();
+    let read = std::fs::File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) if text.len() as u64 <= LARGEST => Ok(Some(text)),
+        Ok(_) => Err(refused(file, "it is larger than 64 KB").hint("Remove what does not belong there.")),
+        Err(error) => Err(refused(file, &format!("it cannot be read: {error}")).hint("Check its permissions.")),
+    }
+}
+
+fn foreign(file: &Path, path: &str) -> Problem {
+    refused(file, &format!("a project cannot set {path}"))
+        .hint(format!("It may set {ALLOWED}, and only more strictly. Put the rest into your own settings file."))
+}
+
+fn refused(file: &Path, why: &str) -> Problem {
+    Problem::new(ProblemKind::Settings, format!("The project's settings in {} are refused: {why}.", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn with(user: &str, project: &str) -> Result<Profile, Problem> {
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::write(home.path().join("config.toml"), user).expect("writes");
+        std::fs::create_dir_all(home.path().join("p/.trimtab")).expect("a folder");
+        std::fs::write(home.path().join("p/.trimtab/config.toml"), project).expect("writes");
+        let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.path().display().to_string())]);
+        let profile = super::super::load_from(&variables, &[]).expect("loads");
+        profile.in_project(&home.path().join("p").display().to_string())
+    }
+
+    #[test]
+    fn a_project_can_be_stricter() {
+        let project = "[apply]\nauto = false\n[commands]\ndeny = [\"git push\"]\nask = [\"npm\"]\nsandbox = \"read-only\"\ntimeout_s = 5\n";
+        let profile = with("[apply]\ncommands = \"auto\"\n", project).expect("stricter");
+        let hands = &profile.hands;
+        assert_eq!((hands.files, hands.commands), (Applying::Ask, Applying::Ask));
+        assert_eq!(
+            (hands.deny.as_slice(), hands.ask.as_slice()),
+            (["git push".to_owned()].as_slice(), ["npm".to_owned()].as_slice())
+        );
+        assert_eq!((hands.sandbox, hands.timeout_s), (Sandbox::ReadOnly, 5));
+        let shown = profile.shown().into_iter().find(|shown| shown.path == "commands.deny").expect("shown");
+        assert!(shown.origin.ends_with(".trimtab/config.toml"), "{shown:?}");
+    }
+
+    #[test]
+    fn what_would_loosen_or_belongs_elsewhere_is_refused_by_name() {
+        for (project, named) in [
+            ("[apply]\ncommands = \"auto\"", "apply.commands"),
+            ("[commands]\nallow = [\"rm\"]", "commands.allow"),
+            ("[commands]\nsandbox = \"off\"", "commands.sandbox"),
+            ("[commands]\ntimeout_s = 3000", "commands.timeout_s"),
+            ("[providers.x]\nbase_url = \"http://evil\"", "providers.x"),
+            ("model = \"a/b\"", "model"),
+            ("[folders]\ntrusted = [\"/\"]", "folders.trusted"),
+            ("[permissions]\nremember_deletes = true", "permissions.remember_deletes"),
+            ("[[commands]]", "commands"),
+            ("nonsense", "config.toml"),
+        ] {
+            let problem = with("", project).expect_err(project);
+            assert!(problem.message.contains(named), "{project}: {}", problem.message);
+        }
+    }
+
+    #[test]
+    fn without_a_file_nothing_changes() {
+        let home = tempfile::tempdir().expect("a folder");
+        let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.path().display().to_string())]);
+        let profile = super::super::load_from(&variables, &[]).expect("loads");
+        let before = profile.hands.clone();
+        assert_eq!(profile.in_project(&home.path().display().to_string()).expect("no file").hands, before);
+    }
+}

@@ -1,0 +1,83 @@
+//! Several commands of one answer, as a person and a script meet them: the real binary, the real sandbox.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use serde_json::Value;
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+fn settings(program: &Program, text: &str) {
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    std::fs::write(program.home().join("config.toml"), text).expect("writes");
+}
+
+fn says(words: &str) -> Answer {
+    Answer::anthropic(Reply::new().text([words]))
+}
+
+fn checkpoint(events: &[Value]) -> String {
+    let opened = events.iter().rfind(|event| event["type"] == "checkpoint.opened").expect("a question");
+    opened["checkpoint"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn commands_of_an_answer_are_offered_and_run_under_the_models_eyes() {
+    let program = program();
+    let provider: &FakeProvider = &program.provider;
+    provider.push(says("Two steps.\n\n🖥 mkdir -p app/assets\n🖥 ls app"));
+    let asked = program.run(&["run", "--json", "--trust", "set it up"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    let events = asked.events();
+    let id = checkpoint(&events);
+    let listed = program.run(&["checkpoints"]);
+    assert!(listed.stdout.contains("Run 2 cmds") && listed.stdout.contains("mkdir -p app/assets"), "{}", listed.stdout);
+    assert!(!program.project().join("app").exists(), "nothing runs before the answer");
+    provider.push(says("Directory created. Continue."));
+    provider.push(says("All is set up."));
+    let run = program.run(&["answer", &id, "run"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stdout, "All is set up.\n");
+    for line in [
+        "Command 1/2 ✓",
+        "`mkdir -p app/assets`",
+        "Output: (no output)",
+        "Progress: ✓ 1 succeeded, ✗ 0 failed",
+        "Remaining: ls app",
+        "Command 2/2 ✓",
+        "Output: assets",
+        "🖥 CLI Execution  ✓ 2  ✗ 0  2/2 (100%)",
+    ] {
+        assert!(run.stderr.lines().any(|shown| shown == line), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn an_edited_list_takes_effect_with_the_next_request_and_a_project_can_only_be_stricter() {
+    let program = program();
+    settings(&program, "autoApplyCli = true\ncliWhitelist = [\"pwd\"]\n");
+    let ask = |program: &Program| {
+        program.provider.push(says("🖥 ls"));
+        program.run(&["run", "--json", "--trust", "look"])
+    };
+    assert_eq!(ask(&program).code, Some(3), "`ls` is not on the list");
+    settings(&program, "autoApplyCli = true\ncliWhitelist = [\"pwd\", \"ls\"]\n");
+    program.provider.push(says("🖥 ls"));
+    program.provider.push(says("Seen."));
+    let run = program.run(&["run", "--trust", "look"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "🖥 ls\nSeen.\n"), "{}", run.stderr);
+    let folder = program.project().join(".trimtab");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("config.toml"), "[commands]\nask = [\"ls\"]\n").expect("writes");
+    assert_eq!(ask(&program).code, Some(3), "the project wants to be asked");
+    std::fs::write(folder.join("config.toml"), "[commands]\nallow = [\"rm\"]\n").expect("writes");
+    let refused = program.run(&["run", "--trust", "look"]);
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("a project cannot set commands.allow"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -1,0 +1,480 @@
+//! Several commands of one answer, one after the other, under the model's eyes.
+
+use trimtab_testkit::scenario::play;
+
+/// The facts of these kinds, and the files.
+fn only(log: &str, kinds: &[&str]) -> String {
+    let wanted = |line: &&str| {
+        let mut words = line.split(' ');
+        let is_fact = line.starts_with("r1 ") || line.starts_with("r2 ") || line.starts_with("- ");
+        !is_fact || words.nth(1).is_some_and(|kind| kinds.contains(&kind))
+    };
+    log.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn commands_run_one_at_a_time_and_each_waits_for_the_models_word_on_the_one_before() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        % tools=false
+        > set it up
+        < {"summary":"Three steps.","commands":[{"command":"mkdir -p app"},{"command":"touch app/a"},{"command":"ls app"}]}
+        ! run
+        ?~ Command 1/3 ✓\n`mkdir -p app`\nOutput: (no output)\nProgress: ✓ 1 succeeded, ✗ 0 failed\nRemaining: touch app/a, ls app
+        ?~ - `touch app/a`\n- `ls app`
+        < Directory created. Continue.
+        ?~ Command 2/3 ✓\n`touch app/a`
+        < {"verdict":"continue","command":"","reason":"fine"}
+        ?~ Command 3/3 ✓\n`ls app`\nOutput: a\nProgress: ✓ 3 succeeded, ✗ 0 failed\nRemaining: (none)
+        < {"summary":"All is set up."}
+        "#
+    ), &["checkpoint.opened", "checkpoint.resolved", "commands", "command.started", "answer", "request.finished"]), @r#"
+    r1 answer {"summary":"Three steps.","commands":[{"command":"mkdir -p app","description":""},{"command":"touch app/a","description":""},{"command":"ls app","description":""}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The answer has 3 commands.","choices":[{"id":"run","label":"Run 3 cmds"},{"id":"each","label":"One by one"},{"id":"skip","label":"Skip"}],"about":"series","commands":[{"command":"mkdir -p app","shown":"mkdir -p app","decision":"auto","reason":""},{"command":"touch app/a","shown":"touch app/a","decision":"auto","reason":""},{"command":"ls app","shown":"ls app","decision":"auto","reason":""}]}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"run","by":"user"}
+    r1 commands {"state":"running","total":3,"done":0,"ok":0,"failed":0,"percent":0,"current":{"call":"c1t0","command":"mkdir -p app"},"remaining":["touch app/a","ls app"],"agreed":true}
+    r1 command.started {"call":"c1t0","command":"mkdir -p app","argv":["mkdir","-p","app"],"cwd":"PROJECT"}
+    r1 commands {"state":"judging","total":3,"done":1,"ok":1,"failed":0,"percent":33,"results":[{"command":"mkdir -p app","ok":true,"preview":""}],"remaining":["touch app/a","ls app"],"agreed":true,"progress":"Command 1/3 ✓\n`mkdir -p app`\nOutput: (no output)\nProgress: ✓ 1 succeeded, ✗ 0 failed\nRemaining: touch app/a, ls app"}
+    r1 commands {"state":"running","total":3,"done":1,"ok":1,"failed":0,"percent":33,"results":[{"command":"mkdir -p app","ok":true,"preview":""}],"current":{"call":"c2t0","command":"touch app/a"},"remaining":["ls app"],"agreed":true}
+    r1 command.started {"call":"c2t0","command":"touch app/a","argv":["touch","app/a"],"cwd":"PROJECT"}
+    r1 commands {"state":"judging","total":3,"done":2,"ok":2,"failed":0,"percent":66,"results":[{"command":"mkdir -p app","ok":true,"preview":""},{"command":"touch app/a","ok":true,"preview":""}],"remaining":["ls app"],"agreed":true,"progress":"Command 2/3 ✓\n`touch app/a`\nOutput: (no output)\nProgress: ✓ 2 succeeded, ✗ 0 failed\nRemaining: ls app"}
+    r1 commands {"state":"running","total":3,"done":2,"ok":2,"failed":0,"percent":66,"results":[{"command":"mkdir -p app","ok":true,"preview":""},{"command":"touch app/a","ok":true,"preview":""}],"current":{"call":"c3t0","command":"ls app"},"agreed":true}
+    r1 command.started {"call":"c3t0","command":"ls app","argv":["ls","app"],"cwd":"PROJECT"}
+    r1 commands {"state":"judging","total":3,"done":3,"ok":3,"failed":0,"percent":100,"results":[{"command":"mkdir -p app","ok":true,"preview":""},{"command":"touch app/a","ok":true,"preview":""},{"command":"ls app","ok":true,"preview":"a"}],"agreed":true,"progress":"Command 3/3 ✓\n`ls app`\nOutput: a\nProgress: ✓ 3 succeeded, ✗ 0 failed\nRemaining: (none)"}
+    r1 commands {"state":"done","total":3,"done":3,"ok":3,"failed":0,"percent":100,"results":[{"command":"mkdir -p app","ok":true,"preview":""},{"command":"touch app/a","ok":true,"preview":""},{"command":"ls app","ok":true,"preview":"a"}],"agreed":true}
+    r1 answer {"summary":"All is set up."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
+    --- app/a
+    "#);
+}
+
+const KINDS: [&str; 6] =
+    ["checkpoint.opened", "checkpoint.resolved", "command.started", "rule.added", "answer", "request.finished"];
+
+/// The commands that were started, in order.
+fn started(log: &str) -> Vec<String> {
+    log.lines()
+        .filter_map(|line| line.split_once(" command.started ")?.1.split("\"command\":\"").nth(1))
+        .map(|rest| rest.split("\",\"argv\"").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn stop_pauses_and_keeps_what_remains_until_a_person_goes_on() {
+    let log = play(
+        r#"
+        % tools=false
+        > go
+        < {"summary":"Two.","commands":[{"command":"mkdir a"},{"command":"mkdir b"}]}
+        ! run
+        < stop
+        ! continue
+        ?~ Command 2/2 ✓
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["mkdir a", "mkdir b"]);
+    let paused = log.lines().find(|line| line.contains(r#""state":"paused""#)).expect("it paused");
+    assert!(paused.contains(r#""remaining":["mkdir b"]"#) && paused.contains(r#""reason":"stop""#), "{paused}");
+    assert!(log.contains(r#""title":"Paused after command 1/2; 1 left.""#), "{log}");
+}
+
+#[test]
+fn an_error_that_is_mentioned_pauses_and_the_rest_can_be_left() {
+    let log = play(
+        r#"
+        % tools=false
+        > go
+        < {"summary":"Two.","commands":[{"command":"ls missing"},{"command":"mkdir b"}]}
+        ! run
+        ?~ Command 1/2 ✗\n`ls missing`
+        ?~ Progress: ✓ 0 succeeded, ✗ 1 failed
+        < There was an error; better look at it first.
+        ! skip
+        > and now
+        ?+ [Not run: `mkdir b`.]
+        < {"summary":"Nothing."}
+        "#,
+    );
+    assert_eq!(started(&log), ["ls missing"]);
+    assert!(log.contains(r#""state":"left""#) && log.contains(r#"r1 request.finished {"status":"completed""#), "{log}");
+}
+
+#[test]
+fn words_after_a_pause_go_to_the_model_which_decides_again() {
+    let log = play(
+        r#"
+        % tools=false
+        > go
+        < {"summary":"Two.","commands":[{"command":"mkdir a"},{"command":"mkdir b"}]}
+        ! run
+        < Hm.
+        ! tell it is fine
+        ? it is fine
+        < continue
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["mkdir a", "mkdir b"]);
+}
+
+#[test]
+fn a_failed_mkdir_is_looked_into_mended_and_tried_again() {
+    // The path's parent is a file; the model looks where it is, and makes the folder elsewhere.
+    let log = play(
+        r#"
+        --- app
+        not a folder
+        --- dialogue
+        % tools=false
+        > set it up
+        < {"summary":"Making.","commands":[{"command":"mkdir app/assets"},{"command":"ls src"}]}
+        ! run
+        ?~ Command 1/2 ✗\n`mkdir app/assets`
+        < {"verdict":"run","command":"pwd","reason":"look where we are"}
+        ?~ Command 2/3 ✓\n`pwd`
+        < The parent is a file. Let me fix the path: `mkdir -p src/assets`
+        ?~ Command 3/4 ✓\n`mkdir -p src/assets`\nOutput: (no output)\nProgress: ✓ 2 succeeded, ✗ 1 failed\nRemaining: ls src
+        < continue
+        ?~ Command 4/4 ✓\n`ls src`\nOutput: assets
+        < {"summary":"The folder is there."}
+        "#,
+    );
+    assert_eq!(started(&log), ["mkdir app/assets", "pwd", "mkdir -p src/assets", "ls src"]);
+    assert!(log.contains(r#""state":"done","total":4,"done":4,"ok":3,"failed":1,"percent":100"#), "{log}");
+}
+
+#[test]
+fn fix_command_output_and_next_fix_repeat_until_the_check_passes() {
+    // With automatic commands the loop needs nobody; two errors, two fixes, and a passing run.
+    let log = play(
+        r#"
+        --- a.txt
+        bad bad
+        --- dialogue
+        % tools=false
+        % commands=auto
+        > make it good @a.txt
+        < {"summary":"First.","fileChanges":[{"path":"a.txt","content":"good bad\\n"}],"commands":[{"command":"grep -c bad a.txt"}]}
+        ?~ I ran the command: `grep -c bad a.txt`\n\nOutput:\n```\n1\n```\n\nPlease analyze this output.
+        < {"summary":"One more.","fileChanges":[{"path":"a.txt","content":"good good\\n"}],"commands":[{"command":"grep -c bad a.txt"}]}
+        ?~ I ran the command: `grep -c bad a.txt`\n\nOutput:\n```\n0\n```\n\nPlease analyze this output.
+        < {"summary":"All is good now."}
+        "#,
+    );
+    assert_eq!(started(&log).len(), 2);
+    assert!(!log.contains("checkpoint.opened"), "{log}");
+    assert!(log.ends_with("--- a.txt\ngood good\n"), "{log}");
+}
+
+#[test]
+fn automatic_commands_run_by_themselves_and_the_others_ask_with_the_three_short_answers() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        % tools=false
+        % commands=auto
+        > go
+        < {"summary":"Three.","commands":[{"command":"mkdir a"},{"command":"echo x > a/when"},{"command":"rmdir a"}]}
+        < continue
+        ! allow
+        < continue
+        ! skip
+        ?~ Command 3/3 ✗\n`rmdir a`\nOutput: [Skipped by the user. Go on with what comes next.]
+        < {"summary":"Done."}
+        "#
+    ), &KINDS), @r#"
+    r1 answer {"summary":"Three.","commands":[{"command":"mkdir a","description":""},{"command":"echo x > a/when","description":""},{"command":"rmdir a","description":""}]}
+    r1 command.started {"call":"c1t0","command":"mkdir a","argv":["mkdir","a"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo x > a/when","choices":[{"id":"allow","label":"Run Once"},{"id":"always","label":"Add & Run"},{"id":"skip","label":"Skip"}],"about":"tool","call":"c2t0","tool":"run_command","input":{"command":"echo x > a/when"},"reason":"`>` writes to `a/when`","ruleText":"allow run_command: echo x > a/when (in PROJECT)","plan":{"argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo x > a/when"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 command.started {"call":"c2t0","command":"echo x > a/when","argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? rmdir a","choices":[{"id":"allow","label":"Run Once"},{"id":"skip","label":"Skip"}],"about":"tool","call":"c3t0","tool":"run_command","input":{"command":"rmdir a"},"reason":"`rmdir a` is not on the list of what runs by itself","plan":{"argv":["rmdir","a"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"rmdir a"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
+    r1 answer {"summary":"Done."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
+    --- a/when
+    x
+    "#);
+}
+
+#[test]
+fn a_single_command_has_no_button_and_its_output_goes_to_the_model() {
+    let log = play(
+        r#"
+        % tools=false
+        > go
+        < {"summary":"One.","commands":[{"command":"echo hi"}]}
+        ! allow
+        ?~ I ran the command: `echo hi`\n\nOutput:\n```\nhi\n```\n\nPlease analyze this output.
+        < {"summary":"It says hi."}
+        "#,
+    );
+    assert!(!log.contains("Run 1 cmds") && log.contains(r#""label":"Run Once""#), "{log}");
+}
+
+#[test]
+fn lines_with_the_sign_are_commands_of_a_model_with_tools_too() {
+    let log = play(
+        r#"
+        % commands=auto
+        > make it
+        < Made.\n\n🖥 mkdir a\n🖥 ls a
+        ?~ Command 1/2 ✓\n`mkdir a`
+        <@ list_files {}
+        ?~ a/
+        < Continue.
+        ?~ Command 2/2 ✓\n`ls a`
+        < All done.
+        "#,
+    );
+    assert_eq!(started(&log), ["mkdir a", "ls a"]);
+    assert!(log.contains(r#""commands":[{"command":"mkdir a","description":""},{"command":"ls a","description":""}]"#));
+}
+
+#[test]
+fn add_and_run_makes_a_rule_of_the_persons_own_and_the_second_time_nobody_is_asked() {
+    let log = play(
+        r#"
+        % tools=false
+        % commands=auto
+        > go
+        < {"summary":"One.","commands":[{"command":"date -u +%Y"}]}
+        ! always
+        < {"summary":"Again.","commands":[{"command":"date -u +%Y"}]}
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log).len(), 2);
+    assert_eq!(log.matches("checkpoint.opened").count(), 1, "{log}");
+    assert!(
+        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"date -u +%Y"}}"#),
+        "{log}"
+    );
+}
+
+#[test]
+fn what_deletes_can_be_allowed_once_only() {
+    let log = play(
+        r#"
+        --- x
+        1
+        --- dialogue
+        > go
+        <@ run_command {"command":"rm x"}
+        ! allow
+        < Done.
+        "#,
+    );
+    let asked = log.lines().find(|line| line.contains("checkpoint.opened")).expect("it asks");
+    assert!(!asked.contains("\"always\"") && !asked.contains("ruleText") && asked.contains("\"never\""), "{asked}");
+}
+
+#[test]
+fn an_edited_command_is_judged_anew_and_the_model_is_told() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        > go
+        <@ run_command {"command":"date > a.txt"}
+        ! allow echo hi > b.txt
+        ! allow
+        ?~ Exit code 0.\n[The user edited this command; it was: `date > a.txt`]
+        < Done.
+        "#
+    ), &KINDS), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? date > a.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"date > a.txt"},"reason":"`>` writes to `a.txt`","ruleText":"allow run_command: date > a.txt (in PROJECT)","plan":{"argv":["sh","-c","date > a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date > a.txt"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","text":"echo hi > b.txt","by":"user"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? echo hi > b.txt","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo hi > b.txt"},"reason":"`>` writes to `b.txt`","ruleText":"allow run_command: echo hi > b.txt (in PROJECT)","plan":{"argv":["sh","-c","echo hi > b.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"editedFrom":"date > a.txt","rule":{"verdict":"allow","tool":"run_command","pattern":"echo hi > b.txt"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"allow","by":"user"}
+    r1 command.started {"call":"c1t1","command":"echo hi > b.txt","argv":["sh","-c","echo hi > b.txt"],"cwd":"PROJECT","editedFrom":"date > a.txt"}
+    r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    --- b.txt
+    hi
+    "#);
+}
+
+#[test]
+fn a_kill_never_runs_a_command_of_a_series_twice() {
+    let log = play(
+        r#"
+        % tools=false
+        % commands=auto
+        > go
+        < {"summary":"Two.","commands":[{"command":"touch one"},{"command":"touch two"}]}
+        <… Contin
+        ^K
+        < continue
+        ?~ Command 2/2 ✓
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["touch one", "touch two"]);
+}
+
+#[test]
+fn without_a_person_a_series_stays_open_and_an_answer_goes_on_with_it() {
+    let log = play(
+        r#"
+        % tools=false
+        % attended=false
+        > go
+        < {"summary":"Two.","commands":[{"command":"touch one"},{"command":"touch two"}]}
+        > another
+        < {"summary":"Yes."}
+        ! run
+        < stop
+        ! continue
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["touch one", "touch two"]);
+    assert_eq!(log.matches(r#""status":"needs_user""#).count(), 2, "{log}");
+}
+
+#[test]
+fn approve_auto_runs_them_and_approve_deny_leaves_them() {
+    let log = play(
+        r#"
+        % tools=false
+        % attended=false
+        % approve=auto
+        > go
+        < {"summary":"Two.","commands":[{"command":"touch one"},{"command":"touch two > x"}]}
+        < continue
+        < {"summary":"Done."}
+        % approve=deny
+        > again
+        < {"summary":"Two.","commands":[{"command":"touch three"},{"command":"touch four"}]}
+        "#,
+    );
+    assert_eq!(started(&log), ["touch one", "touch two > x"]);
+    assert!(
+        log.contains(r#"r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"skip","by":"approve deny"}"#),
+        "{log}"
+    );
+    assert!(log.contains(r#"r2 request.finished {"status":"completed""#), "{log}");
+}
+
+#[test]
+fn commands_wait_for_the_changes_they_were_meant_for() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        % commands=auto
+        > change a.txt
+        < {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-gamma\\n+beta\\n"}],"commands":[{"command":"cat a.txt"},{"command":"ls"}]}
+        ?+ a.txt was not changed
+        ?+ [Not run: `cat a.txt`, `ls`.]
+        < {"summary":"I give up."}
+        "#,
+    );
+    assert!(started(&log).is_empty(), "{log}");
+}
+
+#[test]
+fn in_plan_mode_and_in_a_conversation_no_command_is_proposed() {
+    for mode in ["plan", "chat"] {
+        let log = play(&format!("% mode={mode}\n% approve=auto\n> go\n< Do this.\\n🖥 touch one\n"));
+        assert!(started(&log).is_empty() && !log.contains("checkpoint.opened"), "{log}");
+    }
+}
+
+#[test]
+fn files_that_a_verdict_changes_first_are_changed_and_the_series_goes_on() {
+    let log = play(
+        r#"
+        % tools=false
+        % commands=auto
+        > go
+        < {"summary":"Two.","commands":[{"command":"cat a.txt"},{"command":"cat a.txt b.txt"}]}
+        ?~ Command 1/2 ✗
+        < {"summary":"It is missing; I add both.","fileChanges":[{"path":"a.txt","content":"a\\n"},{"path":"b.txt","content":"b\\n"}]}
+        ?~ Created b.txt
+        ?~ - `cat a.txt b.txt`
+        < continue
+        ?~ Command 2/2 ✓
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["cat a.txt", "cat a.txt b.txt"]);
+}
+
+#[test]
+fn leaving_the_sandbox_is_a_permission_of_its_own() {
+    let log = play(
+        r#"
+        % commands=auto
+        > go
+        <@ run_command {"command":"ls"}
+        #
+        <@ run_command {"command":"ls","outside":"it needs the network"}
+        ! always
+        #
+        <@ run_command {"command":"ls","outside":"once more"}
+        #
+        <@ run_command {"command":"ls -a","outside":"another one"}
+        ! never
+        ?~ The user does not allow this
+        < Done.
+        "#,
+    );
+    let asked: Vec<&str> = log.lines().filter(|line| line.contains("checkpoint.opened")).collect();
+    assert_eq!(asked.len(), 2, "{log}");
+    assert!(
+        asked[0].contains("Run this command outside of the sandbox? ls") && asked[0].contains(r#""sandbox":"off""#)
+    );
+    assert!(asked[0].contains("the model says why: it needs the network"), "{}", asked[0]);
+    assert!(log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_outside","pattern":"ls"}}"#), "{log}");
+}
+
+#[test]
+fn a_rule_for_the_sandbox_does_not_reach_outside_and_a_refusal_does() {
+    let log = play(
+        r#"
+        > go
+        <@ run_command {"command":"date -u"}
+        ! always
+        #
+        <@ run_command {"command":"date -u","outside":"no clock in here"}
+        ! allow
+        #
+        <@ run_command {"command":"date -R"}
+        ! never
+        #
+        <@ run_command {"command":"date -R","outside":"please"}
+        ?~ The user has forbidden this once and for all
+        < Done.
+        "#,
+    );
+    assert_eq!(log.matches("checkpoint.opened").count(), 3, "{log}");
+}
+
+#[test]
+fn more_commands_than_anybody_reads_are_not_run_and_that_is_said() {
+    let commands: Vec<String> = (0..101).map(|n| format!(r#"{{"command":"touch f{n}"}}"#)).collect();
+    let log = play(&format!(
+        "% tools=false\n% commands=auto\n> go\n< {{\"summary\":\"Many.\",\"commands\":[{}]}}\n",
+        commands.join(",")
+    ));
+    assert!(started(&log).is_empty() && log.contains("The answer has 101 commands"), "{log}");
+    assert!(log.contains(r#"request.finished {"status":"completed""#), "{log}");
+}
+
+#[test]
+fn the_signs_of_an_assessment_are_not_proposals() {
+    let log = play(
+        r#"
+        % commands=auto
+        % steps=1
+        > go
+        <@ list_files {}
+        < GOAL NOT ACHIEVED\n🖥 touch one
+        ! continue
+        < Done.
+        "#,
+    );
+    assert!(started(&log).is_empty(), "{log}");
+}

@@ -1,0 +1,214 @@
+//! Several commands of one answer, run one after the other under the model's eyes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::CallId;
+
+/// Commands that run one at a time, each after the model's word on the one before. This is what the log
+/// keeps, what a panel shows and what the engine goes by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Series {
+    /// How it stands.
+    pub state: SeriesState,
+    /// How many commands there are in all; a command that the model puts in between counts, too.
+    pub total: u32,
+    /// How many have ended.
+    pub done: u32,
+    /// How many of them succeeded.
+    pub ok: u32,
+    /// How many of them did not: they failed, were refused or skipped.
+    pub failed: u32,
+    /// The share that has ended, in per cent.
+    pub percent: u32,
+    /// What came of those that have ended, in order.
+    pub results: Vec<SeriesResult>,
+    /// The one that runs now or waits for its permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<SeriesCommand>,
+    /// Those that are still to run, in order.
+    pub remaining: Vec<String>,
+    /// A person wants them run: what is known to be safe needs no further word.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub agreed: bool,
+    /// A person wants to be asked about each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub each: bool,
+}
+
+/// How a series stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesState {
+    /// Nobody has said yet whether it may run.
+    #[default]
+    Offered,
+    /// A command runs, or the next one may.
+    Running,
+    /// The model has the last result and is to say how to go on.
+    Judging,
+    /// The model wants a stop, or what it said is not clear.
+    Paused,
+    /// It came to its end.
+    Done,
+    /// What was left was left.
+    Left,
+    /// A state of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A command of a series that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesCommand {
+    /// Names it.
+    pub call: CallId,
+    /// The command line.
+    pub command: String,
+}
+
+/// What came of a command of a series.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SeriesResult {
+    /// The command line that ran.
+    pub command: String,
+    /// It succeeded.
+    pub ok: bool,
+    /// The first words of its output; empty: it wrote nothing.
+    pub preview: String,
+}
+
+/// Characters of a command in a list of several.
+const SHORT: usize = 60;
+
+impl Series {
+    /// The commands of an answer, none of which has run.
+    pub fn of(commands: Vec<String>) -> Self {
+        let total = count(commands.len());
+        Self { total, remaining: commands, ..Self::default() }
+    }
+
+    /// One more has ended.
+    #[must_use]
+    pub fn with(mut self, result: SeriesResult) -> Self {
+        self.current = None;
+        self.results.push(result);
+        self.counted()
+    }
+
+    /// These run next, before what remains.
+    #[must_use]
+    pub fn first(mut self, commands: Vec<String>) -> Self {
+        self.remaining.splice(0..0, commands);
+        self.counted()
+    }
+
+    /// The next one is begun under this name.
+    #[must_use]
+    pub fn begun(mut self, call: CallId) -> Self {
+        if !self.remaining.is_empty() {
+            self.current = Some(SeriesCommand { call, command: self.remaining.remove(0) });
+        }
+        self.counted()
+    }
+
+    fn counted(mut self) -> Self {
+        self.done = count(self.results.len());
+        self.ok = count(self.results.iter().filter(|result| result.ok).count());
+        self.failed = self.done - self.ok;
+        self.total = self.done + count(self.remaining.len()) + u32::from(self.current.is_some());
+        self.percent = (self.done * 100).checked_div(self.total).unwrap_or(100);
+        self
+    }
+
+    /// The documented block of lines about the last command that ended; `output` stands for what it wrote.
+    pub fn progress(&self, output: &str) -> String {
+        let Some(last) = self.results.last() else { return String::new() };
+        let mark = if last.ok { "✓" } else { "✗" };
+        let output = Some(output.trim_end()).filter(|output| !output.is_empty()).unwrap_or("(no output)");
+        let Self { done, total, ok, failed, .. } = self;
+        let remaining = match self.remaining.is_empty() {
+            true => "(none)".to_owned(),
+            false => self.remaining.iter().map(|command| short(command)).collect::<Vec<_>>().join(", "),
+        };
+        format!(
+            "Command {done}/{total} {mark}\n`{}`\nOutput: {output}\nProgress: ✓ {ok} succeeded, ✗ {failed} failed\nRemaining: {remaining}",
+            last.command
+        )
+    }
+
+    /// What is still to run, in one line; empty when nothing is.
+    pub fn next_line(&self) -> String {
+        let quoted: Vec<String> = self.remaining.iter().map(|command| format!("`{command}`")).collect();
+        if quoted.is_empty() { String::new() } else { format!("Next: {}", quoted.join(", ")) }
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// A command in a list of several.
+fn short(command: &str) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    if line.chars().count() <= SHORT && line.len() == command.len() {
+        return line.to_owned();
+    }
+    line.chars().take(SHORT - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(command: &str, ok: bool) -> SeriesResult {
+        SeriesResult { command: command.into(), ok, preview: String::new() }
+    }
+
+    fn call() -> CallId {
+        CallId::nth(1)
+    }
+
+    #[test]
+    fn the_progress_block_is_the_documented_one() {
+        let series = Series::of(["mkdir -p app/assets", "curl a", "curl b"].map(String::from).to_vec());
+        let first = series.begun(call()).with(result("mkdir -p app/assets", true));
+        assert_eq!(
+            first.progress(""),
+            "Command 1/3 ✓\n`mkdir -p app/assets`\nOutput: (no output)\nProgress: ✓ 1 succeeded, ✗ 0 failed\nRemaining: curl a, curl b"
+        );
+        let second = first.begun(call()).with(result("curl a", false));
+        assert_eq!(
+            second.progress("curl: (6) Could not resolve host\n"),
+            "Command 2/3 ✗\n`curl a`\nOutput: curl: (6) Could not resolve host\nProgress: ✓ 1 succeeded, ✗ 1 failed\nRemaining: curl b"
+        );
+        let last = second.begun(call()).with(result("curl b", true));
+        assert!(last.progress("HTTP 200 OK").ends_with("Progress: ✓ 2 succeeded, ✗ 1 failed\nRemaining: (none)"));
+        assert_eq!((last.done, last.ok, last.failed, last.percent), (3, 2, 1, 100));
+    }
+
+    #[test]
+    fn the_panel_counts_what_has_ended_and_what_is_put_in_between() {
+        let commands: Vec<String> = (1..=8).map(|n| format!("echo {n}")).collect();
+        let mut series = Series::of(commands);
+        for n in 1..=4 {
+            series = series.begun(call()).with(result(&format!("echo {n}"), n != 4));
+        }
+        assert_eq!((series.ok, series.failed, series.done, series.total, series.percent), (3, 1, 4, 8, 50));
+        assert_eq!(series.next_line(), "Next: `echo 5`, `echo 6`, `echo 7`, `echo 8`");
+        let fixed = series.first(vec!["echo four".into()]);
+        assert_eq!((fixed.done, fixed.total, fixed.percent), (4, 9, 44));
+        let running = fixed.begun(call());
+        assert_eq!((running.done, running.total), (4, 9), "what runs has not ended");
+    }
+
+    #[test]
+    fn long_and_many_lined_commands_are_short_in_the_list() {
+        let series = Series::of(vec!["a".into(), "x".repeat(500), "one\ntwo".into()]);
+        let block = series.begun(call()).with(result("a", true)).progress("");
+        let rest = block.lines().last().expect("a line");
+        assert!(rest.starts_with("Remaining: xxx") && rest.ends_with("…, one…"), "{rest}");
+        assert!(rest.chars().count() < 100);
+    }
+}
