@@ -1,4 +1,5 @@
-//! A set of ten thousand files, and a file of a gibibyte: what they cost in time and in memory.
+//! A set of ten thousand files, a file of a gibibyte, and a large file that a person has edited since: what
+//! they cost in time and in memory.
 //!
 //! The set is one `rewind` over as many changes. Together its files have 100 MB, so memory that grows with
 //! the bytes of a set shows.
@@ -22,6 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 pub fn measure(binary: &Path, table: &mut Table) {
     many_files(binary, table);
     one_large_file(binary, table);
+    a_merge(binary, table);
 }
 
 /// Waits for the end of a program; the most memory that it needed, in bytes.
@@ -98,4 +100,60 @@ fn one_large_file(binary: &Path, table: &mut Table) {
         table.durations(what, vec![began.elapsed()], None);
         table.size("  its memory", most, &format!("the file has {size} MB"));
     }
+}
+
+/// A model would edit, delete and move a file of a gibibyte; and a change of a large file is taken back, as it
+/// was left and with an edit of a person that it is merged with.
+fn a_merge(binary: &Path, table: &mut Table) {
+    let program = Program::new(binary);
+    let run = |replies: Vec<Reply>| {
+        replies.into_iter().for_each(|reply| program.provider.push(Answer::anthropic(reply)));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        let running =
+            program.spawn(&["run", "--trust", "--approve", "auto", "--model", "anthropic/unknown-model", "Go"]);
+        let most = peak(&running);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        most
+    };
+    let small = run(Vec::new());
+    let huge = std::fs::File::create(program.project().join("huge.txt")).expect("a file");
+    huge.set_len(1 << 30).expect("a size");
+    let edit = |path: &str| {
+        format!("{{\"path\":\"{path}\",\"blocks\":[{{\"search\":\"the first line\\n\",\"replace\":\"another\\n\"}}]}}")
+    };
+    let tools = Reply::new()
+        .tool("toolu_1", "edit_file", [edit("huge.txt")])
+        .tool("toolu_2", "delete_file", ["{\"path\":\"huge.txt\"}"])
+        .tool("toolu_3", "move_file", ["{\"from\":\"huge.txt\",\"to\":\"moved.txt\"}"]);
+    let most = run(vec![tools]);
+    assert!(program.project().join("huge.txt").exists(), "it is refused");
+    let beside = |most: u64| format!("{:.1} x that of a run without files", most as f64 / small as f64);
+    table.size("memory of an edit, a deletion and a move of 1 GiB that are refused", most, &beside(most));
+    let path = program.project().join("large.txt");
+    let lines: String = (0..300_000).map(|n| format!("line {n} of a large file, with some words\n")).collect();
+    std::fs::write(&path, format!("the first line\n{lines}")).expect("a file");
+    run(vec![Reply::new().tool("toolu_4", "edit_file", [edit("large.txt")])]);
+    let rewind = || {
+        let began = Instant::now();
+        let running = program.spawn(&["rewind"]);
+        let most = peak(&running);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        (began.elapsed(), most)
+    };
+    let (plain, plain_memory) = rewind();
+    assert_eq!(program.spawn(&["forward"]).wait().code, Some(0));
+    let mut edited = std::fs::read_to_string(&path).expect("a text");
+    edited.push_str("a line of a person's own\n");
+    std::fs::write(&path, &edited).expect("a file");
+    let (merged, memory) = rewind();
+    let text = std::fs::read_to_string(&path).expect("a text");
+    assert!(text.starts_with("the first line\n") && text.ends_with("of a person's own\n"), "it is merged");
+    table.durations(
+        "a change of a 13 MB file taken back over a later edit",
+        vec![merged],
+        Some(("without one", plain)),
+    );
+    table.size("  its memory", memory, &format!("{:.1} x that without an edit", memory as f64 / plain_memory as f64));
 }

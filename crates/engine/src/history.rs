@@ -1,31 +1,107 @@
 //! The change history: what was applied can be taken back and brought forward again, any number of sets
-//! at once, all of them or none.
+//! at once, all of them or none; and so can a part of a set.
+//!
+//! A move is compared first: the world finds out what it would make of the files as they are now, set by
+//! set, and merges it with what a person has edited since ([`crate::merge`]). What it found is recorded
+//! before any file is touched, and the sets stand between what was found and what was left from then on. So
+//! taking back three sets is the same as taking back one three times, and the way back leads to exactly
+//! what was there.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile};
-use trimtab_vocab::{ChangeSetId, FileSet, FileWrite};
+use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, Undo};
+use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
-use crate::record::{ChangeSet, Session};
+use crate::record::{ChangeSet, Move, Session};
 use crate::step::Step;
-use crate::{Effect, permit};
+use crate::{Compared, Effect, Leg, Walked, Way, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.
-pub(crate) fn wanted(step: &mut Step<'_>, by: i64) {
-    if step.session.moving_to().is_some() {
+pub(crate) fn wanted(step: &mut Step<'_>, by: i64, on_conflict: OnConflict) {
+    if !may_begin(step) {
         return;
-    }
-    if step.session.active().is_some() {
-        return refuse(step, "A request is running or waits for an answer. Stop it first, then try again.".into());
     }
     let (all, now) = (step.session.history().len() as i64, step.session.in_force() as i64);
     let to = (now + by).clamp(0, all);
     if to == now {
         let what = if by < 0 { "There is no change left to rewind." } else { "There is no change to bring forward." };
-        return refuse(step, what.into());
+        return refuse(step, what.into(), Vec::new());
     }
-    step.say(None, ChangeFact::Moving { position: position(to) });
+    let passed = passed(step.session, to as usize);
+    if let Some(set) = passed.iter().find(|set| set.expired) {
+        let reason = expired(step.session, set);
+        return refuse(step, reason, Vec::new());
+    }
+    step.say(None, ChangeFact::Moving { position: position(to), on_conflict, undo: None, merged: None });
     go(step);
+}
+
+fn expired(session: &Session, set: &ChangeSet) -> String {
+    let number = session.history().iter().position(|other| other.id == set.id).map_or(0, |at| at + 1);
+    format!("Change #{number} has expired: what its files were is not kept any more. Nothing was changed.")
+}
+
+/// What the files of some sets were is no longer to be kept. What an unfinished move or a question that waits
+/// for an answer needs stays.
+pub(crate) fn expire(step: &mut Step<'_>, ids: &[ChangeSetId], reason: String) {
+    if step.session.is_moving() || step.session.active().is_some() {
+        return;
+    }
+    let known = step.session.history().iter().filter(|set| !set.expired && ids.contains(&set.id));
+    let change_sets: Vec<ChangeSetId> = known.map(|set| set.id.clone()).collect();
+    if !change_sets.is_empty() {
+        step.say(None, ChangeFact::Expired { change_sets, reason });
+    }
+    // What was taken back and built over, or proposed and refused, is needed by nobody either.
+    let held = step.session.history().iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
+    let states = held.chain(step.session.parked_writes()).flat_map(|write| [&write.before, &write.after]).flatten();
+    let needed: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
+    step.keep_only(needed.into_iter().collect());
+}
+
+/// A person does not want a part of a set any more.
+pub(crate) fn part_unwanted(step: &mut Step<'_>, of: &ChangeSetId, parts: Vec<ChangePart>, on_conflict: OnConflict) {
+    if !may_begin(step) {
+        return;
+    }
+    let (history, in_force) = (step.session.history(), step.session.in_force());
+    let reason = match history.iter().position(|set| set.id == *of) {
+        None => Some("There is no such change in this session.".to_owned()),
+        Some(at) if at >= in_force => Some("This change is taken back already.".to_owned()),
+        Some(at) if history[at].expired => Some(expired(step.session, &history[at])),
+        Some(_) if in_force < history.len() => {
+            // The new set would be built over them.
+            let taken_back = history.len() - in_force;
+            Some(format!("{taken_back} later changes are taken back and would be lost. Bring them forward first."))
+        }
+        Some(at) => {
+            let is_there = |part: &&ChangePart| history[at].writes.iter().any(|write| write.path == part.path);
+            let wrong = parts.iter().find(|part| !is_there(part));
+            wrong.map(|part| format!("This change has not touched {}.", part.path))
+        }
+    };
+    if let Some(reason) = reason.or_else(|| parts.is_empty().then(|| "No part of the change was named.".to_owned())) {
+        return refuse(step, reason, Vec::new());
+    }
+    let change_set = ChangeSetId::undo_of(of, step.session.undos() + 1);
+    let undo = Some(Undo { change_set, of: of.clone(), parts });
+    let position = position(in_force as i64 + 1);
+    step.say(None, ChangeFact::Moving { position, on_conflict, undo, merged: None });
+    go(step);
+}
+
+/// Whether a move may begin; says why not. One that is under way is not disturbed.
+fn may_begin(step: &mut Step<'_>) -> bool {
+    if step.session.moving().is_some() {
+        return false;
+    }
+    let is_free = step.session.active().is_none();
+    if !is_free {
+        let reason = "A request is running or waits for an answer. Stop it first, then try again.";
+        refuse(step, reason.into(), Vec::new());
+    }
+    is_free
 }
 
 /// Positions on the wire are indices of the set that is current; below zero: none is.
@@ -33,9 +109,9 @@ fn position(in_force: i64) -> i32 {
     i32::try_from(in_force - 1).unwrap_or(i32::MAX)
 }
 
-fn refuse(step: &mut Step<'_>, reason: String) {
-    let was_moving = step.session.moving_to().is_some();
-    step.say(None, ChangeFact::Refused { reason });
+fn refuse(step: &mut Step<'_>, reason: String, conflicts: Vec<Conflict>) {
+    let was_moving = step.session.moving().is_some();
+    step.say(None, ChangeFact::Refused { reason, conflicts });
     if was_moving {
         admit(step);
     }
@@ -49,34 +125,109 @@ fn admit(step: &mut Step<'_>) {
     }
 }
 
-/// Asks for the move that was begun; asked again after a crash, it finishes what is unfinished.
+/// Asks for the next thing that the begun move needs: the comparison, then the files. Asked again after a
+/// crash, it finishes what is unfinished.
 pub(crate) fn go(step: &mut Step<'_>) {
-    let Some(to) = step.session.moving_to() else { return };
-    let set = net(step.session, to);
+    let Some(moving) = step.session.moving() else { return };
+    if moving.merged.is_none() {
+        let (ways, on_conflict) = (ways(step.session, moving), moving.on_conflict);
+        return step.ask(Effect::Compare { ways, on_conflict });
+    }
+    let set = net(step.session, moving);
     if set.writes.is_empty() {
         return restored(step, None);
     }
     match permit::by_hand(set) {
         Ok(plan) => step.ask(Effect::Restore { plan }),
-        Err(reason) => refuse(step, reason),
+        Err(reason) => refuse(step, reason, Vec::new()),
     }
+}
+
+/// The sets that a move passes, in its own order.
+fn passed(session: &Session, to: usize) -> Vec<&ChangeSet> {
+    let (history, from) = (session.history(), session.in_force());
+    if to < from { history[to..from].iter().rev().collect() } else { history[from..to].iter().collect() }
+}
+
+/// The way of every file that a move touches.
+fn ways(session: &Session, moving: &Move) -> Vec<Way> {
+    if let Some(Undo { change_set, of, parts }) = &moving.undo {
+        let Some(set) = session.history().iter().find(|set| set.id == *of) else { return Vec::new() };
+        let way = |write: &FileWrite| {
+            let part = parts.iter().find(|part| part.path == write.path)?;
+            let leg = Leg {
+                change_set: change_set.clone(),
+                from: write.after.clone(),
+                to: write.before.clone(),
+                hunks: part.hunks.clone(),
+            };
+            Some(Way { path: write.path.clone(), legs: vec![leg], is_undo: true })
+        };
+        return set.writes.iter().filter_map(way).collect();
+    }
+    let back = moving.to < session.in_force();
+    let mut ways: BTreeMap<&str, Vec<Leg>> = BTreeMap::new();
+    for set in passed(session, moving.to) {
+        for write in &set.writes {
+            let (before, after) = (write.before.clone(), write.after.clone());
+            let (from, to) = if back { (after, before) } else { (before, after) };
+            let leg = Leg { change_set: set.id.clone(), from, to, hunks: Vec::new() };
+            ways.entry(&write.path).or_default().push(leg);
+        }
+    }
+    ways.into_iter().map(|(path, legs)| Way { path: path.to_owned(), legs, is_undo: false }).collect()
+}
+
+/// It is known what the move would make of the files: that is recorded, and then done.
+pub(crate) fn compared(step: &mut Step<'_>, compared: Compared) {
+    let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_none()).cloned() else { return };
+    let walked = match compared {
+        Compared::Refused { reason, conflicts } => return refuse(step, reason, conflicts),
+        Compared::Ready { walked } => walked,
+    };
+    let Move { to, on_conflict, undo, .. } = moving;
+    // Sets are recorded as they were made, whichever way they are passed.
+    let back = undo.is_none() && to < step.session.in_force();
+    let merged = |walked: Walked| {
+        let Walked { change_set, path, from, to, added, removed, modified } = walked;
+        let write = match back {
+            true => FileWrite { path, before: to, after: from, added: removed, removed: added, modified },
+            false => FileWrite { path, before: from, after: to, added, removed, modified },
+        };
+        MergedWrite { change_set, write }
+    };
+    let mut merged: Vec<MergedWrite> = walked.into_iter().map(merged).collect();
+    if undo.is_some() {
+        merged.retain(|merged| merged.write.before != merged.write.after);
+        if merged.is_empty() {
+            return refuse(step, "Nothing of this is left to take back.".into(), Vec::new());
+        }
+    }
+    let (position, merged) = (position(to as i64), Some(merged));
+    step.say(None, ChangeFact::Moving { position, on_conflict, undo, merged });
+    go(step);
 }
 
 /// The files are as they shall be, or nothing of them was touched.
 pub(crate) fn restored(step: &mut Step<'_>, problem: Option<String>) {
-    let Some(to) = step.session.moving_to() else { return };
+    let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_some()).cloned() else { return };
     if let Some(reason) = problem {
-        return refuse(step, reason);
+        return refuse(step, reason, Vec::new());
     }
-    let from = step.session.in_force();
-    let history = step.session.history().to_vec();
-    if to < from {
-        for at in (to..from).rev() {
-            step.say(None, ChangeFact::Reverted(moved(&history[at], at as i64, true)));
-        }
-    } else {
-        for (at, set) in history.iter().enumerate().take(to).skip(from) {
-            step.say(None, ChangeFact::Reapplied(moved(set, at as i64 + 1, false)));
+    let (to, from) = (moving.to, step.session.in_force());
+    if let Some(undo) = &moving.undo {
+        let writes = net(step.session, &moving).writes;
+        let set = ChangeSet { id: undo.change_set.clone(), writes, expired: false };
+        step.say(None, ChangeFact::Applied(moved(&set, to as i64, false)));
+        return admit(step);
+    }
+    let passed: Vec<ChangeSet> =
+        passed(step.session, to).into_iter().map(|set| reworked(set, &moving).into_owned()).collect();
+    for (n, set) in passed.iter().enumerate() {
+        if to < from {
+            step.say(None, ChangeFact::Reverted(moved(set, (from - n - 1) as i64, true)));
+        } else {
+            step.say(None, ChangeFact::Reapplied(moved(set, (from + n + 1) as i64, false)));
         }
     }
     admit(step);
@@ -95,10 +246,32 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
     Moved { change_set: set.id.clone(), files, position: position(in_force), by: None }
 }
 
-/// What all the sets between here and there come to, as one set: it is applied whole or not at all.
-fn net(session: &Session, to: usize) -> FileSet {
-    let (history, from) = (session.history(), session.in_force());
-    let between = &history[from.min(to)..from.max(to)];
+/// A set as it will be when the move is over.
+fn reworked<'a>(set: &'a ChangeSet, moving: &Move) -> Cow<'a, ChangeSet> {
+    let merged: BTreeMap<&str, &FileWrite> = moving
+        .merged
+        .iter()
+        .flatten()
+        .filter(|merged| merged.change_set == set.id)
+        .map(|merged| (merged.write.path.as_str(), &merged.write))
+        .collect();
+    if merged.is_empty() {
+        return Cow::Borrowed(set);
+    }
+    let write = |write: &FileWrite| (*merged.get(write.path.as_str()).unwrap_or(&write)).clone();
+    Cow::Owned(ChangeSet { writes: set.writes.iter().map(write).collect(), ..set.clone() })
+}
+
+/// What a move comes to, as one set: it is applied whole or not at all.
+fn net(session: &Session, moving: &Move) -> FileSet {
+    let (to, from) = (moving.to, session.in_force());
+    let folder = session.folder().unwrap_or_default().to_owned();
+    if let Some(undo) = &moving.undo {
+        let writes = moving.merged.iter().flatten().map(|merged| merged.write.clone()).collect();
+        return FileSet { change_set: undo.change_set.clone(), folder, writes };
+    }
+    let between: Vec<Cow<'_, ChangeSet>> =
+        session.history()[from.min(to)..from.max(to)].iter().map(|set| reworked(set, moving)).collect();
     let mut files: BTreeMap<&str, FileWrite> = BTreeMap::new();
     for write in between.iter().flat_map(|set| &set.writes) {
         match files.get_mut(write.path.as_str()) {
@@ -109,7 +282,6 @@ fn net(session: &Session, to: usize) -> FileSet {
     let writes = files.into_values().filter(|write| write.before != write.after).collect();
     let name = between.last().map_or("none", |set| set.id.as_str());
     let change_set: ChangeSetId = format!("{name}-to-{to}").parse().unwrap_or_else(|_| between[0].id.clone());
-    let forward =
-        FileSet { change_set: change_set.clone(), folder: session.folder().unwrap_or_default().to_owned(), writes };
+    let forward = FileSet { change_set: change_set.clone(), folder, writes };
     if to < from { forward.reversed(change_set) } else { forward }
 }

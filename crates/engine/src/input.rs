@@ -1,10 +1,10 @@
 //! What can happen to a session.
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::event::LoadedFile;
+use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Effects, Fault, FileWrite, Message, RefKey, Reply, Request, RequestId, Rule, Seen,
-    TimerId, Usage,
+    CallId, ChangeSetId, CheckpointId, Control, Effects, Fault, FileState, FileWrite, Message, RefKey, Reply, Request,
+    RequestId, Rule, Seen, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -133,6 +133,18 @@ pub enum Input {
         #[serde(default)]
         problem: Option<String>,
     },
+    /// It is known what a move of the history would make of the files.
+    Compared {
+        /// What it would.
+        compared: Compared,
+    },
+    /// What the files of these sets were is not to be kept any longer.
+    Expire {
+        /// The sets.
+        change_sets: Vec<ChangeSetId>,
+        /// Why, for people.
+        reason: String,
+    },
     /// The history moved, or did not.
     Restored {
         /// Why it did not; nothing is changed then.
@@ -150,7 +162,7 @@ pub enum Input {
         effects: Option<Box<Effects>>,
     },
     /// It is known what a command did to files whose end nobody saw.
-    Compared {
+    Surveyed {
         /// By which call.
         call: CallId,
         /// What it did.
@@ -241,6 +253,50 @@ pub enum NoEffect {
     Unmatched,
     /// It is not a diff that can be read.
     Malformed,
+}
+
+/// What a move of the history would make of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "compared", rename_all = "camelCase")]
+pub enum Compared {
+    /// The files, where they are not or will not be as the history says; both states of each are stored.
+    Ready {
+        /// Leg by leg, in the order of the move.
+        walked: Vec<Walked>,
+    },
+    /// It cannot be made.
+    Refused {
+        /// A sentence for the person.
+        reason: String,
+        /// The places that stand in the way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<Conflict>,
+    },
+}
+
+/// One leg of a file's way, as it really is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Walked {
+    /// The set.
+    pub change_set: ChangeSetId,
+    /// The file.
+    pub path: String,
+    /// As it is before the leg.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<FileState>,
+    /// As it will be after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<FileState>,
+    /// Lines that the leg adds.
+    #[serde(default)]
+    pub added: u64,
+    /// Lines that it removes.
+    #[serde(default)]
+    pub removed: u64,
+    /// Lines among both that it replaces.
+    #[serde(default)]
+    pub modified: u64,
 }
 
 /// How a command ended.

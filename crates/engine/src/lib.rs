@@ -16,6 +16,7 @@
 mod history;
 mod input;
 pub mod intake;
+pub mod merge;
 mod output;
 mod permit;
 pub mod proposal;
@@ -26,8 +27,8 @@ pub mod terminal;
 pub mod tokens;
 pub mod turn;
 
-pub use input::{Input, Interrupted, NoEffect, Partial, Prepared, Ran};
-pub use output::{Change, Effect, Output};
+pub use input::{Compared, Input, Interrupted, NoEffect, Partial, Prepared, Ran, Walked};
+pub use output::{Change, Effect, Leg, Output, Way};
 pub use permit::{by_hand, command_prefixes, hidden_by_links};
 pub use record::{Active, ChangeSet, Checkpoint, Phase, Session};
 pub use step::{give_up, step};

@@ -1,6 +1,9 @@
 //! What a step asks for.
 
-use trimtab_vocab::{CallId, CommandPlan, Fact, FilePlan, Look, Overtime, Prompt, RefKey, RequestId, TimerId, Watch};
+use trimtab_vocab::{
+    CallId, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, Look, OnConflict, Overtime, Prompt, RefKey, RequestId,
+    TimerId, Watch,
+};
 
 use crate::proposal::edit::Edit;
 
@@ -20,6 +23,12 @@ pub enum Output {
         key: RefKey,
         /// The text.
         text: String,
+    },
+    /// Of all stored contents of files only these, by their hashes, are needed any more. The others are
+    /// forgotten together with the facts that say so.
+    KeepOnly {
+        /// The hashes.
+        hashes: Vec<String>,
     },
     /// Work for the world. Its result comes back as an input.
     Effect(Effect),
@@ -90,6 +99,14 @@ pub enum Effect {
         /// What was approved.
         plan: FilePlan,
     },
+    /// Compare files with the history, find out what a move would make of them as they are now, and store
+    /// that; answered by `Compared`.
+    Compare {
+        /// The files, each with its way.
+        ways: Vec<Way>,
+        /// Where a person has edited the same lines since.
+        on_conflict: OnConflict,
+    },
     /// Put files as the history wants them; answered by `Restored`. Asked again after a crash, it finishes
     /// what was begun.
     Restore {
@@ -105,8 +122,8 @@ pub enum Effect {
         /// How the files are is noted first, so that what it does to them can be told.
         watch: Option<Watch>,
     },
-    /// Tell what a command did to files whose end nobody saw; answered by `Compared`.
-    Compare {
+    /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
+    Survey {
         /// Names the call.
         call: CallId,
         /// As when it was run.
@@ -132,6 +149,30 @@ pub enum Effect {
         /// How long.
         millis: u64,
     },
+}
+
+/// The way of one file along the history: through every set that changed it, in the order of the move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// The file.
+    pub path: String,
+    /// From set to set.
+    pub legs: Vec<Leg>,
+    /// It takes back a part of a set, by a set that is to be made of what is found.
+    pub is_undo: bool,
+}
+
+/// What one set means for a file, in the direction of the move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leg {
+    /// The set.
+    pub change_set: ChangeSetId,
+    /// What the history has left.
+    pub from: Option<FileState>,
+    /// What it was on the other side.
+    pub to: Option<FileState>,
+    /// Only these hunks of it, counted from 1; none: all of it.
+    pub hunks: Vec<u32>,
 }
 
 /// A change to files that a model would like to make.

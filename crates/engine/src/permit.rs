@@ -3,12 +3,13 @@
 
 use trimtab_vocab::names;
 use trimtab_vocab::{
-    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, Look, Mode, Rule, RuleVerdict,
-    Sandbox,
+    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, FileWrite, Look, Mode, Rule,
+    RuleVerdict, Sandbox,
 };
 
 use crate::Change;
 use crate::proposal::command::{self, Decision, Policy};
+use crate::proposal::edit::Edit;
 use crate::record::{Active, Progress, Session};
 use crate::turn::tools::Errand;
 
@@ -115,8 +116,8 @@ pub(crate) fn is_trusted(session: &Session, active: &Active) -> bool {
     active.request.settings.trusted || active.trust == Some(true) || ruled
 }
 
-/// May this be done?
-pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruling {
+/// May this be done? `writes`: what it would make of the files, once that is known.
+pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes: Option<&[FileWrite]>) -> Ruling {
     let settings = &active.request.settings;
     let folder = session.folder();
     // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
@@ -149,6 +150,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     let by_text =
         |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
     let delicate = places.iter().find_map(|place| guard(place));
+    let unread = destroys_unread(session, errand, writes.unwrap_or_default());
     // A yes to everything was not meant for what is treated with care, and a yes about the one end of a move
     // says nothing about the other.
     // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
@@ -208,7 +210,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
             return Ruling::Go(Permit(Approval::Rule { rule }));
         }
         let by_setting = match errand {
-            Errand::Change(Change::Delete { .. }) => false,
+            Errand::Change(_) if unread => false,
+            Errand::Change(Change::Delete { .. }) if settings.confirm_deletes => false,
             Errand::Change(_) => settings.apply_files == Applying::Auto && delicate.is_none(),
             Errand::Run { .. } => {
                 tool != OUTSIDE
@@ -223,9 +226,13 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
     }
     match (errand, verdict) {
         (Errand::Fetch { host, .. }, _) => ask(format!("{host} has not been asked for anything yet"), subject),
+        (Errand::Change(Change::Delete { .. }), _) if unread => {
+            ask("a file would be deleted that the model has not read".into(), subject)
+        }
         (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
         (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
         (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
+        (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { outside: Some(why), .. }, _) => {
             ask(format!("it would run outside of the sandbox; the model says why: {why}"), subject)
@@ -243,6 +250,15 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand) -> Ruli
 
 /// The tool's name in rules about commands that run outside of the sandbox.
 const OUTSIDE: &str = "run_outside";
+/// Why a person is asked before a file is replaced whose content nobody has taken notice of.
+pub(crate) const UNREAD: &str = "a file would be replaced that the model has not read";
+
+/// Whether a file would be deleted or replaced whole that the model has never read. An edit is no such thing:
+/// it names what it replaces; nor is a move, which keeps the content.
+fn destroys_unread(session: &Session, errand: &Errand, writes: &[FileWrite]) -> bool {
+    matches!(errand, Errand::Change(Change::Delete { .. } | Change::Edit(Edit::WholeFile { .. })))
+        && writes.iter().any(|write| write.before.is_some() && session.mark(&write.path).is_none())
+}
 
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &Active) -> Policy {

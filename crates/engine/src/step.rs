@@ -35,9 +35,11 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
         Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),
+        Input::Compared { compared } => history::compared(&mut step, compared),
+        Input::Expire { change_sets, reason } => history::expire(&mut step, &change_sets, reason),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
-        Input::Compared { call, effects } => turn::batch::compared(&mut step, &call, &effects),
+        Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
@@ -72,6 +74,11 @@ impl Step<'_> {
     /// Stores a text together with the facts of this step.
     pub(crate) fn keep(&mut self, key: RefKey, text: String) {
         self.outputs.push(Output::Keep { key, text });
+    }
+
+    /// Forgets all contents of files but these, together with the facts of this step.
+    pub(crate) fn keep_only(&mut self, hashes: Vec<String>) {
+        self.outputs.push(Output::KeepOnly { hashes });
     }
 
     /// Asks the world for work.

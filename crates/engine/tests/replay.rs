@@ -148,7 +148,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             let ran = Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() };
             Input::Ran { call, ran, effects: wrote.then(|| effects(state("2"))) }
         }),
-        call.prop_map(move |call| Input::Compared { call, effects: effects(state("3")) }),
+        call.prop_map(move |call| Input::Surveyed { call, effects: effects(state("3")) }),
         Just(Input::RuleAdded { rule: Rule::trust("/project") }),
         Just(Input::RuleAdded {
             rule: Rule {
@@ -232,7 +232,7 @@ proptest! {
                         prop_assert!(is_valid(&prompt.messages), "{:?}", prompt.messages);
                         prop_assert_eq!(prompt.messages.last().map(|last| last.role), Some(trimtab_vocab::Role::User));
                     }
-                    Output::Effect(_) | Output::Keep { .. } => {}
+                    Output::Effect(_) | Output::Keep { .. } | Output::KeepOnly { .. } => {}
                 }
             }
             let replayed = Session::replay(facts.iter().map(|(request, fact)| (request.as_ref(), fact)));

@@ -63,7 +63,7 @@ impl Drive {
                     self.log.push((request, fact));
                 }
                 Output::Effect(effect) => answers.extend(self.answer(effect)),
-                Output::Keep { .. } => {}
+                Output::Keep { .. } | Output::KeepOnly { .. } => {}
             }
         }
         answers

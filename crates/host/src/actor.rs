@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, ToolFact};
-use trimtab_vocab::{CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RequestId, Rule, SessionId};
+use trimtab_vocab::{CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId};
 use trimtab_world::store::{Claim, Commit, Lease, StoreError};
 
 use crate::StreamController;
@@ -304,6 +304,14 @@ impl Actor {
                     commit.events.push(event);
                 }
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
+                Output::KeepOnly { hashes } => {
+                    let key = |hash: &String| RefKey::file_of(self.reporter.lease.session(), hash);
+                    commit.keep_only = Some(hashes.iter().map(key).collect());
+                    // What was noted of the folder before the last command relies on what goes now.
+                    let session = self.reporter.lease.session();
+                    let noted = [RefKey::snapshot_of(session), RefKey::watched_in(session)];
+                    commit.keeps.extend(noted.map(|key| (key, String::new())));
+                }
                 Output::Effect(effect) => effects.push(effect),
             }
         }
@@ -392,6 +400,10 @@ impl Actor {
             }
             Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
             Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
+            Effect::Compare { ways, on_conflict } => {
+                let folder = self.session.folder().unwrap_or_default().to_owned();
+                self.tasks.spawn(tools::compare(deps, reporter, folder, ways, on_conflict));
+            }
             Effect::Restore { plan } => {
                 self.tasks.spawn(tools::restore(deps, reporter, plan));
             }
@@ -400,7 +412,7 @@ impl Actor {
                 self.overtimes.insert(call.clone(), sender);
                 self.start_tool(call, tools::Work::Run { plan, watch, overtime });
             }
-            Effect::Compare { call, watch } => self.start_tool(call, tools::Work::Compare(watch)),
+            Effect::Survey { call, watch } => self.start_tool(call, tools::Work::Survey(watch)),
             Effect::Overtime { call, overtime } => {
                 // There is one answer to a question, and a command asks one at a time.
                 if let Some(command) = self.overtimes.get(&call) {

@@ -136,6 +136,10 @@ impl Client {
         Self { inner: Arc::new(Inner { deps }) }
     }
 
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.inner.deps.world.store.as_ref()
+    }
+
     /// Takes in what a person says. When this returns, it cannot be lost any more.
     pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
         check_text(&say.text)?;
@@ -155,7 +159,7 @@ impl Client {
         let (text, mode, settings) = (say.text, say.mode, say.settings);
         let said = Request { id: request.clone(), text, refs: Vec::new(), images, mode, settings };
         let payload = written(&Input::Said { request: Box::new(said) });
-        let input = NewInput { payload, job: Some(job), keeps };
+        let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {
             Target::New { folder } => self.create(folder, input).await?,
             Target::Session(session) => {
@@ -220,7 +224,10 @@ impl Client {
             matches!(
                 serde_json::from_str(&row.payload),
                 Ok(Input::Restored { .. }
-                    | Input::Controlled { action: Control::Rewind { .. } | Control::Forward { .. }, .. })
+                    | Input::Controlled {
+                        action: Control::Rewind { .. } | Control::Forward { .. } | Control::UndoPart { .. },
+                        ..
+                    })
             )
         }))
     }

@@ -17,22 +17,28 @@ mod client;
 pub mod config;
 mod effects;
 mod hands;
+mod history;
 mod hub;
 mod prepare;
 mod roster;
 mod snapshot;
+mod space;
 mod stream_controller;
 mod tools;
+mod walk;
 
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
 pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};
+pub use history::{History, Refusal, Set, is_text};
 pub use hub::Watch;
+pub use space::Expired;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
-pub use trimtab_world::store::{JobRow, JobState, SessionRow};
+pub use trimtab_world::store::{FileSpace, JobRow, JobState, SessionRow};
 pub use trimtab_world::workspace::snapshot::Snapshot;
+pub use walk::walk;
 
 /// The models that a provider of the settings offers.
 pub async fn list_models(

@@ -4,7 +4,7 @@ use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::{self, After, Edit, RefusalKind};
 use trimtab_engine::{Change, NoEffect, Prepared};
 use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
-use trimtab_world::store::StoreError;
+use trimtab_world::store::{Store, StoreError};
 
 use crate::client::Deps;
 use crate::hands::{FileNow, Hands};
@@ -65,11 +65,11 @@ pub(crate) async fn prepare(
         let (diff, Stats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
         let mode = before.as_ref().map(|(_, state)| state.mode).or(moved_mode).unwrap_or(NEW_FILE);
         let after = match after {
-            Some(bytes) => Some(keep(deps, session, bytes, mode).await?),
+            Some(bytes) => Some(keep(deps.world.store.as_ref(), session, bytes, mode).await?),
             None => None,
         };
         let before = match before {
-            Some((bytes, state)) => Some(keep(deps, session, bytes, state.mode).await?),
+            Some((bytes, state)) => Some(keep(deps.world.store.as_ref(), session, bytes, state.mode).await?),
             None => None,
         };
         writes.push(FileWrite { path, before, after, added, removed, modified });
@@ -117,9 +117,6 @@ fn stale(path: &str, now: Option<&FileState>, change: &Change, seen: Option<&str
         (Some(now), Some(seen), _) if now.hash != seen => {
             Some(format!("{path} was not changed: it is not as you last read it. Read it again first."))
         }
-        (Some(_), None, Change::Edit(Edit::WholeFile { .. })) => {
-            Some(format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it."))
-        }
         (None, Some(_), Change::Edit(Edit::SearchReplace { .. } | Edit::UnifiedDiff { .. })) => {
             Some(format!("{path} is gone since you read it. Look what happened to it."))
         }
@@ -127,8 +124,13 @@ fn stale(path: &str, now: Option<&FileState>, change: &Change, seen: Option<&str
     }
 }
 
-async fn keep(deps: &Deps, session: &SessionId, bytes: Vec<u8>, mode: u32) -> Result<FileState, StoreError> {
+pub(crate) async fn keep(
+    store: &dyn Store,
+    session: &SessionId,
+    bytes: Vec<u8>,
+    mode: u32,
+) -> Result<FileState, StoreError> {
     let hash = trimtab_world::store::hash(&bytes);
-    deps.world.store.keep(session, &RefKey::file_of(session, &hash), bytes).await?;
+    store.keep(session, &RefKey::file_of(session, &hash), bytes).await?;
     Ok(FileState { hash, mode })
 }

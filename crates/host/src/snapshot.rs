@@ -35,6 +35,9 @@ struct Noted {
     snapshot: Arc<Snapshot>,
     /// The hash of its list as it is stored, if it is.
     stored: Option<String>,
+    /// The command before which that was. When contents of files expire, this is forgotten with them, and so
+    /// nothing is taken for stored that is not any more.
+    watched: Vec<u8>,
 }
 
 impl Latest {
@@ -85,7 +88,8 @@ pub(crate) async fn before(
     }
     deps.world.store.keep_all(session, keeps).await?;
     let snapshot = Arc::new(snapshot);
-    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::clone(&snapshot), stored: Some(hash) });
+    let (session, watched) = (session.clone(), call.as_str().as_bytes().to_vec());
+    deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash), watched });
     Ok(Before::Noted(snapshot))
 }
 
@@ -107,8 +111,9 @@ pub(crate) async fn after(
         return Ok(Effects::unobserved(Unobserved::Unreadable));
     };
     let compared = snapshot::compare(&before, &now);
-    let stored = deps.latest.of(session).and_then(|noted| noted.stored);
-    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored });
+    let noted = deps.latest.of(session);
+    let (stored, watched) = noted.map(|noted| (noted.stored, noted.watched)).unwrap_or_default();
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored, watched });
     pictured(deps.world.store.as_ref(), session, compared).await
 }
 
@@ -134,13 +139,14 @@ pub(crate) async fn late(
 
 /// The last snapshot of a session, or an empty one.
 async fn latest(deps: &Deps, session: &SessionId) -> Result<Noted, StoreError> {
-    if let Some(noted) = deps.latest.of(session) {
+    let watched = deps.world.store.bytes(Some(session), &RefKey::watched_in(session)).await?.unwrap_or_default();
+    if let Some(noted) = deps.latest.of(session).filter(|noted| noted.watched == watched) {
         return Ok(noted);
     }
     let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
     let stored = list.as_deref().map(trimtab_world::store::hash);
     let snapshot = list.and_then(|list| Snapshot::read(&list)).unwrap_or_default();
-    Ok(Noted { session: session.clone(), snapshot: Arc::new(snapshot), stored })
+    Ok(Noted { session: session.clone(), snapshot: Arc::new(snapshot), stored, watched })
 }
 
 /// Looks at the files and stores the bytes of those that are not stored yet.

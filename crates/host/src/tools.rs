@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::{mpsc, watch};
 use trimtab_engine::terminal::{Readable, readable};
-use trimtab_engine::{Change, Input, Ran};
+use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
-use trimtab_vocab::{CallId, CommandPlan, Event, FilePlan, Look, Overtime, RefKey, RequestId, Seen, SessionId, Watch};
+use trimtab_vocab::{
+    CallId, CommandPlan, Event, FilePlan, Look, OnConflict, Overtime, RefKey, RequestId, Seen, SessionId, Watch,
+};
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::Trouble;
 use crate::client::Deps;
+
 use crate::effects::{Reporter, find_room, written};
 use crate::hands::{Contents, Ended, FileNow, Told};
 use crate::hub::News;
@@ -40,7 +43,7 @@ pub(crate) enum Work {
     Prepare { change: Change, seen: Option<String> },
     Apply(FilePlan),
     Run { plan: CommandPlan, watch: Option<Watch>, overtime: mpsc::Receiver<Overtime> },
-    Compare(Watch),
+    Survey(Watch),
 }
 
 /// A tool call to carry out.
@@ -64,7 +67,7 @@ pub(crate) async fn carry_out(
     if !has_room {
         tokio::select! {
             biased;
-            () = controller.aborted(), if !matches!(work, Work::Apply(_) | Work::Compare(_)) => return aborted(&deps, &reporter, call, &work).await,
+            () = controller.aborted(), if !matches!(work, Work::Apply(_) | Work::Survey(_)) => return aborted(&deps, &reporter, call, &work).await,
             found = find_room(&deps, &reporter, &request) => found?,
         }
         let _ = reporter.nudges.send(Input::Admitted { request: request.clone() }).await;
@@ -139,9 +142,9 @@ pub(crate) async fn carry_out(
             };
             report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
         }
-        Work::Compare(watch) => {
+        Work::Survey(watch) => {
             let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
-            report(&deps, &reporter, &Input::Compared { call, effects }).await?;
+            report(&deps, &reporter, &Input::Surveyed { call, effects }).await?;
         }
     }
     Ok(())
@@ -223,6 +226,20 @@ async fn apply(deps: &Arc<Deps>, reporter: &Reporter, plan: &FilePlan) -> Result
         (Some(_), Some(error)) => Err(error),
         (problem, _) => Ok(problem),
     }
+}
+
+/// Finds out what a move of the history would make of the files.
+pub(crate) async fn compare(
+    deps: Arc<Deps>,
+    reporter: Reporter,
+    folder: String,
+    ways: Vec<Way>,
+    on_conflict: OnConflict,
+) -> Result<(), Trouble> {
+    let (store, hands) = (deps.world.store.as_ref(), deps.world.hands.as_ref());
+    let compared = crate::walk::walk(store, hands, reporter.lease.session(), &folder, ways, on_conflict).await?;
+    let _ = reporter.nudges.send(Input::Compared { compared }).await;
+    Ok(())
 }
 
 /// Puts files as the history wants them.

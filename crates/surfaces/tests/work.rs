@@ -444,6 +444,188 @@ fn a_rewind_over_a_later_edit_is_refused_and_touches_nothing() {
     assert_eq!(program.run(&["rewind", "3"]).code, Some(0), "put right, it goes");
 }
 
+/// A program whose model has changed the second and the last of thirty lines of a file, and another file.
+fn with_a_long_change() -> Program {
+    let program = program();
+    let lines: String = (1..=30).map(|n| format!("line {n}\r\n")).collect();
+    std::fs::write(program.project().join("long.txt"), &lines).expect("a file");
+    std::fs::write(program.project().join("other.txt"), "one\n").expect("a file");
+    program
+        .provider
+        .push(asks(&[("read_file", json!({"path": "long.txt"})), ("read_file", json!({"path": "other.txt"}))]));
+    let blocks = json!([{"search": "line 2\n", "replace": "second\n"}, {"search": "line 30\n", "replace": "last\n"}]);
+    program.provider.push(asks(&[("edit_file", json!({"path": "long.txt", "blocks": blocks}))]));
+    program.provider.push(says("Done."));
+    assert_eq!(program.run(&["run", "--trust", "change it"]).code, Some(0));
+    let text = text_of(&program, "long.txt").expect("a text");
+    assert!(text.contains("\r\nsecond\r\n") && text.ends_with("last\r\n"), "{text}");
+    program
+}
+
+#[test]
+fn a_rewind_keeps_a_later_edit_and_a_forward_brings_back_exactly_what_was_there() {
+    let program = with_a_long_change();
+    let changed = text_of(&program, "long.txt").expect("a text");
+    let mine = changed.replace("line 15\r\n", "my own line\r\nand another");
+    std::fs::write(program.project().join("long.txt"), &mine).expect("a file");
+    let back = program.run(&["rewind"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    let kept = mine.replace("second\r\n", "line 2\r\n").replace("last\r\n", "line 30\r\n");
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(kept.as_str()), "the edit stays, its neighbours go back");
+    assert_eq!(program.run(&["forward"]).code, Some(0));
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(mine.as_str()), "every byte is back");
+}
+
+#[test]
+fn a_conflict_is_shown_with_its_three_sides_and_a_person_says_whose_lines_count() {
+    let program = with_a_long_change();
+    let changed = text_of(&program, "long.txt").expect("a text");
+    let mine = changed.replace("second\r\n", "mine\r\n");
+    std::fs::write(program.project().join("long.txt"), &mine).expect("a file");
+    let refused = program.run(&["rewind"]);
+    assert_eq!(refused.code, Some(1));
+    let said = refused.stderr.replace('\r', "");
+    assert!(said.contains("long.txt, line 2: edited since"), "{said}");
+    let sides = "<<<<<<< yours\nmine\n||||||| as the change left it\nsecond\n=======\nline 2\n>>>>>>> the history's\n";
+    assert!(said.contains(sides), "{said}");
+    assert!(said.contains("--keep-mine") && said.contains("--discard-mine"), "{said}");
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(mine.as_str()), "nothing is touched");
+
+    assert_eq!(program.run(&["rewind", "--keep-mine"]).code, Some(0));
+    let kept = mine.replace("last\r\n", "line 30\r\n");
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(kept.as_str()));
+    assert_eq!(program.run(&["forward"]).code, Some(0));
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(mine.as_str()));
+
+    let again = mine.replace("last\r\n", "my last\r\n");
+    std::fs::write(program.project().join("long.txt"), &again).expect("a file");
+    assert_eq!(program.run(&["rewind"]).code, Some(1));
+    assert_eq!(program.run(&["rewind", "--discard-mine"]).code, Some(0));
+    assert!(text_of(&program, "long.txt").expect("a text").ends_with("line 30\r\n"));
+    assert_eq!(program.run(&["forward"]).code, Some(0));
+    assert_eq!(text_of(&program, "long.txt"), Some(again), "not lost either");
+}
+
+#[test]
+fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
+    let program = with_a_long_change();
+    let shown = program.run(&["changes", "1"]).stdout;
+    assert_eq!(shown.matches("\n@@ ").count(), 2, "{shown}");
+    let changed = text_of(&program, "long.txt").expect("a text");
+    let back = program.run(&["rewind", "1", "--hunk", "long.txt:2"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert_eq!(
+        back.stdout,
+        "took back a part of long.txt (+1 -1)\nThis is change #2 now; `trimtab rewind` undoes it.\n"
+    );
+    let half = changed.replace("last\r\n", "line 30\r\n");
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(half.as_str()));
+    let listed = program.run(&["changes"]).stdout;
+    assert!(listed.starts_with("● Change #2 - 1 file (+1 -1) - "), "{listed}");
+    assert!(listed.contains(" (takes back a part of #1)\n"), "{listed}");
+    assert_eq!(program.run(&["rewind"]).code, Some(0));
+    assert_eq!(text_of(&program, "long.txt").as_deref(), Some(changed.as_str()));
+    assert_eq!(program.run(&["forward"]).code, Some(0));
+    assert_eq!(program.run(&["rewind", "1", "--file", "long.txt"]).code, Some(0));
+    assert!(text_of(&program, "long.txt").expect("a text").contains("line 2\r\n"));
+    for (arguments, reason) in [
+        (["--hunk", "long.txt:3"], "There is no hunk 3 in long.txt: the change has 2."),
+        (["--file", "other.txt"], "This change has not touched other.txt."),
+        (["--file", "long.txt"], "Nothing of this is left to take back."),
+    ] {
+        let refused = program.run(&["rewind", "1", arguments[0], arguments[1]]);
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    }
+    assert_eq!(program.run(&["rewind"]).code, Some(0));
+    let refused = program.run(&["rewind", "1", "--file", "long.txt"]);
+    assert!(refused.stderr.contains("1 later changes are taken back"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_export_has_the_change_history_in_the_documented_shape() {
+    let program = with_three_changes();
+    std::fs::write(program.project().join("bytes"), [0, 159, 146, 150]).expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(asks(&[("delete_file", json!({"path": "bytes"}))]));
+    program.provider.push(says("Done."));
+    assert_eq!(program.run(&["run", "--trust", "--continue", "--approve", "auto", "more"]).code, Some(0));
+    let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("an id").to_owned();
+    let exported = || program.run(&["sessions", "export", &session]).events()[0]["changeHistory"].clone();
+    let history = exported();
+    assert_eq!(history["position"], 3);
+    let sets = history["history"].as_array().expect("a list").clone();
+    assert_eq!(sets.len(), 4);
+    for set in &sets {
+        let millis = set["id"].as_str().and_then(|id| id.strip_prefix("cs-")).expect("an id");
+        assert!(millis.parse::<u64>().is_ok_and(|millis| millis > 1_700_000_000_000), "{set}");
+        let time = set["timestamp"].as_str().expect("a time");
+        assert!(time.len() == 24 && time.ends_with('Z') && &time[19..20] == ".", "{time}");
+        assert_eq!((&set["sessionId"], &set["applied"]), (&json!(session), &json!(true)));
+        for field in ["added", "removed", "modified"] {
+            let files = set["files"].as_array().expect("files");
+            let sum: u64 = files.iter().map(|file| file["stats"][field].as_u64().expect("a number")).sum();
+            assert_eq!(set["totalStats"][field], sum, "{field} of {set}");
+        }
+    }
+    let last = &sets[2]["files"][0];
+    let path = program.project().join("a.txt").display().to_string();
+    assert_eq!((&last["filePath"], &last["fileName"]), (&json!(path), &json!("a.txt")));
+    assert_eq!((&last["oldContent"], &last["newContent"]), (&json!("two\n"), &json!("three\n")));
+    assert_eq!(last["stats"], json!({"added": 1, "removed": 1, "modified": 1}));
+    let new: Vec<&Value> = sets.iter().flat_map(|set| set["files"].as_array()).flatten().collect();
+    assert!(new.iter().any(|file| file["isNewFile"] == true && file["oldContent"] == ""), "{new:?}");
+    let bytes = &sets[3]["files"][0];
+    assert_eq!((&bytes["isText"], &bytes["oldContent"]), (&json!(false), &Value::Null), "it would be damaged");
+    assert_eq!((&bytes["oldBase64"], &bytes["newContent"]), (&json!("AJ+Slg=="), &json!("")));
+    assert_eq!(program.run(&["rewind", "4"]).code, Some(0));
+    let history = exported();
+    assert_eq!(history["position"], -1);
+    assert!(history["history"].as_array().expect("a list").iter().all(|set| set["applied"] == false));
+}
+
+#[test]
+fn old_contents_go_when_they_take_too_much_room_and_a_person_is_told() {
+    let mut program = program();
+    let mut seed = 1_u64;
+    let mut line = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{seed:016x}\n")
+    };
+    let large: String = (0..150_000).map(|_| line()).collect();
+    let change = |program: &Program, path: &str, arguments: &[&str]| {
+        std::fs::write(program.project().join(path), format!("first\n{large}")).expect("a file");
+        let blocks = json!([{"search": "first\n", "replace": "second\n"}]);
+        program.provider.push(asks(&[("edit_file", json!({"path": path, "blocks": blocks}))]));
+        program.provider.push(says("Done."));
+        let run = program.run(&[&["run", "--trust"], arguments, &["change it"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stderr
+    };
+    let told = change(&program, "old.txt", &[]);
+    assert!(!told.contains("can no longer be taken back"), "{told}");
+    let old = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("an id").to_owned();
+    let held = program.run(&["stats", "--json"]).events()[0]["history"].clone();
+    assert!(held["contents"] == 2 && held["bytes"].as_u64() > Some(5_000_000), "{held}");
+    program.set("TRIMTAB_HISTORY_MAX_MB", "1");
+    let told = change(&program, "new.txt", &[]);
+    let line = format!("1 change of session {old} can no longer be taken back: more than 1 MB of old contents");
+    assert!(told.contains(&line), "{told}");
+    let listed = program.run(&["changes", "--session", &old]).stdout;
+    assert!(listed.contains("(expired: cannot be undone)"), "{listed}");
+    let refused = program.run(&["rewind", "--session", &old]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("Change #1 has expired"), "{}", refused.stderr);
+    assert!(text_of(&program, "old.txt").expect("a text").starts_with("second\n"), "nothing is touched");
+    let held = program.run(&["stats", "--json"]).events()[0]["history"].clone();
+    assert_eq!((&held["contents"], &held["sessions"]), (&json!(2), &json!(1)), "the store is smaller");
+    let rows = program.run(&["sessions", "list", "--json"]).events();
+    let new = rows.iter().filter_map(|row| row["id"].as_str()).find(|id| *id != old).expect("another session");
+    assert_eq!(program.run(&["rewind", "--session", new]).code, Some(0), "the newest change of all is kept");
+    assert!(text_of(&program, "new.txt").expect("a text").starts_with("first\n"));
+    assert_eq!(program.run(&["doctor"]).stdout.matches("missing").count(), 0, "no name stands for nothing");
+}
+
 #[test]
 fn a_new_change_after_a_rewind_takes_the_place_of_what_was_taken_back() {
     let program = with_three_changes();

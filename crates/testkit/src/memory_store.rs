@@ -13,8 +13,8 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
 use trimtab_world::store::{
-    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow, Store,
-    StoreError,
+    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
+    Store, StoreError,
 };
 
 use crate::dice::Dice;
@@ -365,6 +365,10 @@ impl Store for MemoryStore {
                 state.complain(format!("{id}: an input was taken up twice"));
             }
             state.texts.extend(commit.keeps);
+            if let Some(needed) = &commit.keep_only {
+                let prefix = format!("file-{id}-");
+                state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
+            }
             state.change_rules(commit.rules, Some(id));
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
@@ -471,6 +475,20 @@ impl Store for MemoryStore {
         self.write(|state, _| {
             state.bytes.extend(keeps);
             Ok(())
+        })
+        .await
+    }
+
+    async fn file_space(&self) -> Result<Vec<FileSpace>> {
+        self.operate(|state, _| {
+            let of = |session: &SessionId| {
+                let prefix = format!("file-{session}-");
+                let mine = state.bytes.iter().filter(|(key, _)| key.as_str().starts_with(&prefix));
+                let sizes: Vec<u64> = mine.map(|(_, bytes)| bytes.len() as u64).collect();
+                let bytes = sizes.iter().sum();
+                FileSpace { session: session.clone(), contents: sizes.len() as u64, bytes, packed: bytes }
+            };
+            Ok(state.sessions.keys().map(of).filter(|space| space.contents > 0).collect())
         })
         .await
     }

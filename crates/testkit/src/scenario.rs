@@ -490,6 +490,7 @@ impl Stage {
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
             "watch" => (settings.snapshot_files, settings.snapshot_mb) = (value.parse().expect("a number"), 16),
             "dialog" => settings.dialog = serde_json::from_value(value.into()).expect("auto, full or compact"),
+            "confirm_deletes" => settings.confirm_deletes = value == "true",
             "synthesis" => settings.synthesis_list = value == "list",
             "repairs" => settings.recovery.repairs = value.parse().expect("a number"),
             "on_max_tokens" => {

@@ -1,36 +1,40 @@
-//! Random histories of changes, a person's own edits, rewinds and forwards, with the real engine and the
-//! real writer on a real folder, against a model of a few lines: a map of files and a list of sets.
+//! Random histories of changes, a person's own edits, rewinds, forwards, parts taken back, restarts and
+//! kills, with the real engine, the real comparison and the real writer on a real folder, against a model
+//! of a few lines: a map of files and a list of sets.
 //!
-//! `TRIMTAB_HISTORY_STEPS` makes it more than the few thousand steps of an ordinary run,
-//! `TRIMTAB_HISTORY_SEED` another history.
+//! `TRIMTAB_HISTORY_STEPS` makes it more than the steps of an ordinary run, `TRIMTAB_HISTORY_SEED` another
+//! history: `TRIMTAB_HISTORY_STEPS=100000 cargo test --profile sim -p trimtab-testkit --test histories`.
 
 #![allow(clippy::disallowed_methods, reason = "the person of the test edits files by hand")]
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use trimtab_engine::merge::{self, File, Prefer};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Session, step};
+use trimtab_host::RealHands;
 use trimtab_testkit::dice::Dice;
+use trimtab_testkit::memory_store::{Disk, MemoryStore};
 use trimtab_vocab::event::{ChangeFact, Fact};
 use trimtab_vocab::{
-    CallId, Control, FilePlan, FileState, FileWrite, Message, Mode, Part, Reply, Request, RequestId, Role, RunSettings,
-    StopReason, ToolCall, Usage,
+    Approve, CallId, ChangePart, Control, FilePlan, FileState, FileWrite, Message, Mode, OnConflict, Part, RefKey,
+    Reply, Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
 };
 use trimtab_world::workspace::{Folder, write};
 
 const NAMES: [&str; 8] = ["a", "b", "c.txt", "d/e", "d/f", "g/h/i", "g/h/j", "k/l"];
-const TEXTS: [&str; 5] = ["one\n", "two\n", "three\n", "", "no line end"];
 /// After so many steps a new session begins in the same folder: conversations must not grow for ever.
 const SESSION: u64 = 40;
+const MODE: u32 = 0o644;
 
 type Files = BTreeMap<String, String>;
 
-/// One file of a set as the model keeps it: its name, before, after.
+/// One file of a set as the model keeps it: its name, without the set, with it.
 type Write = (String, Option<String>, Option<String>);
 
 /// What must be true.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Model {
     files: Files,
     sets: Vec<Vec<Write>>,
@@ -38,60 +42,121 @@ struct Model {
 }
 
 impl Model {
+    fn put(&mut self, name: &str, text: Option<String>) {
+        match text {
+            Some(text) => drop(self.files.insert(name.to_owned(), text)),
+            None => drop(self.files.remove(name)),
+        }
+    }
+
     fn applied(&mut self, set: Vec<Write>) {
         self.sets.truncate(self.in_force);
-        self.put(set.iter().map(|(name, _, after)| (name.clone(), after.clone())));
+        for (name, _, after) in &set {
+            self.put(name, after.clone());
+        }
         self.sets.push(set);
         self.in_force = self.sets.len();
     }
 
-    fn put(&mut self, files: impl Iterator<Item = (String, Option<String>)>) {
-        for (name, text) in files {
-            match text {
-                Some(text) => drop(self.files.insert(name, text)),
-                None => drop(self.files.remove(&name)),
-            }
+    /// Takes one file from one side of a set to the other: what it was, and what it is then.
+    fn walk(&mut self, name: &str, from: &Option<String>, to: &Option<String>, prefer: Prefer) -> Option<Write> {
+        let now = self.files.get(name).cloned();
+        fn side(text: &Option<String>) -> Option<File<'_>> {
+            text.as_ref().map(|text| File { bytes: text.as_bytes(), mode: MODE })
         }
+        let merged = merge::merge_files(side(from), side(&now), side(to), prefer).ok()?;
+        let merged = merged.map(|(bytes, _)| String::from_utf8(bytes).expect("a text"));
+        self.put(name, merged.clone());
+        Some((name.to_owned(), now, merged))
     }
 
-    /// Moves the history by so many sets; whether it can be.
-    fn moved(&mut self, by: i64) -> bool {
+    /// Moves the history, one set after the other, or not at all.
+    fn moved(&mut self, by: i64, prefer: Prefer) -> bool {
         let to = (self.in_force as i64 + by).clamp(0, self.sets.len() as i64) as usize;
-        if to == self.in_force {
+        let mut next = self.clone();
+        while next.in_force != to {
+            let back = to < next.in_force;
+            let at = if back { next.in_force - 1 } else { next.in_force };
+            for (n, (name, before, after)) in next.sets[at].clone().into_iter().enumerate() {
+                let (from, into) = if back { (after, before) } else { (before, after) };
+                let Some((name, now, merged)) = next.walk(&name, &from, &into, prefer) else { return false };
+                next.sets[at][n] = if back { (name, merged, now) } else { (name, now, merged) };
+            }
+            next.in_force = if back { at } else { at + 1 };
+        }
+        let is_moved = to != self.in_force;
+        *self = next;
+        is_moved
+    }
+
+    /// Takes back parts of a set, by a new one.
+    fn undone(&mut self, at: usize, parts: &[ChangePart], prefer: Prefer) -> bool {
+        if at >= self.in_force || self.in_force < self.sets.len() {
             return false;
         }
-        // What all sets between here and there come to: each file as it was first and as it is last.
-        let mut net: BTreeMap<String, (Option<String>, Option<String>)> = BTreeMap::new();
-        for (name, before, after) in self.sets[to.min(self.in_force)..to.max(self.in_force)].iter().flatten() {
-            net.entry(name.clone()).or_insert_with(|| (before.clone(), None)).1 = after.clone();
+        let (mut next, mut made) = (self.clone(), Vec::new());
+        for part in parts {
+            let Some((name, before, after)) = self.sets[at].iter().find(|(name, ..)| *name == part.path) else {
+                return false;
+            };
+            let bytes = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
+            let (old, new) = (bytes(before), bytes(after));
+            let all = merge::hunks(&old, &new).len() as u32;
+            let wanted = match merge::without(&old, &new, &part.hunks) {
+                Err(_) => return false,
+                Ok(_) if part.hunks.is_empty() || (1..=all).all(|n| part.hunks.contains(&n)) => before.clone(),
+                Ok(text) => Some(String::from_utf8(text).expect("a text")),
+            };
+            let Some(write) = next.walk(name, after, &wanted, prefer) else { return false };
+            made.extend((write.1 != write.2).then_some(write));
         }
-        let back = to < self.in_force;
-        let net = net.into_iter().filter(|(_, (first, last))| first != last);
-        let net: Vec<_> =
-            net.map(|(name, (first, last))| if back { (name, last, first) } else { (name, first, last) }).collect();
-        let now = |name: &str| self.files.get(name).cloned();
-        if net.iter().all(|(name, from, into)| now(name) == *from || now(name) == *into) {
-            self.put(net.into_iter().map(|(name, _, into)| (name, into)));
-            self.in_force = to;
-            return true;
+        let is_something = !made.is_empty();
+        if is_something {
+            self.applied(made);
         }
-        // Nothing moves. A file that is already as it should have become is put back with the others: it
-        // cannot be told from one that a killed run had written.
-        let early: Vec<_> = net.into_iter().filter(|(name, _, into)| now(name) == *into).collect();
-        self.put(early.into_iter().map(|(name, from, _)| (name, from)));
-        false
+        is_something
     }
+}
+
+/// What somebody could make of a file.
+fn edited(dice: &mut Dice, text: Option<&String>) -> Option<String> {
+    let Some(text) = text else {
+        let lines = dice.below(16);
+        return Some((0..lines).map(|n| format!("line {n}\n")).collect());
+    };
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    match dice.below(16) {
+        0 | 1 => return None,
+        2 => return Some("no line end".into()),
+        3 => lines.clear(),
+        _ => {}
+    }
+    for _ in 0..=dice.below(2) {
+        let at = dice.below(lines.len() as u64 + 1) as usize;
+        let new = format!("edit {}\n", dice.below(1000));
+        match dice.below(3) {
+            0 => lines.insert(at, new),
+            1 if at < lines.len() => drop(lines.remove(at)),
+            _ if at < lines.len() => lines[at] = new,
+            _ => lines.push(new),
+        }
+    }
+    Some(lines.concat())
 }
 
 /// The real thing.
 struct Rig {
+    runtime: tokio::runtime::Runtime,
     base: tempfile::TempDir,
     folder: Folder,
+    hands: RealHands,
+    store: MemoryStore,
+    disk: Disk,
+    id: SessionId,
     session: Session,
     log: Vec<(Option<RequestId>, Fact)>,
-    contents: HashMap<String, Vec<u8>>,
     requests: u64,
-    /// Moves are killed after the files were written, now and then.
+    /// Moves are killed before they are decided and after the files were written, now and then.
     dice: Dice,
     kills: u64,
 }
@@ -102,12 +167,17 @@ impl Rig {
         let shm = Path::new("/dev/shm");
         let base = if shm.is_dir() { tempfile::tempdir_in(shm) } else { tempfile::tempdir() }.expect("a folder");
         let folder = Folder::open(base.path()).expect("a folder");
+        let disk = Disk::default();
         let mut rig = Self {
+            runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
             base,
             folder,
+            hands: RealHands::new([], &[]),
+            store: disk.process(seed, None, 0),
+            disk,
+            id: "s1".parse().expect("an id"),
             session: Session::default(),
             log: Vec::new(),
-            contents: HashMap::new(),
             requests: 0,
             dice: Dice::new(seed),
             kills: 0,
@@ -118,14 +188,20 @@ impl Rig {
 
     fn begin(&mut self) {
         (self.session, self.log) = (Session::default(), Vec::new());
+        self.disk.state().bytes.clear();
         let folder = self.folder.path().display().to_string();
         self.drive(Input::Opened { folder }, &[]);
     }
 
+    /// Another process takes over.
+    fn restart(&mut self) {
+        self.session = self.folded();
+    }
+
     fn state(&mut self, text: &str) -> FileState {
         let hash = trimtab_world::store::hash(text.as_bytes());
-        self.contents.insert(hash.clone(), text.into());
-        FileState { hash, mode: 0o644 }
+        self.disk.state().bytes.insert(RefKey::file_of(&self.id, &hash), text.into());
+        FileState { hash, mode: MODE }
     }
 
     fn apply(&mut self, set: &[Write]) {
@@ -137,22 +213,27 @@ impl Rig {
         }
         self.requests += 1;
         let id = format!("r{}", self.requests).parse().expect("an id");
-        let settings = RunSettings { trusted: true, ..RunSettings::default() };
+        let settings = RunSettings { trusted: true, approve: Approve::Auto, ..RunSettings::default() };
         let (refs, images, text) = (vec![], vec![], "Change it".to_owned());
         let request = Box::new(Request { id, text, refs, images, mode: Mode::Auto, settings });
         self.drive(Input::Said { request }, &writes);
     }
 
     /// Why it was refused, if it was.
-    fn travel(&mut self, by: i64) -> Option<String> {
-        let steps = u32::try_from(by.abs()).expect("is small");
-        let action = if by < 0 { Control::Rewind { steps } } else { Control::Forward { steps } };
+    fn travel(&mut self, action: Control) -> Option<String> {
         let from = self.log.len();
         self.drive(Input::Controlled { request: None, action }, &[]);
         self.log[from..].iter().find_map(|(_, fact)| match fact {
-            Fact::Change(ChangeFact::Refused { reason }) => Some(reason.clone()),
+            Fact::Change(ChangeFact::Refused { reason, .. }) => Some(reason.clone()),
             _ => None,
         })
+    }
+
+    /// Killed before anybody was told: a new owner folds the log and does it again.
+    fn killed(&mut self) -> Option<Input> {
+        self.kills += 1;
+        self.restart();
+        Some(Input::Woke { interrupted: vec![Interrupted { call: CallId::history(), partial: None }] })
     }
 
     /// Does what the host would do until nothing is left to do.
@@ -166,7 +247,7 @@ impl Rig {
                         self.log.push((request, fact));
                         continue;
                     }
-                    Output::Keep { .. } => continue,
+                    Output::Keep { .. } | Output::KeepOnly { .. } => continue,
                     Output::Effect(effect) => effect,
                 };
                 inputs.extend(match effect {
@@ -185,17 +266,17 @@ impl Rig {
                         Some(Input::Prepared { call, prepared })
                     }
                     Effect::Apply { call, plan } => Some(Input::Applied { call, problem: self.write(&plan) }),
+                    Effect::Compare { ways, on_conflict } => {
+                        let folder = self.folder.path().display().to_string();
+                        let compare =
+                            trimtab_host::walk(&self.store, &self.hands, &self.id, &folder, ways, on_conflict);
+                        let compared = self.runtime.block_on(compare).expect("a store");
+                        if self.dice.once_in(9) { self.killed() } else { Some(Input::Compared { compared }) }
+                    }
                     Effect::Restore { plan } => {
                         let problem = self.write(&plan);
-                        if problem.is_none() && self.dice.once_in(5) {
-                            // Killed before anybody was told: a new owner folds the log and does it again.
-                            self.kills += 1;
-                            self.session = self.folded();
-                            let interrupted = vec![Interrupted { call: CallId::history(), partial: None }];
-                            Some(Input::Woke { interrupted })
-                        } else {
-                            Some(Input::Restored { problem })
-                        }
+                        let is_killed = problem.is_none() && self.dice.once_in(5);
+                        if is_killed { self.killed() } else { Some(Input::Restored { problem }) }
                     }
                     Effect::Title { .. } | Effect::Abort { .. } => None,
                     other => panic!("nobody expects {other:?}"),
@@ -212,7 +293,7 @@ impl Rig {
     }
 
     fn write(&self, plan: &FilePlan) -> Option<String> {
-        let find = |hash: &str| self.contents.get(hash).cloned();
+        let find = |hash: &str| self.disk.state().bytes.get(&RefKey::file_of(&self.id, hash)).cloned();
         write::apply(&self.folder, plan, &find).err().map(|refused| {
             assert!(refused.is_clean(), "{refused}");
             refused.to_string()
@@ -255,24 +336,29 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn any_history_is_what_a_map_and_a_list_say() {
-    let (seed, steps) = (number("TRIMTAB_HISTORY_SEED", 3), number("TRIMTAB_HISTORY_STEPS", 3_000));
+    let (seed, steps) = (number("TRIMTAB_HISTORY_SEED", 3), number("TRIMTAB_HISTORY_STEPS", 1_500));
     let mut dice = Dice::new(seed);
     let mut rig = Rig::new(seed ^ 1);
     let mut model = Model::default();
-    let (mut applied, mut moved, mut refused, mut edited) = (0, 0, 0, 0);
+    let (mut applied, mut moved, mut undone, mut refused, mut edits) = (0, 0, 0, 0, 0);
     for at in 0..steps {
         if at % SESSION == SESSION - 1 {
             rig.begin();
             model = Model { files: model.files, ..Model::default() };
         }
         let place = format!("seed {seed}, step {at}");
-        match dice.below(10) {
+        let (on_conflict, prefer) = match dice.below(6) {
+            0 => (OnConflict::KeepMine, Prefer::Left),
+            1 => (OnConflict::DiscardMine, Prefer::Right),
+            _ => (OnConflict::Refuse, Prefer::Neither),
+        };
+        match dice.below(11) {
             0..=3 => {
                 let mut set: Vec<Write> = Vec::new();
                 for _ in 0..=dice.below(4) {
                     let name = NAMES[dice.below(8) as usize];
                     let before = model.files.get(name).cloned();
-                    let after = (!dice.once_in(4)).then(|| TEXTS[dice.below(5) as usize].to_owned());
+                    let after = edited(&mut dice, before.as_ref());
                     if before != after && set.iter().all(|(known, ..)| known != name) {
                         set.push((name.to_owned(), before, after));
                     }
@@ -284,25 +370,44 @@ fn any_history_is_what_a_map_and_a_list_say() {
                 }
             }
             4..=5 => {
-                edited += 1;
+                edits += 1;
                 let name = NAMES[dice.below(8) as usize];
                 let path = rig.base.path().join(name);
-                if dice.once_in(4) {
-                    let _ = std::fs::remove_file(&path);
-                    model.files.remove(name);
-                } else {
-                    let text = TEXTS[dice.below(5) as usize];
-                    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-                    std::fs::write(&path, text).expect("a file");
-                    model.files.insert(name.to_owned(), text.to_owned());
+                let text = edited(&mut dice, model.files.get(name));
+                match &text {
+                    None => std::fs::remove_file(&path).expect("a file"),
+                    Some(text) => {
+                        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+                        std::fs::write(&path, text).expect("a file");
+                    }
                 }
+                model.put(name, text);
+            }
+            6 => rig.restart(),
+            7 if !model.sets.is_empty() => {
+                let nth = dice.below(model.sets.len() as u64) as usize;
+                let mut parts: Vec<ChangePart> = Vec::new();
+                for (name, ..) in &model.sets[nth] {
+                    if dice.once_in(2) {
+                        let hunks = (0..dice.below(3)).map(|_| 1 + dice.below(2) as u32).collect();
+                        parts.push(ChangePart { path: name.clone(), hunks });
+                    }
+                }
+                let change_set = rig.session.history()[nth].id.clone();
+                let answer = rig.travel(Control::UndoPart { change_set, parts: parts.clone(), on_conflict });
+                let wanted = model.undone(nth, &parts, prefer);
+                assert_eq!(answer.is_none(), wanted, "{place}: a part of {nth}: {answer:?}");
+                *(if wanted { &mut undone } else { &mut refused }) += 1;
             }
             _ => {
-                let by = 1 + dice.below(4) as i64;
-                let by = if dice.once_in(2) { by } else { -by };
-                let answer = rig.travel(by);
-                let wanted = model.moved(by);
-                assert_eq!(answer.is_none(), wanted, "{place}: by {by}: {answer:?}");
+                let steps = 1 + dice.below(4) as u32;
+                let back = dice.once_in(2);
+                let answer = rig.travel(match back {
+                    true => Control::Rewind { steps, on_conflict },
+                    false => Control::Forward { steps, on_conflict },
+                });
+                let wanted = model.moved(if back { -i64::from(steps) } else { steps.into() }, prefer);
+                assert_eq!(answer.is_none(), wanted, "{place}: by {steps}, back {back}: {answer:?}");
                 *(if wanted { &mut moved } else { &mut refused }) += 1;
             }
         }
@@ -311,9 +416,9 @@ fn any_history_is_what_a_map_and_a_list_say() {
         assert_eq!(history, (model.sets.len(), model.in_force), "{place}");
     }
     println!(
-        "{steps} steps: {applied} applied, {edited} edits, {moved} moves ({} killed), {refused} refused",
+        "{steps} steps: {applied} applied, {edits} edits, {moved} moves, {undone} parts undone, {} kills, {refused} refused",
         rig.kills
     );
     assert!(rig.session == rig.folded(), "replay equals live");
-    assert!(applied > 0 && moved > 0 && refused > 0 && edited > 0 && rig.kills > 0);
+    assert!(applied > 0 && moved > 0 && undone > 0 && refused > 0 && edits > 0 && rig.kills > 0);
 }

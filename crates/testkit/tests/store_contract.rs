@@ -231,6 +231,35 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
     }
 }
 
+#[tokio::test]
+async fn contents_of_files_are_counted_and_forgotten_together_with_the_facts_that_say_so() {
+    for ground in grounds() {
+        let store = ground.process();
+        for id in ["s1", "s2"] {
+            store.create_session(row(id, "/a"), vec![]).await.expect("made");
+        }
+        let key = |of: &str, hash: &str| RefKey::file_of(&session(of), hash);
+        for (of, hash, text) in [("s1", "aa", "one"), ("s1", "bb", "three"), ("s2", "aa", "one")] {
+            store.keep(&session(of), &key(of, hash), text.into()).await.expect("kept");
+        }
+        let space = store.file_space().await.expect("counted");
+        let counts: Vec<_> = space.iter().map(|one| (one.session.as_str(), one.contents, one.bytes)).collect();
+        assert_eq!(counts, [("s1", 2, 8), ("s2", 1, 3)]);
+        let lease = owned(store.as_ref(), "s1").await;
+        let keep_only = Some([key("s1", "bb"), key("s1", "cc")].into());
+        let commit = Commit { events: vec![event("s1", 1, "gone")], keep_only, ..Commit::default() };
+        store.commit(&lease, commit.clone()).await.expect("done");
+        assert_eq!(store.bytes(None, &key("s1", "aa")).await.expect("read"), None);
+        assert_eq!(store.bytes(None, &key("s1", "bb")).await.expect("read").as_deref(), Some(&b"three"[..]));
+        assert_eq!(store.bytes(None, &key("s2", "aa")).await.expect("read").as_deref(), Some(&b"one"[..]));
+        assert!(store.check().await.expect("checked").is_empty());
+        let quiet = NewInput { quiet: true, ..input("tidy") };
+        let before = store.session(&session("s2")).await.expect("read").expect("there").updated;
+        store.enqueue(&session("s2"), quiet).await.expect("queued");
+        assert_eq!(store.session(&session("s2")).await.expect("read").expect("there").updated, before);
+    }
+}
+
 // ---- the real database only ----
 
 fn open_error(folder: &Path) -> StoreError {

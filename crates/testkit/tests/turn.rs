@@ -726,19 +726,98 @@ fn a_file_that_changed_since_it_was_read_is_refused_until_it_is_read_again() {
     );
 }
 
+/// What was asked, and what became of the files.
+fn asked(scenario: &str) -> String {
+    let log = play(scenario);
+    let titles = log.lines().filter(|line| line.contains(" checkpoint.opened "));
+    let reason = |line: &str| {
+        let from = line.find("\"reason\":\"").map(|at| &line[at + 10..]).unwrap_or_default();
+        from.split('"').next().unwrap_or_default().to_owned()
+    };
+    let mut told: Vec<String> = titles.map(reason).collect();
+    told.extend(log.split("\n--- ").skip(1).map(|file| file.trim_end().replace('\n', " = ")));
+    told.join("; ")
+}
+
 #[test]
-fn a_file_that_was_never_read_is_not_replaced_whole() {
-    play(
+fn replacing_a_file_that_was_never_read_asks() {
+    let replaced = asked(
         r#"
         --- a.txt
         alpha
         --- dialogue
         > change it
-        <@ write_file {"path":"a.txt","content":"beta"}
-        ?~ you have not read it
-        < Sorry.
+        <@ write_file {"path":"a.txt","content":"beta\n"}
+        ! allow
+        < Done.
         "#,
     );
+    assert_eq!(replaced, "a file would be replaced that the model has not read; a.txt = beta");
+    let read_before = asked(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > change it
+        <@ read_file {"path":"a.txt"}
+        <@ write_file {"path":"a.txt","content":"beta\n"}
+        <@ write_file {"path":"new.txt","content":"new\n"}
+        <@ write_file {"path":"new.txt","content":"newer\n"}
+        < Done.
+        "#,
+    );
+    assert_eq!(read_before, "a.txt = beta; new.txt = newer", "nobody is asked");
+}
+
+#[test]
+fn where_nobody_is_there_a_file_that_was_never_read_is_read_first() {
+    let read_first = asked(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % attended=false
+        > change it
+        <@ write_file {"path":"a.txt","content":"beta\n"}
+        ?~ you have not read it
+        <@ read_file {"path":"a.txt"}
+        <@ write_file {"path":"a.txt","content":"beta\n"}
+        < Done.
+        "#,
+    );
+    assert_eq!(read_first, "a.txt = beta");
+}
+
+#[test]
+fn deleting_asks_unless_a_setting_says_otherwise_and_the_file_was_read() {
+    let scenario = |setting: &str, read: &str| {
+        asked(&format!(
+            "--- a.txt\nalpha\n--- keep.txt\nk\n--- dialogue\n{setting}> delete it\n{read}\
+             <@ delete_file {{\"path\":\"a.txt\"}}\n! allow\n< Done.\n"
+        ))
+    };
+    let read = "<@ read_file {\"path\":\"a.txt\"}\n#\n";
+    assert_eq!(scenario("", read), "a file would be deleted; keep.txt = k");
+    assert_eq!(scenario("", ""), "a file would be deleted that the model has not read; keep.txt = k");
+    let off = "% confirm_deletes=false\n";
+    assert_eq!(scenario(off, ""), "a file would be deleted that the model has not read; keep.txt = k");
+    let unasked = asked(
+        r#"
+        --- a.txt
+        alpha
+        --- keep.txt
+        k
+        --- dialogue
+        % confirm_deletes=false
+        > delete it
+        <@ read_file {"path":"a.txt"}
+        #
+        <@ delete_file {"path":"a.txt"}
+        < Done.
+        "#,
+    );
+    assert_eq!(unasked, "keep.txt = k", "nobody is asked");
+    assert_eq!(scenario("% confirm_deletes=false\n% files=ask\n", read), "a file would be deleted; keep.txt = k");
 }
 
 #[test]

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Analysis, Answer, Approve, CallId, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef, Message, Mode,
-    Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, Series, SessionId, StopReason, Time, Todo, Unkept,
-    Unobserved, Usage,
+    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef,
+    MergedWrite, Message, Mode, OnConflict, Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, Series,
+    SessionId, StopReason, Time, Todo, Unkept, Unobserved, Usage,
 };
 
 /// A fact in its envelope.
@@ -158,6 +158,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "change.reapplied",
     "change.moving",
     "change.refused",
+    "change.expired",
     "steps",
     "subtask",
     "reflection",
@@ -722,13 +723,76 @@ pub enum ChangeFact {
     Moving {
         /// The place of the set that shall be current, from 0; below 0: none.
         position: i32,
+        /// What is done where a person has edited the same lines since.
+        #[serde(default, rename = "onConflict", skip_serializing_if = "OnConflict::is_refuse")]
+        on_conflict: OnConflict,
+        /// Only a part of a set is taken back, by a new set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<Undo>,
+        /// The files were compared with the history; these are not as it left them, or are of the new set.
+        /// From here on it is settled what will be written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        merged: Option<Vec<MergedWrite>>,
+    },
+    /// What the files of these sets were is not kept any longer: they can no longer be taken back or brought
+    /// forward.
+    #[serde(rename = "change.expired", rename_all = "camelCase")]
+    Expired {
+        /// The sets.
+        change_sets: Vec<ChangeSetId>,
+        /// Why.
+        reason: String,
     },
     /// It did not move, and no file was touched.
     #[serde(rename = "change.refused")]
     Refused {
         /// Why.
         reason: String,
+        /// Where a person's edits stand in the way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<Conflict>,
     },
+}
+
+/// A part of a change set that is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Undo {
+    /// The set that does it.
+    pub change_set: ChangeSetId,
+    /// The set whose part it is.
+    pub of: ChangeSetId,
+    /// Which part.
+    pub parts: Vec<ChangePart>,
+}
+
+/// A place that a person has edited and that the history would change too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// The file.
+    pub path: String,
+    /// In a sentence, what stands in the way.
+    pub reason: String,
+    /// The first of its lines as they are now, from 1; absent: it is about the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_line: Option<u64>,
+    /// How many lines these are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lines: u64,
+    /// What the history left there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What is there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mine: Option<String>,
+    /// What the history would put there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A change set and where the history stands after it.
@@ -769,10 +833,6 @@ pub struct ByCommand {
     /// Where the change of the files is stored, for people: a unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<RefKey>,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// One file of a change set.

@@ -122,6 +122,16 @@ impl ChangeSetId {
     pub fn of(request: &RequestId, call: &CallId) -> Self {
         Self(format!("{request}-x-{call}"))
     }
+
+    /// The `n`th set of a session that takes back a part of another one. However often parts of parts are
+    /// taken back, the name stays short.
+    pub fn undo_of(set: &ChangeSetId, n: u64) -> Self {
+        let root = match set.0.rsplit_once("-u") {
+            Some((root, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => root,
+            _ => &set.0,
+        };
+        Self(format!("{root}-u{n}"))
+    }
 }
 
 impl CheckpointId {

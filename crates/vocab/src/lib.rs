@@ -40,7 +40,8 @@ pub use look::{FileMark, Look, Seen};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
 pub use plan::{
-    Approval, Approved, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, Overtime, Sandbox,
+    Approval, Approved, ChangePart, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
+    OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{

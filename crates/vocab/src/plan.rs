@@ -118,6 +118,47 @@ impl FileSet {
     }
 }
 
+/// What is done where a person has edited the same lines of a file that the history would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnConflict {
+    /// Nothing: no file of the move is touched.
+    #[default]
+    Refuse,
+    /// Those lines stay as the person has left them.
+    KeepMine,
+    /// Those lines become what the history says. What the person had there comes back when the move is undone.
+    DiscardMine,
+}
+
+impl OnConflict {
+    /// Whether a conflict refuses the move.
+    pub fn is_refuse(&self) -> bool {
+        *self == Self::Refuse
+    }
+}
+
+/// A part of a change set: a file of it, or some hunks of that file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangePart {
+    /// The file, as the set names it.
+    pub path: String,
+    /// The hunks, counted from 1; none: the whole file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<u32>,
+}
+
+/// What a set does to a file when a person has edited it since: as a move of the history has found and left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedWrite {
+    /// The set.
+    pub change_set: ChangeSetId,
+    /// The file without the set, and with it.
+    #[serde(flatten)]
+    pub write: FileWrite,
+}
+
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Copilot, Message, ModelFacts, Part, RefKey, RequestId, Role, Rule, Sandbox};
+use crate::{
+    CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, RefKey, RequestId, Role, Rule,
+    Sandbox,
+};
 
 /// One thing a person asked for, as the engine takes it in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +102,8 @@ pub struct RunSettings {
     pub fast_facts: Option<ModelFacts>,
     /// Whether changes of files are asked about.
     pub apply_files: Applying,
+    /// Deletions are asked about, whatever is said of changes.
+    pub confirm_deletes: bool,
     /// Whether commands that are known to be safe are asked about.
     pub apply_commands: Applying,
     /// Beginnings of commands that may run by themselves; absent: the documented ones.
@@ -190,6 +195,7 @@ impl Default for RunSettings {
             fast_model: String::new(),
             fast_facts: None,
             apply_files: Applying::Auto,
+            confirm_deletes: true,
             apply_commands: Applying::Ask,
             commands_allowed: None,
             commands_asked: Vec::new(),
@@ -349,11 +355,27 @@ pub enum Control {
     Rewind {
         /// How many.
         steps: u32,
+        /// What is done where a person has edited the same lines since.
+        #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
+        on_conflict: OnConflict,
     },
     /// Bring so many forward again.
     Forward {
         /// How many.
         steps: u32,
+        /// What is done where a person has edited the same lines since.
+        #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
+        on_conflict: OnConflict,
+    },
+    /// Take back a part of a change set; what that does is a change set of its own.
+    UndoPart {
+        /// The set.
+        change_set: ChangeSetId,
+        /// Which files of it, or which hunks.
+        parts: Vec<ChangePart>,
+        /// What is done where the same lines have changed since.
+        #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
+        on_conflict: OnConflict,
     },
     /// Go on under other terms; what is absent stays as it is.
     Adjust {

@@ -1,20 +1,21 @@
 //! How facts become state. Nothing else changes a session.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact, ModelFact,
-    ProposalFact, ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status, StepsFact,
-    ToolFact, ToolStatus,
+    AnswerFact, BugFact, Change, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
+    ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status,
+    StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, ProblemKind, Request,
-    RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult,
+    CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MergedWrite, Message, Part, ProblemKind,
+    Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult,
 };
 
 use super::{
-    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Phase, Progress, Repairing, Repeat, Session,
-    Squeezed, weight_of,
+    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Move, Phase, Progress, Repairing, Repeat,
+    Session, Squeezed, weight_of,
 };
 use crate::route;
 use crate::turn::{answers, budget, context, ending, reflection, series, structured};
@@ -162,8 +163,14 @@ impl Session {
     }
 
     fn finish(&mut self, id: &RequestId, status: Status) {
-        let Some(mut ended) = self.active.take_if(|active| active.request.id == *id) else {
-            self.waiting.retain(|waiting| waiting.request.id != *id);
+        let Some(ended) = self.active.take_if(|active| active.request.id == *id) else {
+            let at = self.waiting.iter().position(|waiting| waiting.request.id == *id);
+            let waited = at.and_then(|at| self.waiting.remove(at));
+            // One that was answered while the history moved has begun, and ends in its place. Where another one
+            // has begun since, it was passed over then.
+            if let Some(ended) = waited.filter(|waiting| waiting.begun && self.active.is_none()) {
+                self.close(ended, status);
+            }
             self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
             return self.start_next();
         };
@@ -174,16 +181,21 @@ impl Session {
             self.parked.push(ended);
         } else {
             self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
-            // A tool use without its result would make the conversation invalid for every provider.
-            // One that was passed over has results already.
-            if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {
-                self.push(results(&batch, INTERRUPTED, None, Vec::new()));
-            }
-            if status == Status::Cancelled {
-                self.push(Message::user(INTERRUPT_USER));
-            }
+            self.close(ended, status);
         }
         self.start_next();
+    }
+
+    /// What a request that ends leaves in the conversation.
+    fn close(&mut self, mut ended: Active, status: Status) {
+        // A tool use without its result would make the conversation invalid for every provider.
+        // One that was passed over has results already.
+        if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {
+            self.push(results(&batch, INTERRUPTED, None, Vec::new()));
+        }
+        if status == Status::Cancelled {
+            self.push(Message::user(INTERRUPT_USER));
+        }
     }
 
     fn fold_model(&mut self, fact: &ModelFact) {
@@ -457,6 +469,7 @@ impl Session {
 
     fn fold_change(&mut self, request: Option<&RequestId>, fact: &ChangeFact) {
         match fact {
+            ChangeFact::Applied(change) if self.is_undoing(&change.change_set) => self.fold_undo(change),
             ChangeFact::Applied(change) => {
                 let mut items = self.active.iter().flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
                 let mine = |item: &&super::Item| {
@@ -469,15 +482,24 @@ impl Session {
                 let Some(writes) = writes else { return };
                 // What was taken back and is now built over cannot be brought forward any more.
                 self.history.truncate(self.in_force);
-                self.history.push(ChangeSet { id: change.change_set.clone(), writes });
+                self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
                 self.in_force = self.history.len();
             }
-            ChangeFact::Moving { position } => self.moving = Some(in_force(*position)),
+            ChangeFact::Moving { position, on_conflict, undo, merged } => {
+                self.undos += u64::from(undo.is_some() && merged.is_none());
+                let (to, on_conflict) = (in_force(*position), *on_conflict);
+                self.moving = Some(Move { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
+            }
+            ChangeFact::Expired { change_sets, .. } => {
+                let sets = self.history.iter_mut().filter(|set| change_sets.contains(&set.id));
+                sets.for_each(|set| set.expired = true);
+            }
             ChangeFact::Refused { .. } => {
                 self.moving = None;
                 self.start_next();
             }
             ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => {
+                self.rework(&change.change_set);
                 self.in_force = in_force(change.position).min(self.history.len());
                 let back = matches!(fact, ChangeFact::Reverted(_));
                 let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
@@ -487,12 +509,45 @@ impl Session {
                     self.pass_over_the_parked();
                     self.push(Message::user(format!("[The user {what} the change of {}.]", files.join(", "))));
                 }
-                if self.moving == Some(self.in_force) {
+                if self.moving.as_ref().is_some_and(|moving| moving.to == self.in_force) {
                     self.moving = None;
                     self.start_next();
                 }
             }
         }
+    }
+
+    /// A set was moved over edits of a person. From now on it stands between what was found and what was
+    /// left, so that the way back leads to exactly what was there.
+    fn rework(&mut self, id: &ChangeSetId) {
+        let Some(merged) = self.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
+        let Some(set) = self.history.iter_mut().find(|set| set.id == *id) else { return };
+        let of_set = merged.iter().filter(|merged| merged.change_set == *id);
+        let found: HashMap<&str, &FileWrite> =
+            of_set.map(|MergedWrite { write, .. }| (write.path.as_str(), write)).collect();
+        for known in &mut set.writes {
+            if let Some(write) = found.get(known.path.as_str()) {
+                known.clone_from(write);
+            }
+        }
+    }
+
+    fn is_undoing(&self, id: &ChangeSetId) -> bool {
+        let undo = self.moving.as_ref().and_then(|moving| moving.undo.as_ref());
+        undo.is_some_and(|undo| undo.change_set == *id)
+    }
+
+    /// A part of a set was taken back, by a set of its own.
+    fn fold_undo(&mut self, change: &Change) {
+        let merged = self.moving.take().and_then(|moving| moving.merged).unwrap_or_default();
+        let writes = merged.into_iter().map(|merged| merged.write).collect();
+        self.history.truncate(self.in_force);
+        self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
+        self.in_force = self.history.len();
+        let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+        self.pass_over_the_parked();
+        self.push(Message::user(format!("[The user took back a part of an earlier change, in {}.]", files.join(", "))));
+        self.start_next();
     }
 
     /// The tools of a reply have all ended: their results go back to the model, as one message.
@@ -617,10 +672,12 @@ impl Session {
         self.active = Some(active);
     }
 
-    /// Before anybody else speaks, tool uses that still wait for a person get a result that says so.
+    /// Before anybody else speaks, tool uses that still wait for a person get a result that says so. So do
+    /// those of a request that was answered and waits until the history has moved.
     fn pass_over_the_parked(&mut self) {
         let mut told = Vec::new();
-        for parked in &mut self.parked {
+        let answered = self.waiting.iter_mut().filter(|waiting| waiting.begun);
+        for parked in self.parked.iter_mut().chain(answered) {
             parked.overtaken = true;
             if let Some(batch) = parked.batch.as_mut().filter(|batch| !batch.passed_over) {
                 told.push(results(batch, PASSED_OVER, None, Vec::new()));

@@ -7,10 +7,10 @@ mod fold;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, RouteDecision};
+use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, Message, Part, RefKey, Request, RequestId, Role, Rule,
-    Series, StopReason, TimerId, Todo, Usage,
+    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part, RefKey, Request,
+    RequestId, Role, Rule, Series, StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -57,8 +57,10 @@ pub struct Session {
     history: Vec<ChangeSet>,
     /// How many of them are in force.
     in_force: usize,
-    /// How many shall be: the history is being moved.
-    moving: Option<usize>,
+    /// The history is being moved.
+    moving: Option<Move>,
+    /// How many sets have taken back a part of another.
+    undos: u64,
 }
 
 /// Files that were changed together.
@@ -68,6 +70,21 @@ pub struct ChangeSet {
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
+    /// What they were is not kept any longer.
+    pub expired: bool,
+}
+
+/// A move of the history that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Move {
+    /// How many sets shall be in force.
+    pub(crate) to: usize,
+    /// Where a person has edited the same lines since.
+    pub(crate) on_conflict: OnConflict,
+    /// It takes back a part of a set.
+    pub(crate) undo: Option<Undo>,
+    /// What the sets mean for files that are not as they left them; absent: not compared yet.
+    pub(crate) merged: Option<Vec<MergedWrite>>,
 }
 
 /// What a summary stands for.
@@ -379,7 +396,7 @@ impl Session {
         let tools = self.active.iter().filter(|active| matches!(active.phase, Phase::Tools | Phase::Stopping { .. }));
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
         let begun = tools.filter(|item| matches!(item.progress, Progress::Started | Progress::Acting));
-        let moving = self.moving.map(|_| CallId::history());
+        let moving = self.moving.as_ref().map(|_| CallId::history());
         self.open_call().into_iter().chain(begun.map(|item| &item.call)).cloned().chain(moving).collect()
     }
 
@@ -433,9 +450,26 @@ impl Session {
         self.in_force
     }
 
-    /// How many shall be, while the history is being moved.
-    pub(crate) fn moving_to(&self) -> Option<usize> {
-        self.moving
+    /// The move of the history that was begun and is not over.
+    pub(crate) fn moving(&self) -> Option<&Move> {
+        self.moving.as_ref()
+    }
+
+    /// Files that requests which wait for a person would write.
+    pub(crate) fn parked_writes(&self) -> impl Iterator<Item = &FileWrite> {
+        let items =
+            self.parked.iter().chain(&self.active).flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
+        items.flat_map(|item| item.writes.iter().flatten())
+    }
+
+    /// Whether the history is being moved.
+    pub fn is_moving(&self) -> bool {
+        self.moving.is_some()
+    }
+
+    /// How many sets have taken back a part of another.
+    pub(crate) fn undos(&self) -> u64 {
+        self.undos
     }
 
     /// The summary that can be undone or edited: where its source is.

@@ -277,7 +277,8 @@ fn after_answer(step: &mut Step<'_>, request: &RequestId, call: Option<&CallId>)
     if step.session.is_parked(request) {
         let was_idle = step.session.active().is_none();
         step.say(Some(request), RequestFact::Reopened {});
-        if was_idle {
+        // While the history moves, it waits; room is asked for when its turn has come.
+        if was_idle && step.session.active().is_some() {
             step.ask(Effect::Admit { request: request.clone() });
         }
         return;

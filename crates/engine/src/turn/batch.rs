@@ -231,7 +231,7 @@ fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Tr
 fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
     // What will be refused anyway needs no preparation.
     let Some(active) = step.session.active() else { return };
-    if let Ruling::Refuse { reason } = permit::judge(step.session, active, &Errand::Change(change.clone())) {
+    if let Ruling::Refuse { reason } = permit::judge(step.session, active, &Errand::Change(change.clone()), None) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let seen = step.session.mark(change.path().trim_start_matches("./")).map(str::to_owned);
@@ -271,10 +271,17 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
         _ => Answer::of(&item),
     };
-    let permit = match (answer, permit::judge(step.session, active, errand)) {
+    let permit = match (answer, permit::judge(step.session, active, errand, item.writes.as_deref())) {
         (_, Ruling::Refuse { reason }) => return refuse(step, call, reason),
         (_, Ruling::Go(permit)) => permit,
         (Some(answer), Ruling::Ask { .. }) => Permit::answered(&answer),
+        // Where nobody is to be asked, the model can do something about it.
+        (None, Ruling::Ask { reason, .. }) if reason == permit::UNREAD && is_alone(active) => {
+            let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
+            let text =
+                format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.");
+            return refuse(step, call, text);
+        }
         (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule, run),
     };
     match errand {
@@ -316,6 +323,11 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         }
         _ => {}
     }
+}
+
+/// Whether there is nobody to be asked, and nothing was said for that case.
+fn is_alone(active: &Active) -> bool {
+    !active.request.settings.attended && answers::approve(active) == Approve::Ask
 }
 
 /// What is recorded when nobody is to be asked and everything that asks is refused.
@@ -480,7 +492,7 @@ fn ask(step: &mut Step<'_>, call: &CallId, question: String, options: Vec<String
 pub(super) fn ruled(session: &Session, active: &Active, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
-    match permit::judge(session, active, &errand) {
+    match permit::judge(session, active, &errand, item.writes.as_deref()) {
         Ruling::Go(_) => Some(answers::ALLOW),
         Ruling::Refuse { .. } => Some(DENIED),
         Ruling::Ask { .. } => None,
@@ -705,7 +717,7 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
 }
 
 /// It is known what a command did to files whose end nobody saw.
-pub(crate) fn compared(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
+pub(crate) fn surveyed(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.writes.is_some() {
         return;
@@ -727,10 +739,10 @@ fn command_of(item: &Item) -> String {
 }
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
-fn compare(step: &mut Step<'_>, item: &Item) -> bool {
+fn survey(step: &mut Step<'_>, item: &Item) -> bool {
     let watch = watched::watch(step.session, &command_of(item));
     if let Some(watch) = watch {
-        step.ask(Effect::Compare { call: item.call.clone(), watch });
+        step.ask(Effect::Survey { call: item.call.clone(), watch });
     }
     watch.is_some()
 }
@@ -755,7 +767,7 @@ pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
             (Progress::Acting, Some(_)) => go_acting(step, call),
             (Progress::Acting, None) => {
                 overtime::settle(step, call);
-                if !compare(step, &item) {
+                if !survey(step, &item) {
                     answers::ask_about_outcome(step, call, &command_of(&item));
                 }
             }
@@ -786,7 +798,7 @@ pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
             (Progress::Acting, Some(_)) => go_acting(step, call),
             _ => {
                 overtime::settle(step, call);
-                let comparing = *progress == Progress::Acting && compare(step, &item);
+                let comparing = *progress == Progress::Acting && survey(step, &item);
                 if !comparing {
                     interrupted(step, call, ToolResult::interrupt(&wish.id).content);
                 }

@@ -14,8 +14,11 @@ pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
 /// Does as told. What no longer fits has no consequences: it is not an error to be late.
 pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action: Control) {
     match action {
-        Control::Rewind { steps } => return history::wanted(step, -i64::from(steps)),
-        Control::Forward { steps } => return history::wanted(step, i64::from(steps)),
+        Control::Rewind { steps, on_conflict } => return history::wanted(step, -i64::from(steps), on_conflict),
+        Control::Forward { steps, on_conflict } => return history::wanted(step, i64::from(steps), on_conflict),
+        Control::UndoPart { change_set, parts, on_conflict } => {
+            return history::part_unwanted(step, &change_set, parts, on_conflict);
+        }
         _ => {}
     }
     if let Control::EditSummary { .. } | Control::UndoSummary = action {
@@ -76,7 +79,8 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         | Control::EditSummary { .. }
         | Control::UndoSummary
         | Control::Rewind { .. }
-        | Control::Forward { .. } => {}
+        | Control::Forward { .. }
+        | Control::UndoPart { .. } => {}
     }
 }
 

@@ -68,10 +68,28 @@ pub const KEYS: &[Key] = &[
         "Changes of files: auto applies them at once (they can be undone), ask asks first.",
     ),
     key(
+        "apply.confirm_deletes",
+        Kind::Bool,
+        "true",
+        "Ask before a file is deleted. false: as apply.files says, but never one that the model has not read.",
+    ),
+    key(
         "apply.commands",
         Kind::Choice(&["ask", "auto"]),
         "\"ask\"",
         "Commands: auto runs by itself what commands.allow names and is known to be safe.",
+    ),
+    key(
+        "history.keep_days",
+        Kind::Int(0, 36_500),
+        "90",
+        "Days for which a change can be taken back; what it says is kept for ever. 0: for ever.",
+    ),
+    key(
+        "history.max_mb",
+        Kind::Int(0, 1_000_000),
+        "2048",
+        "Megabytes that old contents of files may take; the oldest go first, and you are told. 0: any.",
     ),
     key(
         "commands.allow",

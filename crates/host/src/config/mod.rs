@@ -22,7 +22,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 pub use catalog::Catalog;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
 pub use raw::Origin;
-pub use resolve::{Limits, Profile, Roles, Shown};
+pub use resolve::{Keeping, Limits, Profile, Roles, Shown};
 
 use raw::Raw;
 

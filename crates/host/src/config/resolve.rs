@@ -40,6 +40,8 @@ pub struct Profile {
     pub hands: HandSettings,
     /// How much of the work a person wants to see before it happens.
     pub copilot: Copilot,
+    /// How long old contents of files are kept.
+    pub keeping: Keeping,
     pub(super) raw: Raw,
 }
 
@@ -59,6 +61,8 @@ pub struct Roles {
 pub struct HandSettings {
     /// Changes of files.
     pub files: Applying,
+    /// Deletions are asked about.
+    pub confirm_deletes: bool,
     /// Commands that are known to be safe.
     pub commands: Applying,
     /// Beginnings of such commands; absent: the built-in list.
@@ -95,6 +99,15 @@ pub struct HandSettings {
     pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
+}
+
+/// How long, and how much, old contents of files are kept for undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// Days; 0: for ever.
+    pub days: u32,
+    /// Megabytes; 0: any.
+    pub megabytes: u32,
 }
 
 /// Bounds of every request.
@@ -195,6 +208,7 @@ impl Profile {
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
         let hands = HandSettings {
             files: applying("apply.files"),
+            confirm_deletes: raw.get("apply.confirm_deletes").and_then(|(value, _)| value.as_bool()).unwrap_or(true),
             commands: applying("apply.commands"),
             allow: Some(beginnings(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
             ask: beginnings(&raw, "commands.ask"),
@@ -228,11 +242,12 @@ impl Profile {
             recovery: recovery(&raw),
             machine: machine(&file, &data, variables),
         };
+        let keeping = Keeping { days: number(&raw, "history.keep_days"), megabytes: number(&raw, "history.max_mb") };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
         let copilot = copilot(&raw);
-        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, copilot, raw }
+        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, copilot, keeping, raw }
     }
 
     /// What steers a request, or what to do when no model is set up.
@@ -271,6 +286,7 @@ impl Profile {
             fast_model: self.roles.fast.clone().unwrap_or_default(),
             fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
             apply_files: self.hands.files,
+            confirm_deletes: self.hands.confirm_deletes,
             apply_commands: self.hands.commands,
             commands_allowed: self.hands.allow.clone(),
             commands_asked: self.hands.ask.clone(),

@@ -8,7 +8,7 @@ use trimtab_host::compare::{self, Stats};
 use trimtab_vocab::event::{CheckpointFact, ProposalFact};
 use trimtab_vocab::{Fact, FileState, FileWrite, Problem, ProblemKind, SessionId};
 
-use super::changes::{Where, at_rest};
+use super::changes::{Where, at_rest, find_set};
 use super::output::{calm, print};
 use super::paint::Palette;
 use super::{Outcome, place};
@@ -218,7 +218,7 @@ impl Diff {
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         let writes = match &self.what {
-            Some(wanted) => history.find(wanted)?.to_vec(),
+            Some(wanted) => find_set(&history, wanted)?.writes.clone(),
             None => history.net(),
         };
         if writes.is_empty() && io::stdout().is_terminal() {

@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod effects;
+mod export;
 mod follow;
 mod jobs;
 mod models;

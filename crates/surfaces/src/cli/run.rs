@@ -9,6 +9,7 @@ use trimtab_host::config::Flag;
 use trimtab_host::{Client, LONGEST_TEXT, Say, Target};
 use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId};
 
+use super::changes;
 use super::follow::{Asking, Form, follow};
 use super::{Outcome, picture, place};
 
@@ -88,6 +89,7 @@ impl Run {
         }
         let images = self.image.iter().map(|file| picture::read(file)).collect::<Result<_, _>>()?;
         let (mut profile, client) = place::open(&flags)?;
+        let keeping = profile.keeping;
         if profile.model.is_none() {
             profile.model = trimtab_host::local_model(&profile).await;
         }
@@ -115,7 +117,9 @@ impl Run {
         settings.approve = self.approve.into();
         settings.trusted = trusted;
         let sent = client.send(target, Say { text, mode, settings, images }).await?;
-        follow(&client, &sent, 0, Form::of(self.json), ask).await
+        let outcome = follow(&client, &sent, 0, Form::of(self.json), ask).await?;
+        changes::tidy(&client, keeping).await;
+        Ok(outcome)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
-use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, CommandsFact, ReplyFact, RequestFact, Status};
+use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, SessionId};
 
 use super::output::{age, calm, print, print_json};
@@ -36,10 +36,13 @@ enum Action {
         /// The session
         id: SessionId,
     },
-    /// A session with all its events, as one JSON object
+    /// A session with all its events and its change history, as one JSON object
     Export {
         /// The session
         id: SessionId,
+        /// It is JSON anyway
+        #[arg(long, hide = true)]
+        json: bool,
     },
     /// Forget a session; this cannot be undone
     Delete {
@@ -54,7 +57,7 @@ impl Sessions {
         match self.action {
             Action::List { all, json, dir } => list(&client, all, json, dir).await?,
             Action::Show { id } => show(&client, &id).await?,
-            Action::Export { id } => export(&client, &id).await?,
+            Action::Export { id, .. } => export(&client, &id).await?,
             Action::Delete { id } => {
                 client.delete(&id).await?;
                 print(&format!("Session {id} is deleted.\n"))?;
@@ -132,17 +135,7 @@ fn in_words(fact: &Fact) -> Option<String> {
     })
 }
 
-/// A bug as the session's document lists it.
-fn bug(event: &Event) -> Option<serde_json::Value> {
-    let Fact::Bug(BugFact { kind, by, message }) = &event.fact else { return None };
-    Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
-}
-
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {
     let row = find(client, id).await?;
-    let mut whole = object(&row);
-    let events = all_events(client, id).await?;
-    whole["bugs"] = events.iter().filter_map(bug).collect();
-    whole["events"] = json!(events);
-    print_json(&whole)
+    super::export::export(client, &row, &object(&row)).await
 }

@@ -16,6 +16,7 @@ use trimtab_vocab::{
 
 use super::hands::made_by;
 use super::plan::{Ask, Plan, Turn, file_of, marks, name_of};
+use super::travels::{self, Sets};
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
 
@@ -24,7 +25,7 @@ pub(super) fn unfinished(disk: &Disk) -> Vec<SessionId> {
     let state = disk.state();
     let working = state.jobs.values().filter(|job| job.status.is_none()).map(|job| &job.row.session);
     let told = state.inbox.iter().map(|(_, session, _)| session);
-    working.chain(told).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    working.chain(told).chain(travels::moving(&state)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The logs, the inbox and what waits for a person, to read when something is broken.
@@ -97,7 +98,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
         }
     }
-    for command in state.commands.keys() {
+    for command in state.commands.keys().filter(|_| !history.travels) {
         let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
         let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
         if there.as_ref() != recorded.last() {
@@ -193,6 +194,8 @@ struct Story<'a> {
     files: BTreeMap<String, String>,
     /// What each command left behind, as often as that was recorded: the hashes.
     made: BTreeMap<String, Vec<String>>,
+    /// The change history.
+    sets: Sets,
     /// How often each command may have been begun.
     commands: BTreeMap<String, u32>,
     /// Commands that a person wanted run again.
@@ -216,6 +219,7 @@ impl<'a> Story<'a> {
             open: None,
             files: BTreeMap::new(),
             made: BTreeMap::new(),
+            sets: Sets::default(),
             commands: BTreeMap::new(),
             again: BTreeMap::new(),
             begun: BTreeMap::new(),
@@ -243,6 +247,9 @@ impl<'a> Story<'a> {
             self.tally.mended += 1;
         }
         self.note_trust();
+        if let (Fact::Change(fact), None) = (&event.fact, &event.request) {
+            self.tally.moves += u64::from(self.sets.moved(fact, &mut self.files)?);
+        }
         let Some(request) = &event.request else { return Ok(()) };
         if let Fact::Request(RequestFact::Received { text, mode, settings, .. }) = &event.fact {
             return self.received(request, text, *mode, settings);
@@ -282,7 +289,10 @@ impl<'a> Story<'a> {
             }
             Fact::Change(ChangeFact::Applied(Change { by: Some(by), .. })) => self.left_behind(by),
             Fact::Change(ChangeFact::Applied(change)) => {
-                self.applied(request, &call_of(change.change_set.as_str(), "-x-")?)
+                let before = self.files.clone();
+                self.applied(request, &call_of(change.change_set.as_str(), "-x-")?)?;
+                self.sets.applied(&change.change_set, &before, &self.files);
+                Ok(())
             }
             Fact::Context(ContextFact::Compressed { .. }) => {
                 self.tally.compressed += 1;

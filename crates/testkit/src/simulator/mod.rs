@@ -9,6 +9,7 @@ mod hands;
 mod model;
 mod moves;
 mod plan;
+mod travels;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +73,8 @@ pub struct Tally {
     pub mended: u64,
     /// Times that a model asked for the same again and again.
     pub repeats: u64,
+    /// Sets that a person took back or brought forward, and parts of them.
+    pub moves: u64,
     /// Facts that were recorded.
     pub facts: u64,
 }
@@ -97,6 +100,7 @@ impl std::ops::AddAssign for Tally {
         self.controls += other.controls;
         self.mended += other.mended;
         self.repeats += other.repeats;
+        self.moves += other.moves;
         self.facts += other.facts;
     }
 }
@@ -143,6 +147,8 @@ struct Process {
 
 struct History {
     dice: Dice,
+    /// There is a person who moves the change history.
+    travels: bool,
     disk: Disk,
     oracle: Oracle,
     clock: Arc<Clockwork>,
@@ -167,6 +173,7 @@ impl History {
         disk.state().files.insert("shared.txt".into(), b"begin\nshared\n".to_vec());
         Self {
             dice,
+            travels: travels::is_wanted(seed),
             disk,
             oracle,
             clock,
@@ -246,13 +253,25 @@ impl History {
         // Those that live on may still die on their own account; they must not be waited for.
         self.start_process(false);
         let began = Instant::now();
+        let mut after_all = if self.travels { 3 } else { 0 };
         loop {
             self.bury();
             self.complain()?;
             let left = check::unfinished(&self.disk);
             let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
             if left.is_empty() && open.is_empty() {
-                break;
+                if after_all == 0 {
+                    break;
+                }
+                // When all is said and done, a person looks at what was changed.
+                after_all -= 1;
+                let last = self.processes.last().ok_or("the last process died")?.client.clone();
+                let changed = travels::changed(&self.disk.state());
+                for session in changed {
+                    let action = self.travel(&session);
+                    last.control(&session, None, action).await.map_err(|problem| problem.message)?;
+                }
+                continue;
             }
             if began.elapsed() > PATIENCE {
                 let state = self.disk.state();

@@ -9,7 +9,7 @@ use trimtab_vocab::{
     SessionId,
 };
 
-use super::{History, RETRIES, Said};
+use super::{History, RETRIES, Said, travels};
 use crate::memory_store::MemoryStore;
 
 /// Does something through a process, unless that dies in the act.
@@ -52,6 +52,14 @@ impl History {
             10 => self.resume(),
             11..13 => self.control().await,
             13 => self.rule().await,
+            14..20 if self.travels => {
+                let changed = travels::changed(&self.disk.state());
+                let (Some((client, store)), Some(session)) = (self.any_process(), self.dice.pick(&changed)) else {
+                    return;
+                };
+                let action = self.travel(session);
+                unless_dead(&store, client.control(session, None, action)).await;
+            }
             _ => {}
         }
         // Some things are done in one breath, others in the middle of what follows from them.
@@ -106,7 +114,9 @@ impl History {
             apply_commands: applying(dice.once_in(2)),
             approve: [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize],
             max_steps: [2, 3, 4, 25, 25][dice.below(5) as usize],
-            snapshot_files: 1_000,
+            // Where the history is moved, what commands did is left out of it: the checker could not tell whose
+            // change a file of the shared folder is.
+            snapshot_files: if self.travels { 0 } else { 1_000 },
             snapshot_mb: 1,
             ..RunSettings::default()
         }

@@ -9,6 +9,8 @@ mod error;
 mod owner;
 mod sqlite;
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
@@ -72,6 +74,8 @@ pub struct NewInput {
     pub job: Option<NewJob>,
     /// Texts to store.
     pub keeps: Vec<(RefKey, String)>,
+    /// It only tidies up: the session was not used by it.
+    pub quiet: bool,
 }
 
 /// A request as the list of jobs begins with it.
@@ -101,6 +105,8 @@ pub struct Commit {
     pub events: Vec<Event>,
     /// Texts to store.
     pub keeps: Vec<(RefKey, String)>,
+    /// Of the session's contents of files, the names of those that are still needed; the others go.
+    pub keep_only: Option<HashSet<RefKey>>,
     /// Calls whose partial texts are no longer needed.
     pub closed_calls: Vec<CallId>,
     /// Requests that ended.
@@ -158,6 +164,19 @@ pub enum JobState {
     Interrupted,
     /// It ended.
     Finished(Status),
+}
+
+/// What a session holds of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSpace {
+    /// The session.
+    pub session: SessionId,
+    /// How many contents.
+    pub contents: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes that they take on the disk. What two sessions share counts for both.
+    pub packed: u64,
 }
 
 /// The answer to the wish to run.
@@ -228,6 +247,8 @@ pub trait Store: Send + Sync {
     }
     /// Stores many, all of them or none.
     async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
+    /// What sessions hold of files that were read or written, for undo.
+    async fn file_space(&self) -> Result<Vec<FileSpace>>;
     /// Stored bytes; only those of a session, if one is given.
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
     /// A stored text.

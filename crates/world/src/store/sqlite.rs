@@ -8,6 +8,7 @@ mod admission;
 mod schema;
 mod thread;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -19,8 +20,8 @@ use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, Claim, Commit, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow, Store,
-    StoreError,
+    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
+    Store, StoreError,
 };
 use crate::clock::Clock;
 
@@ -120,6 +121,9 @@ fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now
     insert_texts(tx, session, &input.keeps)
 }
 
+/// Removes bytes that no name stands for.
+const DELETE_UNNAMED: &str = "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)";
+
 /// Stores each text once, by its hash, and points its name there.
 fn insert_texts(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, String)]) -> Result<()> {
     keeps.iter().try_for_each(|(key, text)| insert_bytes(tx, session, key, text.as_bytes()))
@@ -150,8 +154,21 @@ fn insert_bytes(tx: &Transaction<'_>, session: &SessionId, key: &RefKey, bytes: 
     .execute(params![key.as_str(), session.as_str(), hash.as_bytes()])?;
     // What a name stood for before goes, unless another name stands for it too.
     if let Some(before) = before.filter(|before| before != hash.as_bytes()) {
-        tx.prepare_cached("DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)")?
-            .execute([before])?;
+        tx.prepare_cached(DELETE_UNNAMED)?.execute([before])?;
+    }
+    Ok(())
+}
+
+/// Forgets the contents of a session's files, except these.
+fn forget_files(tx: &Transaction<'_>, session: &SessionId, except: &HashSet<RefKey>) -> Result<()> {
+    let mut find =
+        tx.prepare_cached("SELECT key, hash FROM refs WHERE session = ?1 AND key >= 'file-' AND key < 'file.'")?;
+    let rows = find.query_map([session.as_str()], |row| Ok((read_id::<RefKey>(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
+    for (key, hash) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
+        if !except.contains(&key) {
+            tx.prepare_cached("DELETE FROM refs WHERE key = ?1")?.execute([key.as_str()])?;
+            tx.prepare_cached(DELETE_UNNAMED)?.execute([hash])?;
+        }
     }
     Ok(())
 }
@@ -279,8 +296,8 @@ impl Store for SqliteStore {
         let (session, now) = (session.clone(), self.clock.now());
         self.write(move |tx| {
             let known = tx
-                .prepare_cached("UPDATE sessions SET updated = ?2 WHERE id = ?1")?
-                .execute(params![session.as_str(), now.millis()])?;
+                .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
+                .execute(params![session.as_str(), (!input.quiet).then_some(now.millis())])?;
             if known == 0 {
                 return Err(StoreError::NoSession);
             }
@@ -326,6 +343,9 @@ impl Store for SqliteStore {
             demand_lease(tx, &owner, &lease)?;
             let session = lease.session();
             insert_texts(tx, session, &commit.keeps)?;
+            if let Some(needed) = &commit.keep_only {
+                forget_files(tx, session, needed)?;
+            }
             let mut add = tx.prepare_cached("INSERT INTO events (session, seq, event) VALUES (?1, ?2, ?3)")?;
             for event in &commit.events {
                 let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
@@ -364,8 +384,12 @@ impl Store for SqliteStore {
                 forget.execute([request.as_str()])?;
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
-            tx.prepare_cached("UPDATE sessions SET updated = ?2, title = COALESCE(?3, title) WHERE id = ?1")?
-                .execute(params![session.as_str(), now.millis(), commit.title])?;
+            // What only tidies up is no use of the session.
+            let used = commit.keep_only.is_none().then_some(now.millis());
+            tx.prepare_cached(
+                "UPDATE sessions SET updated = COALESCE(?2, updated), title = COALESCE(?3, title) WHERE id = ?1",
+            )?
+            .execute(params![session.as_str(), used, commit.title])?;
             Ok(())
         })
         .await
@@ -475,6 +499,21 @@ impl Store for SqliteStore {
     async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
         let session = session.clone();
         self.write(move |tx| keeps.iter().try_for_each(|(key, bytes)| insert_bytes(tx, &session, key, bytes))).await
+    }
+
+    async fn file_space(&self) -> Result<Vec<FileSpace>> {
+        self.read(|tx| {
+            let mut statement = tx.prepare(
+                "SELECT r.session, COUNT(*), SUM(b.size), SUM(LENGTH(b.data)) FROM refs r JOIN blobs b USING (hash)
+                 WHERE r.key >= 'file-' AND r.key < 'file.' GROUP BY r.session",
+            )?;
+            let rows = statement.query_map([], |row| {
+                let (contents, bytes, packed) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                Ok(FileSpace { session: read_id(row, 0)?, contents, bytes, packed })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
     }
 
     async fn rules(&self) -> Result<Vec<String>> {

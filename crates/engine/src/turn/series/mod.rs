@@ -118,7 +118,7 @@ fn foreseen(step: &Step<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
     let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None };
     let agreed = active.agreed();
-    let (what, reason) = match permit::judge(step.session, &agreed, &errand) {
+    let (what, reason) = match permit::judge(step.session, &agreed, &errand, None) {
         Ruling::Go(_) => ("auto", String::new()),
         Ruling::Ask { reason, .. } => ("ask", reason),
         Ruling::Refuse { reason } => ("deny", reason),

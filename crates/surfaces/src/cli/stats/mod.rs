@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::{Client, Sent};
+use trimtab_host::{Client, FileSpace, Sent};
 use trimtab_vocab::event::{
     CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus, UsageFact,
 };
@@ -68,10 +68,22 @@ impl Stats {
             return Ok(Outcome::Done);
         }
         let counts = Counts::of(&client).await?;
+        let space = client.file_space().await?;
+        let sum = |of: fn(&FileSpace) -> u64| space.iter().map(of).sum::<u64>();
+        let (contents, bytes, packed) = (sum(|s| s.contents), sum(|s| s.bytes), sum(|s| s.packed));
         if self.json {
-            print_json(&counts.json())?
+            let mut whole = counts.json();
+            whole["history"] =
+                json!({"sessions": space.len(), "contents": contents, "bytes": bytes, "packedBytes": packed});
+            print_json(&whole)?
         } else {
-            print(&calm(&counts.words()))?
+            print(&calm(&counts.words()))?;
+            let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            print(&format!(
+                "history    {contents} contents of files, {:.1} MB, {:.1} MB on the disk\n",
+                mb(bytes),
+                mb(packed)
+            ))?
         }
         Ok(Outcome::Done)
     }

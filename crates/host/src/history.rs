@@ -1,0 +1,179 @@
+//! The change history of a session for those who show it: the sets as the engine folds them, with when they
+//! were made, what that cost, and what the files were.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trimtab_engine::{Session, merge};
+use trimtab_vocab::event::{ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, UsageFact};
+use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, RefKey, SessionId, Time, Unobserved};
+
+use crate::client::{Client, store_problem};
+
+/// A change set.
+#[derive(Debug, Clone)]
+pub struct Set {
+    /// Names it.
+    pub id: ChangeSetId,
+    /// The files, before and after.
+    pub writes: Vec<FileWrite>,
+    /// When it was applied.
+    pub time: Time,
+    /// Dollars that the calls since the set before it cost, if that is known.
+    pub cost: Option<f64>,
+    /// What its files were is not kept any more: it can be neither taken back nor brought forward.
+    pub expired: bool,
+    /// It takes back a part of this one.
+    pub undoes: Option<ChangeSetId>,
+    /// The command that did it, if it was one.
+    pub by: Option<Box<ByCommand>>,
+}
+
+impl Set {
+    /// The files as events tell of them.
+    pub fn files(&self) -> Vec<ChangedFile> {
+        let file = |write: &FileWrite| ChangedFile {
+            path: write.path.clone(),
+            added: write.added,
+            removed: write.removed,
+            modified: write.modified,
+            is_new: write.before.is_none(),
+            is_deleted: write.after.is_none(),
+        };
+        self.writes.iter().map(file).collect()
+    }
+}
+
+/// The history of a session as its log tells it.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The sets, oldest first.
+    pub sets: Vec<Set>,
+    /// How many of them are in force.
+    pub in_force: usize,
+    /// A move was begun and is not over.
+    pub is_moving: bool,
+    /// The last wish that was refused.
+    pub refused: Option<Refusal>,
+    /// Commands of which it is not known what they did to files, and why of the last one.
+    pub unobserved: Option<(u64, Unobserved)>,
+    /// The last fact that was read.
+    pub last: u64,
+}
+
+/// A wish that was refused.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// Where in the log that is.
+    pub at: u64,
+    /// Why.
+    pub reason: String,
+    /// Where a person's edits stand in the way.
+    pub conflicts: Vec<Conflict>,
+}
+
+impl History {
+    /// What all sets in force come to: each file as it was before the first and is after the last.
+    pub fn net(&self) -> Vec<FileWrite> {
+        let mut files: BTreeMap<&str, FileWrite> = BTreeMap::new();
+        for write in self.sets.iter().take(self.in_force).flat_map(|set| &set.writes) {
+            files
+                .entry(&write.path)
+                .and_modify(|file| file.after.clone_from(&write.after))
+                .or_insert_with(|| write.clone());
+        }
+        files.into_values().filter(|file| file.before != file.after).collect()
+    }
+}
+
+/// When and how a set was made.
+type Made = (Time, Option<f64>, Option<Box<ByCommand>>);
+
+#[derive(Default)]
+struct Reader {
+    session: Session,
+    made: HashMap<ChangeSetId, Made>,
+    unobserved: Option<(u64, Unobserved)>,
+    undoes: HashMap<ChangeSetId, ChangeSetId>,
+    cost: Option<f64>,
+    refused: Option<Refusal>,
+    last: u64,
+}
+
+impl Reader {
+    fn read(&mut self, event: Event) {
+        self.last = event.seq.unwrap_or(self.last);
+        self.session.fold(event.request.as_ref(), &event.fact);
+        match event.fact {
+            Fact::Usage(UsageFact { usage, .. }) => {
+                self.cost = usage.cost_usd.map(|more| self.cost.unwrap_or(0.0) + more).or(self.cost);
+            }
+            Fact::Change(ChangeFact::Applied(change)) => {
+                // What a person does themselves costs nothing.
+                let cost = event.request.as_ref().and_then(|_| self.cost.take());
+                self.made.insert(change.change_set, (event.time, cost, change.by));
+            }
+            Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) => {
+                self.unobserved = Some((self.unobserved.map_or(1, |(count, _)| count + 1), why));
+            }
+            Fact::Change(ChangeFact::Moving { undo: Some(undo), .. }) => {
+                self.undoes.insert(undo.change_set, undo.of);
+            }
+            Fact::Change(ChangeFact::Refused { reason, conflicts }) => {
+                self.refused = Some(Refusal { at: self.last, reason, conflicts });
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> History {
+        let mut sets = Vec::new();
+        for set in self.session.history() {
+            let (time, cost, by) = self.made.remove(&set.id).unwrap_or((Time::from_millis(0), None, None));
+            let undoes = self.undoes.remove(&set.id);
+            let (id, writes, expired) = (set.id.clone(), set.writes.clone(), set.expired);
+            sets.push(Set { id, writes, time, cost, expired, undoes, by });
+        }
+        let in_force = self.session.in_force();
+        let (is_moving, unobserved) = (self.session.is_moving(), self.unobserved);
+        History { sets, in_force, is_moving, refused: self.refused, unobserved, last: self.last }
+    }
+}
+
+impl Client {
+    /// The change history of a session.
+    pub async fn history(&self, session: &SessionId) -> Result<History, Problem> {
+        let mut reader = Reader::default();
+        loop {
+            let page = self.events(session, reader.last).await?;
+            if page.is_empty() {
+                return Ok(reader.finish());
+            }
+            page.into_iter().for_each(|event| reader.read(event));
+        }
+    }
+
+    /// Both contents of a file of a change set. One that is not there, or is not stored any more, is absent.
+    pub async fn contents(
+        &self,
+        session: &SessionId,
+        write: &FileWrite,
+    ) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), Problem> {
+        let mut both = Vec::new();
+        for state in [&write.before, &write.after] {
+            both.push(match state {
+                Some(state) => {
+                    let key = RefKey::file_of(session, &state.hash);
+                    self.store().bytes(Some(session), &key).await.map_err(store_problem)?
+                }
+                None => None,
+            });
+        }
+        let after = both.pop().flatten();
+        Ok((both.pop().flatten(), after))
+    }
+}
+
+/// Whether bytes are text.
+pub fn is_text(bytes: &[u8]) -> bool {
+    merge::is_text(bytes)
+}

@@ -1,0 +1,264 @@
+//! Finds out what a move of the history would make of the files as they are now, and stores it, before any
+//! of them is touched.
+
+use trimtab_engine::merge::{self, Clash, File, Prefer};
+use trimtab_engine::proposal::compare::{self, Stats};
+use trimtab_engine::{Compared, Leg, Walked, Way};
+use trimtab_vocab::event::Conflict;
+use trimtab_vocab::{FileState, OnConflict, RefKey, SessionId};
+use trimtab_world::store::{Store, StoreError};
+
+use crate::hands::Hands;
+use crate::prepare::keep;
+
+/// Conflicts that are shown; one is enough to refuse.
+const SHOWN: usize = 20;
+/// Bytes of each side of a conflict that are shown.
+const SIDE: usize = 2_000;
+
+/// What a move would make of the files, or why it cannot be made. One file after the other: a move of ten
+/// thousand files is never in memory at once.
+pub async fn walk(
+    store: &dyn Store,
+    hands: &dyn Hands,
+    session: &SessionId,
+    folder: &str,
+    ways: Vec<Way>,
+    on_conflict: OnConflict,
+) -> Result<Compared, StoreError> {
+    let walker = Walk { store, hands, session, folder, prefer: prefer(on_conflict) };
+    let (mut walked, mut conflicts, mut all) = (Vec::new(), Vec::new(), 0);
+    for way in &ways {
+        match walker.along(way).await? {
+            Ok(legs) => walked.extend(legs),
+            Err(Stop::Reason(reason)) => return Ok(Compared::Refused { reason, conflicts: Vec::new() }),
+            Err(Stop::Clashes(clashes)) => {
+                all += clashes.len();
+                let room = SHOWN.saturating_sub(conflicts.len());
+                conflicts.extend(clashes.into_iter().take(room).map(|clash| shown(&way.path, clash)));
+            }
+        }
+    }
+    if conflicts.is_empty() {
+        return Ok(Compared::Ready { walked });
+    }
+    let mut files: Vec<&str> = conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
+    files.dedup();
+    let places = if all == 1 { "1 place".to_owned() } else { format!("{all} places") };
+    let reason = format!(
+        "Later edits stand in the way in {places} ({}). Nothing was changed.",
+        if files.len() > 3 {
+            format!("{} and {} more files", files[..3].join(", "), files.len() - 3)
+        } else {
+            files.join(", ")
+        }
+    );
+    Ok(Compared::Refused { reason, conflicts })
+}
+
+fn prefer(on_conflict: OnConflict) -> Prefer {
+    match on_conflict {
+        OnConflict::Refuse => Prefer::Neither,
+        OnConflict::KeepMine => Prefer::Left,
+        OnConflict::DiscardMine => Prefer::Right,
+    }
+}
+
+/// Why a file cannot go its way.
+enum Stop {
+    Reason(String),
+    Clashes(Vec<Clash>),
+}
+
+struct Walk<'a> {
+    store: &'a dyn Store,
+    hands: &'a dyn Hands,
+    session: &'a SessionId,
+    folder: &'a str,
+    prefer: Prefer,
+}
+
+/// A file as it is at some place of its way. Bytes that are in the store are fetched when they are needed.
+struct At {
+    state: Option<FileState>,
+    /// Bytes that came from the folder.
+    fresh: Option<Vec<u8>>,
+}
+
+impl Walk<'_> {
+    /// The legs that are not as the history says.
+    async fn along(&self, way: &Way) -> Result<Result<Vec<Walked>, Stop>, StoreError> {
+        let now = match self.hands.read(self.folder, &way.path).await {
+            Ok(now) => now,
+            Err(reason) => return Ok(Err(Stop::Reason(format!("{reason} Nothing was changed.")))),
+        };
+        let (fresh, state) = now.content.unzip();
+        let mut at = At { state, fresh };
+        let mut walked = Vec::new();
+        for leg in &way.legs {
+            if at.state == leg.from && leg.hunks.is_empty() {
+                // As the history left it: nothing has to be looked at. The sides of an undo are recorded anyway.
+                at = At { state: leg.to.clone(), fresh: None };
+                walked.push((leg, leg.from.clone(), at.state.clone(), None));
+                continue;
+            }
+            let (from, bytes) = (at.state.clone(), self.bytes_of(&mut at).await?);
+            let (base, wanted) = match self.sides(leg, &way.path).await? {
+                Ok(sides) => sides,
+                Err(reason) => return Ok(Err(Stop::Reason(reason))),
+            };
+            fn file<'a>(state: &Option<FileState>, bytes: &'a Option<Vec<u8>>) -> Option<File<'a>> {
+                Some(File { bytes: bytes.as_deref()?, mode: state.as_ref()?.mode })
+            }
+            let wanted_state = leg.to.as_ref().or(leg.from.as_ref()).cloned();
+            let merged = merge::merge_files(
+                file(&leg.from, &base),
+                file(&from, &bytes),
+                file(&wanted_state, &wanted),
+                self.prefer,
+            );
+            let merged = match merged {
+                Ok(merged) => merged,
+                Err(clashes) => return Ok(Err(Stop::Clashes(clashes))),
+            };
+            let stats = counted(bytes.as_deref(), merged.as_ref().map(|(bytes, _)| bytes.as_slice()));
+            // What is there now must be there to come back to.
+            if let (Some(bytes), Some(state)) = (bytes, &from) {
+                keep(self.store, self.session, bytes, state.mode).await?;
+            }
+            let to = match merged {
+                Some((bytes, mode)) => Some(keep(self.store, self.session, bytes, mode).await?),
+                None => None,
+            };
+            walked.push((leg, from, to.clone(), Some(stats)));
+            at = At { state: to, fresh: None };
+        }
+        let mut found = Vec::new();
+        for (leg, from, to, counts) in walked {
+            let Stats { added, removed, modified } = match counts {
+                Some(counts) => counts,
+                None if !way.is_undo => continue,
+                None => self.counts(&from, &to).await?,
+            };
+            let (change_set, path) = (leg.change_set.clone(), way.path.clone());
+            found.push(Walked { change_set, path, from, to, added, removed, modified });
+        }
+        Ok(Ok(found))
+    }
+
+    async fn bytes_of(&self, at: &mut At) -> Result<Option<Vec<u8>>, StoreError> {
+        match (at.fresh.take(), &at.state) {
+            (Some(bytes), _) => Ok(Some(bytes)),
+            (None, Some(state)) => self.stored(&state.hash).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    async fn stored(&self, hash: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.bytes(Some(self.session), &RefKey::file_of(self.session, hash)).await
+    }
+
+    /// Both ends of a leg, as the history has them.
+    async fn sides(
+        &self,
+        leg: &Leg,
+        path: &str,
+    ) -> Result<Result<(Option<Vec<u8>>, Option<Vec<u8>>), String>, StoreError> {
+        let mut sides = Vec::new();
+        for state in [&leg.from, &leg.to] {
+            let bytes = match state {
+                Some(state) => self.stored(&state.hash).await?,
+                None => None,
+            };
+            if state.is_some() && bytes.is_none() {
+                return Ok(Err(format!(
+                    "What {path} was is not stored any more, so this cannot be undone. Nothing was changed."
+                )));
+            }
+            sides.push(bytes);
+        }
+        let (to, from) = (sides.pop().flatten(), sides.pop().flatten());
+        if leg.hunks.is_empty() {
+            return Ok(Ok((from, to)));
+        }
+        let (old, new) = (to.as_deref().unwrap_or_default(), from.as_deref().unwrap_or_default());
+        let all = merge::hunks(old, new).len();
+        Ok(match merge::without(old, new, &leg.hunks) {
+            // All of them: a file that the set has made goes too.
+            Ok(_) if (1..=all).all(|number| leg.hunks.contains(&(number as u32))) => Ok((from, to)),
+            Ok(part) => Ok((from, Some(part))),
+            Err(_) if all == 0 => {
+                Err(format!("{path} has no hunks that could be told apart. Take back the whole file."))
+            }
+            Err(wrong) => {
+                Err(format!("There is no hunk {wrong} in {path}: the change has {all}. Nothing was changed."))
+            }
+        })
+    }
+
+    async fn counts(&self, from: &Option<FileState>, to: &Option<FileState>) -> Result<Stats, StoreError> {
+        let mut sides = Vec::new();
+        for state in [from, to] {
+            sides.push(match state {
+                Some(state) => self.stored(&state.hash).await?,
+                None => None,
+            });
+        }
+        Ok(counted(sides[0].as_deref(), sides[1].as_deref()))
+    }
+}
+
+/// Lines that were changed; what is no text has none.
+fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> Stats {
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    match compare::is_binary(before) || compare::is_binary(after) {
+        true => Stats::default(),
+        false => Stats::of(&compare::blocks(before, after)),
+    }
+}
+
+/// A clash as people see it.
+fn shown(path: &str, clash: Clash) -> Conflict {
+    let whole = |reason: &str| Conflict {
+        path: path.to_owned(),
+        reason: format!("{path} {reason}"),
+        first_line: None,
+        lines: 0,
+        base: None,
+        mine: None,
+        wanted: None,
+    };
+    match clash {
+        Clash::NoText => whole("was edited since, and is no text that could be merged."),
+        Clash::TooLarge => whole("was edited since, and is too large to be merged."),
+        Clash::Existence => whole("was edited, made or deleted since, where the history would do otherwise."),
+        Clash::Mode => whole("got other permissions since, which the history would change too."),
+        Clash::Lines { left, base, ours, theirs } => {
+            let (first, lines) = (left.start as u64 + 1, left.len() as u64);
+            let place = match lines {
+                0 => format!("before line {first}"),
+                1 => format!("line {first}"),
+                _ => format!("lines {first} to {}", first + lines - 1),
+            };
+            Conflict {
+                path: path.to_owned(),
+                reason: format!("{path}, {place}: edited since, and the history would change it too."),
+                first_line: Some(first),
+                lines,
+                base: Some(side(&base)),
+                mine: Some(side(&ours)),
+                wanted: Some(side(&theirs)),
+            }
+        }
+    }
+}
+
+fn side(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let end = text.floor_char_boundary(SIDE);
+    if end == text.len() {
+        text.into_owned()
+    } else {
+        format!("{}\n[... {} bytes more ...]\n", &text[..end], text.len() - end)
+    }
+}

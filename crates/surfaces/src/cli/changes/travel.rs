@@ -1,0 +1,216 @@
+//! `trimtab rewind` and `forward`: moves along the history, whole sets or parts of one.
+
+use std::time::Duration;
+
+use clap::Args;
+use trimtab_host::{Client, History};
+use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
+use trimtab_vocab::{ChangePart, Control, Fact, OnConflict, Problem, ProblemKind, SessionId};
+
+use super::{Where, at_rest, find_set, unanswered};
+use crate::cli::effects;
+use crate::cli::output::{calm, note, print};
+use crate::cli::{Outcome, place};
+
+/// What is done where the same lines were edited since.
+#[derive(Debug, Args)]
+struct Mine {
+    /// Where you have edited the same lines since, leave them as they are, and move the rest
+    #[arg(long, conflicts_with = "discard_mine")]
+    keep_mine: bool,
+    /// Where you have edited the same lines since, take the history's; moving back again brings yours back
+    #[arg(long)]
+    discard_mine: bool,
+}
+
+impl Mine {
+    fn on_conflict(&self) -> OnConflict {
+        match (self.keep_mine, self.discard_mine) {
+            (true, _) => OnConflict::KeepMine,
+            (_, true) => OnConflict::DiscardMine,
+            _ => OnConflict::Refuse,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Rewind {
+    /// How many change sets to take back [default: 1]; with --file or --hunk, the number of the one
+    /// whose part is taken back [default: the current one]
+    #[arg(value_name = "N")]
+    number: Option<u32>,
+    /// Take back this file only; the rest of the change set stays
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<String>,
+    /// Take back this hunk only, by the number that `changes N` shows
+    #[arg(long = "hunk", value_name = "PATH:K")]
+    hunks: Vec<String>,
+    #[command(flatten)]
+    mine: Mine,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Rewind {
+    pub(in crate::cli) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let history = at_rest(&client, &session).await?;
+        let on_conflict = self.mine.on_conflict();
+        let parts = parts(&self.files, &self.hunks)?;
+        if parts.is_empty() {
+            let steps = self.number.unwrap_or(1);
+            return travel(&client, &session, &history, Control::Rewind { steps, on_conflict }).await;
+        }
+        let number = self.number.map_or(history.in_force, |number| number as usize);
+        let set = find_set(&history, &number.to_string())?;
+        let change_set = set.id.clone();
+        travel(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
+    }
+}
+
+/// The parts that are named, each file once.
+fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem> {
+    let mut parts: Vec<ChangePart> = Vec::new();
+    for path in files {
+        if parts.iter().all(|part| part.path != *path) {
+            parts.push(ChangePart { path: path.clone(), hunks: Vec::new() });
+        }
+    }
+    let whole = parts.len();
+    for named in hunks {
+        let read = named.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse::<u32>().ok()?)));
+        let Some((path, number)) = read else {
+            return Err(Problem::new(ProblemKind::Usage, format!("{named} names no hunk.")).hint(
+                "Name the file and the hunk's number, as in src/main.rs:2; `trimtab changes N` shows the numbers.",
+            ));
+        };
+        match parts.iter_mut().position(|part| part.path == path) {
+            Some(at) if at < whole => {}
+            Some(at) => parts[at].hunks.push(number),
+            None => parts.push(ChangePart { path: path.to_owned(), hunks: vec![number] }),
+        }
+    }
+    Ok(parts)
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Forward {
+    /// How many change sets to bring forward again
+    #[arg(default_value_t = 1)]
+    steps: u32,
+    #[command(flatten)]
+    mine: Mine,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Forward {
+    pub(in crate::cli) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let history = at_rest(&client, &session).await?;
+        let (steps, on_conflict) = (self.steps, self.mine.on_conflict());
+        travel(&client, &session, &history, Control::Forward { steps, on_conflict }).await
+    }
+}
+
+/// Whoever runs the session should have moved its history by then.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Moves the history and says what that did.
+async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<Outcome, Problem> {
+    client.control(session, None, wish).await?;
+    let mut watch = client.watch(session, history.last);
+    let mut target = None;
+    let moved = async {
+        loop {
+            let Fact::Change(fact) = watch.next().await?.fact else { continue };
+            let change = match &fact {
+                ChangeFact::Moving { position, .. } => {
+                    target = Some(*position);
+                    continue;
+                }
+                ChangeFact::Expired { .. } => continue,
+                ChangeFact::Refused { reason, conflicts } => return Ok(Some((reason.clone(), conflicts.clone()))),
+                ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => change,
+            };
+            tell(&fact, change)?;
+            let set = history.sets.iter().find(|set| set.id == change.change_set);
+            if let Some(line) = set.and_then(|set| set.by.as_deref()).and_then(effects::unkept) {
+                note(&format!("That command {line}"));
+            }
+            if target == Some(change.position) {
+                return Ok::<_, Problem>(None);
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, moved).await {
+        Ok(refused) => match refused? {
+            None => Ok(Outcome::Done),
+            Some((reason, conflicts)) => {
+                note(&calm(&reason));
+                if !conflicts.is_empty() {
+                    note(&calm(&in_words(&conflicts)));
+                }
+                Ok(Outcome::Finished(Status::Failed))
+            }
+        },
+        Err(_) => Err(unanswered()),
+    }
+}
+
+fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
+    let word = match fact {
+        ChangeFact::Reapplied(_) => "brought forward",
+        ChangeFact::Applied(_) => "took back a part of",
+        _ => "took back",
+    };
+    for file in &change.files {
+        print(&calm(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+    }
+    if let ChangeFact::Applied(_) = fact {
+        print(&format!("This is change #{} now; `trimtab rewind` undoes it.\n", change.position + 1))?;
+    }
+    Ok(())
+}
+
+/// Conflicts with their three sides, marked as merge tools mark them, and the ways out.
+fn in_words(conflicts: &[Conflict]) -> String {
+    let mut text = String::new();
+    for conflict in conflicts {
+        text += &format!("\n{}\n", conflict.reason);
+        if let (Some(base), Some(mine), Some(wanted)) = (&conflict.base, &conflict.mine, &conflict.wanted) {
+            for (mark, side) in [("<<<<<<< yours", mine), ("||||||| as the change left it", base), ("=======", wanted)]
+            {
+                text += &format!("{mark}\n{}", side.replace("\r\n", "\n"));
+                if !side.is_empty() && !side.ends_with('\n') {
+                    text.push('\n');
+                }
+            }
+            text += ">>>>>>> the history's\n";
+        }
+    }
+    text + "\nEdit the file so that these lines are as the change left them, or say whose lines count: with \
+            --keep-mine yours stay and the rest moves; with --discard-mine the history's are taken, and moving \
+            back again brings yours back."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_read_once_each_and_a_whole_file_counts_over_its_hunks() {
+        let named = |files: &[&str], hunks: &[&str]| {
+            let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+            parts(&owned(files), &owned(hunks))
+        };
+        let part = |path: &str, hunks: &[u32]| ChangePart { path: path.into(), hunks: hunks.to_vec() };
+        let read = named(&["a", "a"], &["b:1", "a:2", "b:3", "c:d:4"]).expect("parts");
+        assert_eq!(read, [part("a", &[]), part("b", &[1, 3]), part("c:d", &[4])]);
+        for wrong in ["a", "a:", "a:x", "a:-1"] {
+            assert!(named(&[], &[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

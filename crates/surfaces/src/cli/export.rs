@@ -1,0 +1,106 @@
+//! `trimtab sessions export`: a session whole, as one JSON object, with its change history in the
+//! documented shape. It is written piece by piece: a history may hold more than fits into memory.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use trimtab_host::{Client, SessionRow, Set, is_text};
+use trimtab_vocab::event::BugFact;
+use trimtab_vocab::{Event, Fact, FileWrite, Problem, SessionId};
+
+use super::output::print;
+
+/// Writes a session; `head` is what lists show of it.
+pub(super) async fn export(client: &Client, row: &SessionRow, head: &Value) -> Result<(), Problem> {
+    let head = head.to_string();
+    print(head.strip_suffix('}').unwrap_or(&head))?;
+    print(r#","events":["#)?;
+    let mut last = 0;
+    let mut bugs = Vec::new();
+    loop {
+        let page = client.events(&row.id, last).await?;
+        if page.is_empty() {
+            break;
+        }
+        for event in page {
+            let comma = if last == 0 { "" } else { "," };
+            last = event.seq.unwrap_or(last);
+            bugs.extend(bug(&event));
+            print(&format!("{comma}{}", json!(event)))?;
+        }
+    }
+    let history = client.history(&row.id).await?;
+    print(&format!(r#"],"bugs":{},"changeHistory":{{"history":["#, json!(bugs)))?;
+    let mut named = i64::MIN;
+    for (at, set) in history.sets.iter().enumerate() {
+        // Two sets of the same millisecond have names of their own all the same.
+        named = set.time.millis().max(named.saturating_add(1));
+        let comma = if at == 0 { "" } else { "," };
+        print(&format!("{comma}{}", entry(client, row, set, named, at < history.in_force).await?))?;
+    }
+    // The index of the current set; below zero: none is.
+    print(&format!("],\"position\":{}}}}}\n", history.in_force as i64 - 1))
+}
+
+/// A bug as the session's document lists it.
+fn bug(event: &Event) -> Option<Value> {
+    let Fact::Bug(BugFact { kind, by, message }) = &event.fact else { return None };
+    Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
+}
+
+/// One set. What goes beyond the documented fields has names of its own.
+async fn entry(client: &Client, row: &SessionRow, set: &Set, named: i64, applied: bool) -> Result<Value, Problem> {
+    let mut files = Vec::new();
+    let mut total = [0; 3];
+    for write in &set.writes {
+        let (entry, stats) = file(client, &row.id, &row.folder, write).await?;
+        files.push(entry);
+        total.iter_mut().zip(stats).for_each(|(sum, one)| *sum += one);
+    }
+    Ok(json!({
+        "id": format!("cs-{named}"), "sessionId": row.id, "timestamp": set.time, "files": files,
+        "totalStats": stats(total), "applied": applied,
+        "changeSet": set.id, "undoes": set.undoes, "costUsd": set.cost,
+    }))
+}
+
+fn stats([added, removed, modified]: [u64; 3]) -> Value {
+    json!({"added": added, "removed": removed, "modified": modified})
+}
+
+async fn file(
+    client: &Client,
+    session: &SessionId,
+    folder: &str,
+    write: &FileWrite,
+) -> Result<(Value, [u64; 3]), Problem> {
+    let (before, after) = client.contents(session, write).await?;
+    let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+    let texts = is_text(old) && is_text(new);
+    let counts = [write.added, write.removed, write.modified];
+    let name = Path::new(&write.path).file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut entry = json!({
+        "filePath": format!("{folder}/{}", write.path), "fileName": name, "oldContent": null, "newContent": null,
+        "stats": stats(counts), "isNewFile": write.before.is_none(), "isDeletedFile": write.after.is_none(),
+    });
+    for (name, in_base64, state, bytes) in
+        [("oldContent", "oldBase64", &write.before, &before), ("newContent", "newBase64", &write.after, &after)]
+    {
+        match (state, bytes) {
+            // There is no file on this side.
+            (None, _) => entry[name] = json!(""),
+            // There was one, and its content is not kept any more.
+            (Some(_), None) => entry["expired"] = json!(true),
+            (Some(_), Some(bytes)) => match std::str::from_utf8(bytes) {
+                Ok(text) if texts => entry[name] = json!(text),
+                _ => entry[in_base64] = json!(BASE64_STANDARD.encode(bytes)),
+            },
+        }
+    }
+    if !texts {
+        entry["isText"] = json!(false);
+    }
+    Ok((entry, counts))
+}
