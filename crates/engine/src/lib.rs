@@ -8,11 +8,12 @@
 //! so that folding a log again gives the state that was there when it was written. Rooms only read
 //! the state and say facts.
 //!
-//! Rooms, in the order in which a request passes them: [`intake`] (words to a request), [`turn`]
-//! (prompt, reply, retry, stop), [`record`] (the state and its fold).
+//! Rooms, in the order in which a request passes them: [`intake`] (words to a request), [`flow`]
+//! (what is agreed on with a person), [`turn`] (prompt, reply, retry, stop), [`record`] (the state and its fold).
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+pub mod flow;
 mod history;
 mod input;
 pub mod intake;
@@ -30,5 +31,5 @@ pub mod turn;
 pub use input::{Compared, Input, Interrupted, NoEffect, Partial, Prepared, Ran, Walked};
 pub use output::{Change, Effect, Leg, Output, Way};
 pub use permit::{by_hand, command_prefixes, hidden_by_links};
-pub use record::{Active, ChangeSet, Checkpoint, Phase, Session};
+pub use record::{Active, ChangeSet, Checkpoint, Flow, Phase, Session, Stand};
 pub use step::{give_up, step};

@@ -1,9 +1,10 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
-    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, FileWrite, Look, Mode, Rule,
+    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, FileWrite, Look, Rule,
     RuleVerdict, Sandbox,
 };
 
@@ -129,7 +130,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     let place = places.first().map_or("", String::as_str);
     let (tool, subject) = match errand {
         Errand::Look(_) if !places.is_empty() => ("read_file", place),
-        Errand::Look(_) | Errand::Stored { .. } | Errand::Steps(_) | Errand::Ask { .. } => {
+        Errand::Look(_) | Errand::Stored { .. } | Errand::Steps(_) | Errand::Ask { .. } | Errand::Plan(_) => {
             return Ruling::Go(Permit(Approval::Setting));
         }
         Errand::Fetch { host, .. } => ("fetch_url", host.as_str()),
@@ -140,7 +141,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
         Errand::Run { command, .. } => ("run_command", command.trim()),
     };
     let acts = matches!(errand, Errand::Change(_) | Errand::Run { .. });
-    if acts && active.request.mode == Mode::Plan {
+    if acts && active.path() == Some(RouteDecision::Plan) {
         return Ruling::Refuse {
             reason: "This is plan mode: nothing is changed or run. Say what you would do.".into(),
         };

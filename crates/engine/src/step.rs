@@ -57,6 +57,14 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
     step.outputs
 }
 
+/// Lets a test say facts and go on from them, where the room that says them is not what is tested.
+#[cfg(test)]
+pub(crate) fn by_hand(session: &mut Session, act: impl FnOnce(&mut Step<'_>)) -> Vec<Output> {
+    let mut step = Step { session, outputs: Vec::new() };
+    act(&mut step);
+    step.outputs
+}
+
 /// What the rooms see of a step: the state to read, and a voice.
 pub(crate) struct Step<'a> {
     pub(crate) session: &'a mut Session,

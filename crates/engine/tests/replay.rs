@@ -6,9 +6,9 @@ use serde_json::json;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Effects, Fault, FileState, FileWrite, Message, Mode, ModelFacts, Part, Prices,
-    Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, Seen, StopReason,
-    TimerId, ToolCall, Unkept, Usage, WhyUnkept,
+    ApprovalMode, CallId, CheckpointId, Control, Copilot, Effects, Fault, FileState, FileWrite, Message, Mode,
+    ModelFacts, Pace, Part, Prices, Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict,
+    RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -36,7 +36,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Retry::Later { after_ms: Some(9) })
     ];
     prop_oneof![
-        2 => (id.clone(), prop::option::of(0.0_f64..0.02), any::<bool>()).prop_map(|(id, budget_usd, attended)| {
+        2 => (id.clone(), prop::option::of(0.0_f64..0.02), any::<bool>(), any_copilot(), any_mode()).prop_map(
+            |(id, budget_usd, attended, copilot, mode)| {
             let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
             let facts = ModelFacts { prices, ..ModelFacts::default() };
             // Which of the other settings it has, its budget decides: the dice need not be thrown again.
@@ -48,10 +49,11 @@ fn any_input() -> impl Strategy<Value = Input> {
                 snapshot_mb: 1,
                 retries: 2, facts, budget_usd: budget_usd.filter(|budget| *budget > 0.01), attended,
                 max_steps: if odd { 2 } else { 25 }, trusted: !odd || attended,
+                copilot: if odd { Copilot::default() } else { copilot },
                 ..RunSettings::default()
             };
-            let mode = if odd && attended { Mode::Plan } else { Mode::Auto };
-            let text = format!("words of {id} about src/a.rs and @b.rs");
+            let mode = if odd && attended { Mode::Plan } else { mode };
+            let text = format!("words of {id} about src/a.rs and @b.rs. Then go ahead");
             Input::Said { request: Box::new(Request { text, id, refs: vec![], images: vec![], mode, settings }) }
         }),
         1 => (prop::option::of(id.clone()), any_control()).prop_map(|(request, action)| Input::Controlled { request, action }),
@@ -76,12 +78,35 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => prop::collection::vec((call, partial), 0..2).prop_map(|calls| Input::Woke {
             interrupted: calls.into_iter().map(|(call, partial)| Interrupted { call, partial }).collect(),
         }),
-        4 => (0_u8..4, 1_u32..6, "raise|stop|dance|allow|always|never|wait|trust|no|continue|tell|again|skip|o1|other",
-              prop::option::of("0|1|9|x")).prop_map(|(id, n, choice, text)| {
+        4 => (0_u8..4, 1_u32..6, "raise|stop|dance|allow|always|never|wait|trust|no|continue|tell|again|skip|o1|other|\
+              submit|approve|modify|replan|cancel|retry|satisfied|needs_changes|start_over|talk",
+              prop::option::of("0|1|9|x|\\[\\{\"title\":\"new\"\\}\\]")).prop_map(|(id, n, choice, text)| {
             Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into() }
         }),
         1 => Just(Input::Opened { folder: "/project".into() }),
     ]
+}
+
+fn any_mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![5 => Just(Mode::Auto), 2 => Just(Mode::Plan), 1 => Just(Mode::Chat), 1 => Just(Mode::Implement)]
+}
+
+fn any_copilot() -> impl Strategy<Value = Copilot> {
+    let approval = prop_oneof![
+        Just(ApprovalMode::None),
+        Just(ApprovalMode::BeforeStep),
+        Just(ApprovalMode::AfterStep),
+        Just(ApprovalMode::Both)
+    ];
+    (approval, any::<[bool; 5]>()).prop_map(|(approval_mode, [planning, approves, talks, slow, goes_on])| Copilot {
+        approval_mode,
+        enable_planning: planning,
+        plan_approval: approves,
+        conversational: talks,
+        pace: if slow { Pace::Incremental } else { Pace::Autonomous },
+        auto_continue: goes_on,
+        ..Copilot::default()
+    })
 }
 
 /// A reply that asks for tools of every kind, some of them impossible.
@@ -94,6 +119,7 @@ fn any_wishes() -> impl Strategy<Value = Message> {
         Just(("run_command", json!({"command": "make"}))),
         Just(("fetch_url", json!({"url": "http://example.org/"}))),
         Just(("set_steps", json!({"steps": ["one"]}))),
+        Just(("propose_plan", json!({"steps": ["one", {"title": "two", "dependsOn": [1]}]}))),
         Just(("ask_user", json!({"question": "?", "options": ["a"]}))),
         Just(("read_ref", json!({"key": "ref:x"}))),
         Just(("dance", json!({}))),

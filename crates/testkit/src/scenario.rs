@@ -387,6 +387,7 @@ impl Stage {
         let moves = std::mem::take(&mut self.moves);
         let mut moves = moves.into_iter().peekable();
         while let Some(next) = moves.next() {
+            let killed = matches!(next, Move::Kill);
             match next {
                 Move::Say(words) => self.say(words).await,
                 Move::Control(action) => {
@@ -426,6 +427,8 @@ impl Stage {
             }
             match moves.peek() {
                 Some(Move::Await(_)) => {}
+                // What waited for an answer before the kill still does.
+                Some(Move::Answer(..)) if killed && !self.client.checkpoints().await.expect("the list").is_empty() => {}
                 Some(Move::Control(Control::UndoSummary)) => self.wait_for_end().await,
                 Some(Move::Control(_) | Move::Kill) => self.wait_for_silence().await,
                 _ => self.wait_for_end().await,

@@ -118,7 +118,7 @@ fn what_the_words_plainly_say_costs_no_call() {
         < A burrito.
         > Make a plan to add dark mode
         ?^ This is plan mode
-        < 1. Do it.
+        <@ propose_plan {"steps":["Do it"]}
         "#,
     );
     assert_eq!(log.matches("\"purpose\"").count(), 0, "{log}");

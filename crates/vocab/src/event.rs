@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef,
-    MergedWrite, Message, Mode, OnConflict, Problem, ProposalId, RefKey, RequestId, Rule, RunSettings, Series,
-    SessionId, StopReason, Time, Todo, Unkept, Unobserved, Usage,
+    MergedWrite, Message, Mode, OnConflict, Plan, Problem, ProposalId, RefKey, RequestId, Requirements, Rule,
+    RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage,
 };
 
 /// A fact in its envelope.
@@ -44,6 +44,12 @@ pub enum Fact {
     Stage(StageFact),
     /// Which path it takes.
     Route(RouteFact),
+    /// A person wants more than words.
+    Intent(IntentFact),
+    /// What a conversation came to.
+    Requirements(RequirementsFact),
+    /// What is to be done, and how far it is.
+    Plan(PlanFact),
     /// Something waits for a person.
     Checkpoint(CheckpointFact),
     /// A person decided something once and for all.
@@ -99,6 +105,9 @@ impl<'de> Deserialize<'de> for Fact {
             "request" => read(fields).map(Self::Request),
             "stage" => read(fields).map(Self::Stage),
             "route" => read(fields).map(Self::Route),
+            "intent" => read(fields).map(Self::Intent),
+            "requirements" => read(fields).map(Self::Requirements),
+            "plan" => read(fields).map(Self::Plan),
             "checkpoint" => read(fields).map(Self::Checkpoint),
             "rule" => read(fields).map(Self::Rule),
             "model" => read(fields).map(Self::Model),
@@ -135,6 +144,11 @@ pub const KNOWN_TYPES: &[&str] = &[
     "request.reopened",
     "stage",
     "route",
+    "intent",
+    "requirements",
+    "plan.proposed",
+    "plan.started",
+    "plan.step",
     "checkpoint.opened",
     "checkpoint.resolved",
     "rule.known",
@@ -296,6 +310,9 @@ pub enum RequestFact {
         /// What it cost in all.
         #[serde(default)]
         usage: Usage,
+        /// More about how: `stopped_by_user` where a person ended the work at a rest or between steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 }
 
@@ -386,6 +403,70 @@ pub enum RouteDecision {
     Clarify,
     /// A picture.
     Image,
+}
+
+single! {
+    /// A person's words ask for more than words.
+    IntentFact = "intent" {
+        /// What they want: `implement`.
+        pub intent: String,
+        /// The words that say so; empty: it was not said in words.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub phrase: String,
+        /// Whether it is acted upon.
+        pub accepted: bool,
+    }
+}
+
+single! {
+    /// What a conversation came to, before anything of it is carried out.
+    RequirementsFact = "requirements" {
+        /// What was understood.
+        #[serde(flatten)]
+        pub requirements: Requirements,
+    }
+}
+
+/// What is to be done, and how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum PlanFact {
+    /// A plan, or another version of it.
+    #[serde(rename = "plan.proposed")]
+    Proposed {
+        /// From 1; earlier versions stay in the log.
+        version: u32,
+        /// The plan.
+        #[serde(flatten)]
+        plan: Plan,
+        /// Whose it is: `model` or `user`.
+        by: String,
+    },
+    /// It is carried out from here on.
+    #[serde(rename = "plan.started")]
+    Started {
+        /// Which version.
+        version: u32,
+        /// Who or what let it: `user`, `approve auto`, `setting`.
+        by: String,
+    },
+    /// A step began or ended.
+    #[serde(rename = "plan.step")]
+    Step {
+        /// Which one.
+        step: String,
+        /// Its place in the order of work, from 1.
+        number: u32,
+        /// How many there are.
+        of: u32,
+        /// What it is about.
+        title: String,
+        /// How it stands.
+        status: StepStatus,
+        /// What the model says of it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
 }
 
 /// Something waits for a person, or no longer does.
@@ -1044,6 +1125,7 @@ macro_rules! lift {
 
 lift! {
     SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
+    IntentFact => Intent, RequirementsFact => Requirements, PlanFact => Plan,
     CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
     CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,

@@ -29,6 +29,7 @@ mod series;
 mod stop;
 mod time;
 mod usage;
+mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
@@ -52,3 +53,4 @@ pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use time::{BadTime, Time};
 pub use usage::Usage;
+pub use work::{Plan, PlanStep, Requirements, StepStatus};

@@ -53,6 +53,8 @@ pub enum Mode {
     Chat,
     /// Look and plan; no effects.
     Plan,
+    /// Carry out what was talked about.
+    Implement,
 }
 
 /// A picture that is stored.

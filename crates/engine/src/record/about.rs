@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use trimtab_vocab::CallId;
+use trimtab_vocab::{CallId, Question};
 
 /// What a checkpoint is about. Part of its body in the log, so that a replay knows it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,34 @@ pub enum About {
     Recovery,
     /// Several commands of one answer.
     Series,
+    /// What is not clear.
+    Clarify {
+        /// What was asked.
+        questions: Vec<Question>,
+    },
+    /// Whether work without a plan may begin.
+    Begin,
+    /// Whether a conversation was understood.
+    Understanding,
+    /// Whether a plan may be carried out.
+    Plan,
+    /// Whether a step of a plan may begin.
+    StepBefore {
+        /// Which one.
+        step: String,
+    },
+    /// What a step of a plan came to.
+    StepAfter {
+        /// Which one.
+        step: String,
+    },
+    /// A step of a plan that could not be done.
+    StepFailed {
+        /// Which one.
+        step: String,
+    },
+    /// Whether the person is content.
+    Satisfaction,
 }
 
 impl About {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{
     AnswerFact, BugFact, Change, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
-    ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RouteFact, RuleFact, SessionFact, Status,
+    ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RequirementsFact, RuleFact, SessionFact, Status,
     StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
@@ -17,6 +17,7 @@ use super::{
     About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Move, Phase, Progress, Repairing, Repeat,
     Session, Squeezed, weight_of,
 };
+use crate::flow::{pace, plan};
 use crate::route;
 use crate::turn::{answers, budget, context, ending, reflection, series, structured};
 
@@ -41,22 +42,19 @@ impl Session {
             Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
             Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
             Fact::Request(fact) => self.fold_request(request, fact),
-            Fact::Route(RouteFact { decision, categories, .. }) => {
-                if let Some(active) = &mut self.active {
-                    active.route = Some(*decision);
-                    active.routing = false;
-                    active.categories.clone_from(categories);
-                    // Who could not find the path says nothing about who walks it.
-                    active.failures = 0;
-                    active.phase = Phase::Loading;
-                }
-            }
+            Fact::Route(fact) => self.fold_route(fact),
+            Fact::Intent(fact) => self.fold_intent(fact),
+            Fact::Requirements(RequirementsFact { requirements }) => self.fold_requirements(requirements),
+            Fact::Plan(fact) => self.fold_plan(request, fact),
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
             Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
             Fact::Rule(fact) => self.fold_rule(fact),
             Fact::Tool(fact) => self.fold_tool(fact),
-            Fact::Command(CommandFact::Started { call: Some(call), .. }) => self.set_progress(call, Progress::Acting),
+            Fact::Command(CommandFact::Started { call: Some(call), .. }) => {
+                self.set_progress(call, Progress::Acting);
+                self.acted();
+            }
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => self.fold_proposal(fact),
             Fact::Change(fact) => self.fold_change(request, fact),
@@ -79,6 +77,11 @@ impl Session {
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
                 if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
                     active.series = series::of(answer);
+                }
+            }
+            Fact::Bug(BugFact { kind, .. }) if kind == plan::UNREADABLE => {
+                if let Some(active) = &mut self.active {
+                    active.flow.complaints += 1;
                 }
             }
             Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
@@ -115,9 +118,13 @@ impl Session {
                     active.phase = Phase::Stopping { call };
                 }
             }
-            RequestFact::Steered { text, .. } => {
+            RequestFact::Steered { text, by } => {
+                let done = (by == pace::BY).then(|| super::completed(&self.todos));
                 if let Some(active) = self.unfinished_mut(id) {
                     active.steers.push(text.clone());
+                    if let Some(done) = done {
+                        active.flow.done_before = done;
+                    }
                 }
             }
             RequestFact::Pausing {} => {
@@ -343,9 +350,18 @@ impl Session {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
+        self.fold_agreement(answered, choice, text);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.about {
-            About::Budget => {}
+            About::Budget
+            | About::Clarify { .. }
+            | About::Begin
+            | About::Understanding
+            | About::Plan
+            | About::StepBefore { .. }
+            | About::StepAfter { .. }
+            | About::StepFailed { .. }
+            | About::Satisfaction => {}
             About::Recovery => {
                 active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
                 active.steers.extend(text.map(str::to_owned));
@@ -484,6 +500,7 @@ impl Session {
                 self.history.truncate(self.in_force);
                 self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
                 self.in_force = self.history.len();
+                self.acted();
             }
             ChangeFact::Moving { position, on_conflict, undo, merged } => {
                 self.undos += u64::from(undo.is_some() && merged.is_none());
@@ -633,6 +650,7 @@ impl Session {
                 let weight = weight_of(&summary);
                 let originals = self.conversation.splice(from..to, [Arc::new(summary)]).collect();
                 self.weights.splice(from..to, [weight]);
+                self.move_beginnings(from, to - from, 1);
                 self.summaries += 1;
                 self.squeezed = Some(Squeezed { source: source.clone(), originals });
                 self.measured = None;
@@ -648,8 +666,10 @@ impl Session {
             ContextFact::Restored { .. } => {
                 if let (Some(at), Some(squeezed)) = (self.summaries.checked_sub(1), self.squeezed.take()) {
                     let weights: Vec<u64> = squeezed.originals.iter().map(|message| weight_of(message)).collect();
+                    let count = squeezed.originals.len();
                     self.conversation.splice(at..=at, squeezed.originals);
                     self.weights.splice(at..=at, weights);
+                    self.move_beginnings(at, 1, count);
                     self.summaries = at;
                     self.measured = None;
                 }
@@ -665,6 +685,7 @@ impl Session {
         // What goes on after others have spoken says its words again: a model answers the last ones.
         if !active.begun || active.overtaken {
             self.pass_over_the_parked();
+            active.flow.from = self.conversation.len();
             self.push(active.request.message());
         }
         active.begun = true;
@@ -687,9 +708,16 @@ impl Session {
         told.into_iter().for_each(|message| self.push(message));
     }
 
-    fn push(&mut self, message: Message) {
+    pub(super) fn push(&mut self, message: Message) {
         self.weights.push(weight_of(&message));
         self.conversation.push(Arc::new(message));
+    }
+
+    /// The request has changed something, or tried to.
+    fn acted(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.flow.acted = true;
+        }
     }
 
     fn set_progress(&mut self, call: &CallId, progress: Progress) {
@@ -706,7 +734,7 @@ impl Session {
         self.active.as_mut().filter(|active| active.request.id == *id)
     }
 
-    fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+    pub(super) fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
         let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
         all.into_iter().find(|active| active.request.id == *id)
     }

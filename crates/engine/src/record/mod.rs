@@ -2,6 +2,7 @@
 
 mod about;
 mod batch;
+mod flow;
 mod fold;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,6 +16,8 @@ use trimtab_vocab::{
 
 pub use about::About;
 pub use batch::{Batch, Done, Given, Item, Progress};
+pub(crate) use flow::completed;
+pub use flow::{Flow, Stand};
 
 use crate::tokens::estimate;
 
@@ -61,6 +64,8 @@ pub struct Session {
     moving: Option<Move>,
     /// How many sets have taken back a part of another.
     undos: u64,
+    /// It went over from talk to work.
+    implementing: bool,
 }
 
 /// Files that were changed together.
@@ -132,6 +137,8 @@ pub struct Active {
     pub routing: bool,
     /// The groups of tools that it needs.
     pub categories: Vec<String>,
+    /// What was agreed on with the person, and how far it is carried out.
+    pub flow: Flow,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
     /// The commands of its last answer that has some, until all of them have run or were left.
@@ -262,6 +269,7 @@ impl Active {
             route: None,
             routing: false,
             categories: Vec::new(),
+            flow: Flow::default(),
             batch: None,
             series: None,
             steers: Vec::new(),

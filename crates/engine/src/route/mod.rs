@@ -34,7 +34,6 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         Mode::Chat => (RouteDecision::Chat, "the person chose a conversation"),
         Mode::Plan => (RouteDecision::Plan, "the person chose to plan first"),
         Mode::Auto if !has_folder => (RouteDecision::Chat, "there is no folder to work in"),
-        Mode::Auto if copilot.conversational => (RouteDecision::Chat, "the settings want a conversation first"),
         Mode::Auto if alone && words.small_talk => (RouteDecision::Chat, "the words are small talk"),
         Mode::Auto if alone && words.picture => (RouteDecision::Image, "the words ask for a picture"),
         Mode::Auto if words.plan && copilot.enable_planning => (RouteDecision::Plan, "the words ask for a plan first"),
@@ -44,7 +43,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         }
         Mode::Auto if copilot.intelligent_routing != Routing::Off && alone => return None,
         Mode::Auto if !tools => (RouteDecision::Direct, "the model cannot use tools and answers in a fixed form"),
-        Mode::Auto => (RouteDecision::Direct, "work in a folder goes straight to the agent"),
+        Mode::Auto | Mode::Implement => (RouteDecision::Direct, "work in a folder goes straight to the agent"),
     };
     Some(RouteFact { categories: needs(decision), ..plain(decision, 1.0, reason) })
 }
@@ -66,7 +65,7 @@ fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {
 fn needs(decision: RouteDecision) -> Vec<String> {
     let names: &[&str] = match decision {
         RouteDecision::Chat | RouteDecision::Image => &[],
-        RouteDecision::Plan => &["files", "web"],
+        RouteDecision::Plan => &["files"],
         RouteDecision::Direct | RouteDecision::Clarify => &["files", "commands", "web"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -251,8 +250,5 @@ mod tests {
         assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Chat));
         request.mode = Mode::Plan;
         assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Plan));
-        request.mode = Mode::Auto;
-        request.settings.copilot.conversational = true;
-        assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Chat));
     }
 }

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, Status};
 use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
 
-use super::{batch, budget, finish, overtime, series};
+use super::{batch, budget, finish, finish_for, overtime, series};
 use crate::Effect;
+use crate::flow;
 use crate::record::{About, Active, Phase};
 use crate::step::Step;
 
@@ -73,22 +74,22 @@ pub(super) fn compact_choices() -> Vec<Choice> {
     vec![choice(ALLOW, "Run Once"), choice(ALWAYS, "Add & Run"), choice(SKIP, "Skip")]
 }
 
-pub(super) fn choice(id: &str, label: &str) -> Choice {
+pub(crate) fn choice(id: &str, label: &str) -> Choice {
     Choice { id: id.into(), label: label.into() }
 }
 
 /// A question.
-pub(super) struct Question {
-    pub(super) kind: CheckpointKind,
-    pub(super) about: About,
-    pub(super) title: String,
-    pub(super) choices: Vec<Choice>,
+pub(crate) struct Question {
+    pub(crate) kind: CheckpointKind,
+    pub(crate) about: About,
+    pub(crate) title: String,
+    pub(crate) choices: Vec<Choice>,
     /// What the kind adds.
-    pub(super) body: Map<String, Value>,
+    pub(crate) body: Map<String, Value>,
 }
 
 /// Asks. Whether the request must end for want of a person is for the caller to see to.
-pub(super) fn open(step: &mut Step<'_>, question: Question) -> Option<CheckpointId> {
+pub(crate) fn open(step: &mut Step<'_>, question: Question) -> Option<CheckpointId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
@@ -101,7 +102,7 @@ pub(super) fn open(step: &mut Step<'_>, question: Question) -> Option<Checkpoint
 }
 
 /// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
-pub(super) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Status) {
+pub(crate) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Status) {
     let Some(active) = step.session.active() else { return };
     let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
     open(step, question);
@@ -179,7 +180,7 @@ pub(super) fn ask_about_repeat(step: &mut Step<'_>, what: &str, times: u32) {
 }
 
 /// A person wanted a rest after the step.
-pub(super) fn rest(step: &mut Step<'_>) {
+pub(crate) fn rest(step: &mut Step<'_>) {
     let question = Question {
         kind: CheckpointKind::Step,
         about: About::Pause,
@@ -228,15 +229,21 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
         return;
     }
+    if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        return;
+    }
     let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
-    let accepts = checkpoint.about == About::Recovery && choice == CONTINUE;
+    // In the middle of a plan, going on means the plan.
+    let planned = step.session.unfinished(&request).is_some_and(|active| active.flow.is_under_way());
+    let accepts = checkpoint.about == About::Recovery && choice == CONTINUE && !planned;
     let leaves = checkpoint.about == About::Series && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
-    let chosen = choice.clone();
-    let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice, text, by };
+    let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice: choice.clone(), text: text.clone(), by };
     step.say(Some(&request), resolved);
+    let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     if let Some(rule) = rule {
         step.say(Some(&request), RuleFact::Added { rule });
     }
@@ -244,22 +251,27 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         suggest(step, &request, &rule);
     }
     if let About::Overtime { call } = &checkpoint.about {
-        return overtime::answered(step, call, &chosen);
+        return overtime::answered(step, call, &choice);
     }
-    if stops || accepts || leaves {
+    if leaves && planned {
+        series::left(step, &request);
+        step.say(Some(&request), RequestFact::Steered { text: series::LEFT.into(), by: "engine".into() });
+        after_answer(step, &request, None);
+    } else if stops || accepts || leaves || ends.is_some() {
         if parked {
             step.say(Some(&request), RequestFact::Reopened {});
         }
-        let status = match checkpoint.about {
-            _ if accepts || leaves => Status::Completed,
-            About::Budget | About::Steps => Status::Limit,
-            _ => Status::Cancelled,
+        let (status, reason) = match checkpoint.about {
+            _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
+            _ if accepts || leaves => (Status::Completed, None),
+            About::Budget | About::Steps => (Status::Limit, None),
+            _ => (Status::Cancelled, None),
         };
         if leaves {
             series::left(step, &request);
         }
         batch::leave(step, &request);
-        finish(step, &request, status, None);
+        finish_for(step, &request, status, None, reason);
     } else {
         after_answer(step, &request, checkpoint.about.call());
     }

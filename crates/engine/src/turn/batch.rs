@@ -14,9 +14,10 @@ use trimtab_vocab::{
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
 use super::{finish, guard, next, outcome, overtime, prompt, reflection, watched};
+use crate::flow;
 use crate::permit::{self, Answer, Permit, Ruling};
 use crate::proposal::command;
-use crate::record::{About, Active, Batch, Item, Phase, Progress, Session};
+use crate::record::{About, Active, Batch, Item, Phase, Progress, Session, Stand};
 use crate::route;
 use crate::step::Step;
 use crate::{Change, Effect, Prepared, Ran};
@@ -167,8 +168,8 @@ fn go(step: &mut Step<'_>, call: &CallId) {
         return;
     }
     let Some(active) = step.session.active() else { return };
-    let offered = match route::offer(active.route) {
-        _ if super::structured::applies(active) && active.request.mode != trimtab_vocab::Mode::Plan => {
+    let offered = match route::offer(active.path()) {
+        Offer::Everything if super::structured::applies(active) => {
             tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())
         }
         Offer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
@@ -194,11 +195,26 @@ fn go(step: &mut Step<'_>, call: &CallId) {
         };
     }
     match errand {
+        Errand::Steps(_) if active.flow.is_under_way() => {
+            let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
+            finished(step, call, ToolStatus::Ok, text);
+        }
         Errand::Steps(todos) => {
             let open = todos.iter().filter(|todo| !todo.completed).count();
             let request = active.request.id.clone();
             step.say(Some(&request), StepsFact { todos });
-            finished(step, call, ToolStatus::Ok, format!("The user sees the list; {open} steps are open."));
+            let enough = flow::pace::enough(step.session).map(|text| format!(" {text}")).unwrap_or_default();
+            let text = format!("The user sees the list; {open} steps are open.{enough}");
+            finished(step, call, ToolStatus::Ok, text);
+        }
+        Errand::Plan(_) if active.flow.stand != Stand::Planning => {
+            let text = "No plan is wanted now. Go on with the work.".into();
+            finished(step, call, ToolStatus::Error, text);
+        }
+        Errand::Plan(plan) => {
+            let request = active.request.id.clone();
+            flow::plan::propose(step, &request, plan, "model");
+            finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
         }
         Errand::Ask { question, options } => ask(step, call, question, options),
         Errand::Stored { key, offset } => {

@@ -57,7 +57,9 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
             stop(step);
         }
         Control::Pause => {
-            if !active.pausing {
+            if !active.request.settings.copilot.pause_enabled {
+                tell(step, &running, "Pausing is switched off (copilot.pause_enabled); cancel stops the request.");
+            } else if !active.pausing {
                 step.say(Some(&running), RequestFact::Pausing {});
             }
         }

@@ -4,6 +4,7 @@ use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Stat
 use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 
 use super::{finish, series};
+use crate::flow::{self, pace};
 use crate::record::{Active, Session};
 use crate::step::Step;
 
@@ -126,11 +127,13 @@ pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, s
     if status == Status::Completed && step.session.active().is_some_and(|active| active.series.is_some()) {
         return series::begin(step);
     }
-    finish(step, &request, status, None);
+    if !(status == Status::Completed && flow::answered(step)) {
+        finish(step, &request, status, None);
+    }
 }
 
 /// Says what the turn came to.
-pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> Option<trimtab_vocab::RequestId> {
+pub(crate) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> Option<trimtab_vocab::RequestId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let mut summary = without_banners(&put_together(step.session, words));
@@ -147,12 +150,14 @@ pub(super) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>
         summary.clone_from(&synthesis.text);
     }
     let truncated = stop == Some(&StopReason::MaxTokens);
+    pace::check(step);
     let todos = step.session.todos().to_vec();
     let proposal = |command: String| CommandProposal { command, description: String::new() };
     let works = step.session.active().is_some_and(series::applies) && !truncated;
     let marked = if works { series::verdict::marked(words) } else { Vec::new() };
     let commands = marked.into_iter().map(proposal).collect();
-    let answer = Answer { summary, todos, commands, truncated, synthesis, ..Answer::default() };
+    let next_steps = pace::next_steps(step.session, Vec::new());
+    let answer = Answer { summary, todos, commands, next_steps, truncated, synthesis, ..Answer::default() };
     series::warn(step, &request, &answer);
     step.say(Some(&request), AnswerFact { answer });
     Some(request)

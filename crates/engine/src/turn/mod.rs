@@ -28,6 +28,7 @@ use trimtab_vocab::{
     StopReason, TimerId, Usage,
 };
 
+use crate::flow::{self, conversation};
 use crate::record::{Active, Phase};
 use crate::step::Step;
 use crate::{Effect, Input, Interrupted, Partial, history, intake, permit, route};
@@ -45,7 +46,17 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     if active(step, request).is_some_and(|active| active.route.is_some()) {
         return answers::go_on(step);
     }
-    route::begin(step);
+    let Some(active) = active(step, request) else { return };
+    match conversation::decide(step.session, active) {
+        Some(conversation::Choice::Refused(problem)) => conversation::refuse(step, problem),
+        Some(conversation::Choice::Path(decided, intent)) => {
+            if let Some(intent) = intent {
+                step.say(Some(request), intent);
+            }
+            routed(step, *decided);
+        }
+        None => route::begin(step),
+    }
 }
 
 /// It is decided which path the request takes.
@@ -74,7 +85,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
         return next(step);
     }
     let request = active.request.id.clone();
-    let works = route::offer(active.route) != tools::Offer::Nothing;
+    let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::Offer::Nothing);
     // Pictures speak for themselves: with them, nothing is looked for in the words.
     let named = if active.request.images.is_empty() {
         intake::references(&active.request.text)
@@ -129,10 +140,14 @@ pub(crate) fn loaded(
 pub(crate) fn next(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    if active.pausing {
+    if active.pausing && flow::may_rest(step) {
         return answers::rest(step);
     }
-    if active.steps == 0 {
+    if flow::comes_first(step) {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
+    if active.steps == 0 && !active.flow.is_under_way() {
         step.say(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
     }
     let Some(active) = step.session.active() else { return };
@@ -207,7 +222,7 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
     if structured::applies(active) && !wants_tools {
         return structured::replied(step, request, words, stop);
     }
-    if wants_tools && route::offer(active.route) == tools::Offer::Nothing {
+    if wants_tools && route::offer(active.path()) == tools::Offer::Nothing {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
         step.say(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
         batch::reject(step, "There are no tools in this turn. Answer in words.");
@@ -240,7 +255,7 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
 }
 
 /// Says something to the model in the program's own name, and calls it.
-fn nudge(step: &mut Step<'_>, request: &RequestId, text: &str) {
+pub(crate) fn nudge(step: &mut Step<'_>, request: &RequestId, text: &str) {
     step.say(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
     next(step);
 }
@@ -250,7 +265,9 @@ fn end_or_go_on(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| !active.steers.is_empty()) {
         return next(step);
     }
-    ending::end(step, words, stop, Status::Completed);
+    if !flow::ended(step, words, stop) {
+        ending::end(step, words, stop, Status::Completed);
+    }
 }
 
 /// The call came to nothing: try again, or end the request.
@@ -373,7 +390,10 @@ pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Proble
             if !was_idle {
                 step.say(Some(&id), bug(&problem));
                 let status = Status::Failed;
-                step.say(Some(&id), RequestFact::Finished { status, error: Some(problem), usage: Usage::default() });
+                step.say(
+                    Some(&id),
+                    RequestFact::Finished { status, error: Some(problem), usage: Usage::default(), reason: None },
+                );
                 return;
             }
             Some(id)
@@ -430,7 +450,7 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let attempt = active.failures + 1;
-    let (model, purpose) = (prompt.model.clone(), None);
+    let (model, purpose) = (prompt.model.clone(), flow::purpose(active).map(str::to_owned));
     step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
     step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
@@ -460,10 +480,22 @@ fn is_worth_keeping(message: &Message) -> bool {
 }
 
 pub(crate) fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
+    finish_for(step, request, status, error, None);
+}
+
+/// Ends a request, with more about how.
+pub(crate) fn finish_for(
+    step: &mut Step<'_>,
+    request: &RequestId,
+    status: Status,
+    error: Option<Problem>,
+    reason: Option<&str>,
+) {
+    let reason = reason.map(str::to_owned);
     let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
     let running = |step: &Step<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
-    step.say(Some(request), RequestFact::Finished { status, error, usage });
+    step.say(Some(request), RequestFact::Finished { status, error, usage, reason });
     if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
         step.ask(Effect::Admit { request: next });
     }
@@ -489,6 +521,11 @@ fn fast_of(step: &Step<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
     let (model, facts) = context::fast(&active.request);
     (model.to_owned(), facts)
+}
+
+/// Whether the model can be given tools at all.
+pub(crate) fn has_tools(active: &Active) -> bool {
+    prompt::model(&active.request).1.tools
 }
 
 fn model_of(step: &Step<'_>) -> (String, ModelFacts) {

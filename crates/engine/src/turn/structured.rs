@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, BugFact, CheckpointKind, Level, ModelFact, RequestFact, Stage, StageFact, Status,
+    AnswerFact, BannerFact, BugFact, CheckpointKind, Level, ModelFact, RequestFact, Stage, StageFact, Status, StepsFact,
 };
 use trimtab_vocab::{
-    Answer, CallId, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, SeriesState, StopReason,
-    ToolCall,
+    Answer, CallId, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, Role, SeriesState,
+    StopReason, ToolCall,
 };
 
 use super::answers::{self, Question};
 use super::{batch, budget, context, end_or_go_on, finish, next, prompt, series};
 use crate::Effect;
+use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, Stop, mended, recover};
-use crate::record::{About, Active, Repairing};
+use crate::record::{About, Active, Repairing, Stand};
 use crate::route;
 use crate::step::Step;
 use crate::tokens::estimate;
@@ -46,11 +47,14 @@ const DAMAGED: &str = "AI response had errors";
 /// Whether this request is answered in that form.
 pub(crate) fn applies(active: &Active) -> bool {
     let (_, facts) = prompt::model(&active.request);
-    !facts.tools && route::offer(active.route) != Offer::Nothing
+    !facts.tools && route::offer(active.path()) != Offer::Nothing
 }
 
 /// The reply is there: read it, and propose what it wants.
 pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
+    if step.session.active().is_some_and(|active| active.flow.stand == Stand::Planning) {
+        return end_or_go_on(step, words, stop);
+    }
     let read = read(step, words, stop);
     if is_worth_repair(step, words, &read) && repair(step, request, words, &read) {
         return;
@@ -184,13 +188,19 @@ fn settle(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
     if !read.lost.is_empty() {
         warn_of_recovery(step, request, &answer);
     }
+    if !answer.todos.is_empty() {
+        step.say(Some(request), StepsFact { todos: answer.todos.clone() });
+    }
+    answer.next_steps = pace::next_steps(step.session, answer.next_steps);
+    pace::check(step);
+    let summary = answer.summary.clone();
     series::warn(step, request, &answer);
     step.say(Some(request), AnswerFact { answer });
     // Folding the answer has made a batch of its changes and a series of its commands.
     match step.session.active() {
         Some(active) if active.batch.is_some() => batch::begin(step),
         Some(active) if active.series.is_some() => series::begin(step),
-        _ => finish(step, request, Status::Completed, None),
+        _ => conclude(step, request, &summary),
     }
 }
 
@@ -349,6 +359,16 @@ pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool) -> bool {
     if active.series.is_some() {
         return false;
     }
-    finish(step, &request, Status::Completed, None);
+    let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
+    let words = said.map(|message| message.text()).unwrap_or_default();
+    let summary = recover(words.as_bytes(), Stop::Unknown).answer.summary;
+    conclude(step, &request, &summary);
     true
+}
+
+/// The answer is said and what it wants is done: the request ends, unless something follows.
+fn conclude(step: &mut Step<'_>, request: &RequestId, summary: &str) {
+    if !flow::ended(step, summary, None) && !flow::answered(step) {
+        finish(step, request, Status::Completed, None);
+    }
 }

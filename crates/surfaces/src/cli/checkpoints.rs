@@ -1,5 +1,7 @@
 //! `trimtab checkpoints` and `trimtab answer`: what waits for a person.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::CheckpointFact;
@@ -48,9 +50,12 @@ pub(super) struct Answer {
     checkpoint: CheckpointId,
     /// One of its choices
     choice: String,
-    /// Words or a value that go with the choice
+    /// Words or a value that go with the choice; to several questions, `1: …; 2: …` or a JSON object
     #[arg(long)]
     text: Option<String>,
+    /// The edited steps of a plan, as JSON: the whole list, or operations; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    edits: Option<PathBuf>,
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
@@ -80,6 +85,10 @@ impl Answer {
                     .hint(format!("Give a number of dollars above the ${spent:.4} that are spent.")));
             }
         }
+        let text = match &self.edits {
+            Some(file) => Some(read_edits(file, &self.choice)?),
+            None => self.text,
+        };
         let sent = Sent { session: event.session.clone(), request: request.clone() };
         let after = last_seq(&client, &sent).await?;
         let asking = Asking::of(self.approve, self.json);
@@ -90,9 +99,27 @@ impl Answer {
             trusted: None,
         };
         client.control(&sent.session, Some(sent.request.clone()), action).await?;
-        let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text: self.text, by: "user".into() };
+        let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text, by: "user".into() };
         client.answer(&sent.session, answer).await?;
         follow(&client, &sent, after, Form::of(self.json), asking).await
+    }
+}
+
+/// Edits of a plan; what is wrong with the steps themselves, the engine says.
+fn read_edits(file: &Path, choice: &str) -> Result<String, Problem> {
+    if choice != "modify" {
+        return Err(Problem::new(ProblemKind::Usage, "--edits goes with the choice `modify` of a plan."));
+    }
+    let shown = file.display();
+    let read =
+        if file == Path::new("-") { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    let text = read.map_err(|error| Problem::new(ProblemKind::Usage, format!("{shown} cannot be read: {error}.")))?;
+    let is_list = matches!(serde_json::from_str(&text), Ok(serde_json::Value::Array(_) | serde_json::Value::Object(_)));
+    match is_list {
+        true => Ok(text),
+        false => Err(Problem::new(ProblemKind::Usage, format!("{shown} is no list of steps.")).hint(
+            r#"For example: [{"op":"remove","step":2}], or the whole list: [{"id":"s1"},{"title":"A new step"}]"#,
+        )),
     }
 }
 

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::JobState;
-use trimtab_vocab::{CallId, Control as Action, Problem, ProblemKind, SessionId};
+use trimtab_host::{JobState, Say, Target};
+use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
+use super::follow::{Asking, Form, follow};
 use super::output::{calm, note};
+use super::run::Approve;
 use super::{Outcome, place};
 
 #[derive(Debug, Args)]
@@ -35,6 +37,8 @@ enum ActionArgument {
     Skip,
     /// Take these words up at the next step
     Steer,
+    /// Carry out what was talked about in the folder's latest session
+    Implement,
     /// End one tool; the rest goes on
     StopTool,
     /// Put these words in place of the last summary of the conversation
@@ -44,6 +48,31 @@ enum ActionArgument {
 }
 
 impl Control {
+    /// What was talked about becomes a request of its own, and is followed like any other.
+    async fn implement(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (mut profile, client) = place::open(&[])?;
+        if profile.model.is_none() {
+            profile.model = trimtab_host::local_model(&profile).await;
+        }
+        let latest = client.sessions(None).await?.into_iter().find(|row| match &self.session {
+            Some(session) => row.id == *session,
+            None => row.folder == folder,
+        });
+        let Some(row) = latest else {
+            return Err(Problem::new(ProblemKind::NotFound, "There is no session to go on with.")
+                .hint("`trimtab sessions list` shows those there are."));
+        };
+        let asking = Asking::of(Approve::Ask, false);
+        let mut settings = profile.run_settings()?;
+        settings.attended = asking == Asking::AtTheTerminal;
+        settings.trusted = profile.trusts(&row.folder);
+        let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
+        let say = Say { text, mode: Mode::Implement, settings, images: Vec::new() };
+        let sent = client.send(Target::Session(row.id), say).await?;
+        follow(&client, &sent, 0, Form::Text, asking).await
+    }
+
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let needs = |what: &str| {
             Problem::new(ProblemKind::Usage, format!("This needs {what}."))
@@ -63,6 +92,7 @@ impl Control {
             }
             ActionArgument::EditSummary => Action::EditSummary { text: words().ok_or_else(|| needs("words"))? },
             ActionArgument::UndoSummary => Action::UndoSummary,
+            ActionArgument::Implement => return self.implement().await,
         };
         let folder = place::folder(self.dir.as_deref())?;
         let (_, client) = place::open(&[])?;

@@ -4,23 +4,25 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
-use trimtab_host::{Answered, Client, Sent};
+use trimtab_host::{Answered, Client, JobState, Sent};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, Level, ModelFact,
-    ProposalFact, ReplyFact, RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
+    AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, IntentFact, Level,
+    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind, SeriesState,
+    CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind, SeriesState, StepStatus,
 };
 
 use super::Outcome;
 use super::diff::{Loaded, glimpse, written};
 use super::effects;
 use super::output::{calm, no_colour, note, print, print_json, problem};
+use super::question::{self, Wanted};
 use super::run::Approve;
 use super::telemetry;
 
@@ -125,9 +127,23 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         }
         let ended = screen.show(&event)?;
         match &event.fact {
-            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if is_open(client, &event).await? => {
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
                 screen.announce(client, &event, checkpoint).await;
-                question = Question::ask(asking, checkpoint, choices, !passed_by);
+                question = Question::ask(asking, &event, !passed_by);
+            }
+            // An answer may be turned down; what was asked is still asked.
+            Fact::Banner(BannerFact { level: Level::Warning, .. }) if question.is_none() => {
+                let open = client.checkpoints().await?;
+                let open = open.into_iter().find(|open| open.request.as_ref() == Some(&sent.request));
+                let is_last = !has_more(client, sent, event.seq).await?;
+                match open.filter(|_| is_last) {
+                    Some(open) if asking == Asking::AtTheTerminal => {
+                        describe(&open);
+                        question = Question::ask(asking, &open, true);
+                    }
+                    Some(_) if is_parked(client, sent).await? => return Ok(Outcome::Finished(Status::NeedsUser)),
+                    _ => {}
+                }
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 let open = question.take_if(|question| question.checkpoint == *checkpoint);
@@ -181,6 +197,7 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     if body.contains_key("fingerprint") {
         lines.push("`allow` with other words runs those instead, once they are judged anew.".to_owned());
     }
+    lines.extend(question::lines(body));
     lines
 }
 
@@ -198,6 +215,12 @@ async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool
     Ok(later.iter().any(|event| event.request.as_ref() == Some(&sent.request)))
 }
 
+/// Whether the request has ended for want of a person.
+async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
+    let job = client.jobs(true).await?.into_iter().find(|job| job.request == sent.request);
+    Ok(job.is_some_and(|job| matches!(job.state, JobState::Finished(Status::NeedsUser | Status::Limit))))
+}
+
 /// Whether nobody has answered since.
 async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
     let open = client.checkpoints().await?;
@@ -208,24 +231,30 @@ async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
 struct Question {
     checkpoint: CheckpointId,
     choices: Vec<Choice>,
+    body: Map<String, Value>,
     /// Nobody is there, and what asks is refused.
     refuse: bool,
     /// A number means one of the choices.
     by_number: bool,
+    /// A choice is made, and the words that it needs are still to be said.
+    wanted: Option<Wanted>,
 }
 
 impl Question {
     /// Asks whoever is there. After a question that was answered elsewhere, or by itself, a number on its way
     /// to it must not be taken for an answer to this one; a name can hardly be.
-    fn ask(asking: Asking, checkpoint: &CheckpointId, choices: &[Choice], by_number: bool) -> Option<Self> {
+    fn ask(asking: Asking, event: &Event, by_number: bool) -> Option<Self> {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) = &event.fact else {
+            return None;
+        };
         if asking == Asking::Nobody {
             return None;
         }
         if asking == Asking::AtTheTerminal {
-            list(choices, by_number);
+            question::list(choices, by_number);
         }
-        let (checkpoint, choices) = (checkpoint.clone(), choices.to_vec());
-        Some(Self { checkpoint, choices, refuse: asking == Asking::Refuse, by_number })
+        let (checkpoint, choices, body) = (checkpoint.clone(), choices.clone(), body.clone());
+        Some(Self { checkpoint, choices, body, refuse: asking == Asking::Refuse, by_number, wanted: None })
     }
 }
 
@@ -260,14 +289,27 @@ async fn answered(question: &mut Option<Question>, keyboard: &mut Keyboard) -> A
             // The last choice is the one that changes nothing.
             true => asked.choices.last().map(|choice| (choice.id.clone(), None)),
             false => match keyboard.line().await {
-                Some(line) => match chosen(&asked.choices, &line, asked.by_number) {
-                    None => {
-                        note("Say the name of one of these:");
-                        list(&asked.choices, asked.by_number);
+                Some(line) => {
+                    let said = match &mut asked.wanted {
+                        Some(wanted) => wanted.hear(&line),
+                        None => question::chosen(&asked.choices, &line, asked.by_number).and_then(|(choice, words)| {
+                            asked.wanted = Wanted::by(&choice, words.as_deref(), &asked.body);
+                            asked.wanted.is_none().then_some((choice, words))
+                        }),
+                    };
+                    match (&asked.wanted, &said) {
+                        (Some(wanted), None) => wanted.ask(),
+                        (None, None) => {
+                            note("Say the name of one of these:");
+                            question::list(&asked.choices, asked.by_number);
+                        }
+                        _ => {}
+                    }
+                    if said.is_none() {
                         continue;
                     }
-                    said => said,
-                },
+                    said
+                }
                 None => None,
             },
         };
@@ -278,38 +320,6 @@ async fn answered(question: &mut Option<Question>, keyboard: &mut Keyboard) -> A
         }
     }
     std::future::pending().await
-}
-
-fn list(choices: &[Choice], by_number: bool) {
-    for (number, choice) in choices.iter().enumerate() {
-        let number = if by_number { format!("{}  ", number + 1) } else { String::new() };
-        note(&format!("  {number}{} ({})", calm(&choice.label), choice.id));
-    }
-}
-
-/// The choice that a line names, and the words after it.
-fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<(String, Option<String>)> {
-    let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-    // `e` and a command: allow, but run that one.
-    let first = if first == "e" && !rest.trim().is_empty() { "allow" } else { first };
-    let number = first.parse::<usize>().ok().filter(|_| by_number);
-    let by_number = number.and_then(|n| choices.get(n.checked_sub(1)?));
-    let choice = by_number.or_else(|| choices.iter().find(|choice| choice.id == first))?;
-    Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())))
-}
-
-/// Reads a choice from the terminal, by number or by name. Words after it go with it.
-pub(super) fn read_choice(choices: &[Choice]) -> Option<(String, Option<String>)> {
-    loop {
-        list(choices, true);
-        let mut line = String::new();
-        // The end of input is no answer.
-        io::stdin().read_line(&mut line).ok().filter(|read| *read > 0)?;
-        if let Some(choice) = chosen(choices, &line, true) {
-            return Some(choice);
-        }
-        note("Say the number or the name of one of these:");
-    }
 }
 
 /// Waits until a wish to cancel is passed on; for ever, once it is, or if there is none.
@@ -353,6 +363,8 @@ struct Screen {
     proposed: Vec<FileWrite>,
     /// Tools that run, by call.
     tools: BTreeMap<CallId, String>,
+    /// The step of a plan that is carried out; 0: none yet.
+    step: u32,
 }
 
 /// Lines of a change that are shown before a question.
@@ -403,6 +415,7 @@ impl Screen {
             aside: None,
             proposed: Vec::new(),
             tools: BTreeMap::new(),
+            step: 0,
         }
     }
 
@@ -423,6 +436,22 @@ impl Screen {
             Err(missing) => problem(&missing),
         }
         describe(event);
+    }
+
+    fn show_plan(&mut self, fact: &PlanFact) -> Result<(), Problem> {
+        let PlanFact::Step { number, of, title, status, note: words, .. } = fact else { return Ok(()) };
+        let live = !self.shown.is_empty();
+        self.end_shown()?;
+        self.step = *number;
+        match status {
+            StepStatus::Running => self.say(&calm(&format!("Step {number} of {of}: {title}"))),
+            StepStatus::Skipped => self.say(&calm(&format!("Step {number} of {of} is left out: {title}"))),
+            // The model's words are on the screen where they appear as they come.
+            StepStatus::Done | StepStatus::Failed if live || words.is_empty() => {}
+            StepStatus::Done => self.say(&calm(&format!("  done: {words}"))),
+            StepStatus::Failed => self.say(&calm(&format!("  not done: {words}"))),
+        }
+        Ok(())
     }
 
     fn show_tool(&mut self, fact: &ToolFact) {
@@ -530,6 +559,12 @@ impl Screen {
                 self.proposed = written(operations);
             }
             Fact::Commands(fact) => self.show_commands(fact),
+            // A plan is listed once, and then each step is told as it begins and ends.
+            Fact::Steps(_) if self.step > 0 => {}
+            Fact::Plan(fact) => self.show_plan(fact)?,
+            Fact::Intent(IntentFact { phrase, accepted: true, .. }) if !phrase.is_empty() => {
+                self.say(&calm(&format!("Heard “{phrase}”: going over from talk to work.")));
+            }
             Fact::Steps(StepsFact { todos }) => {
                 for todo in todos {
                     self.say(&calm(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text)));
@@ -569,6 +604,10 @@ impl Screen {
                     self.end_shown()?;
                     let words = if self.live { calm(&answer.summary).into_owned() } else { answer.summary.clone() };
                     print(&with_line_end(words))?;
+                }
+                for next in &answer.next_steps {
+                    let command = format!("trimtab run --continue {:?}", next.input_text);
+                    self.say(&calm(&format!("next: {}: {command}", next.html)));
                 }
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {

@@ -18,6 +18,7 @@ mod output;
 mod paint;
 mod picture;
 mod place;
+mod question;
 mod recover;
 mod ref_text;
 mod resume;

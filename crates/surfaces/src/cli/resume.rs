@@ -9,8 +9,9 @@ use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::changes::settled;
 use super::checkpoints::last_seq;
-use super::follow::{Asking, Form, describe, follow, read_choice};
+use super::follow::{Asking, Form, describe, follow};
 use super::output::note;
+use super::question::read_choice;
 use super::run::Approve;
 use super::{Outcome, place};
 
@@ -90,14 +91,17 @@ impl Resume {
                 Some(("run".to_owned(), None))
             }
             "pause" => Some(("continue".to_owned(), None)),
+            "begin" | "stepBefore" | "stepAfter" | "understanding" if self.approve == Approve::Auto => {
+                Some(("continue".to_owned(), None))
+            }
             _ => None,
         };
         let after = last_seq(client, sent).await?;
         let given = match given {
             None if asking == Asking::AtTheTerminal => {
                 open.iter().for_each(describe);
-                let choices = choices.clone();
-                tokio::task::spawn_blocking(move || read_choice(&choices)).await.ok().flatten()
+                let (choices, body) = (choices.clone(), body.clone());
+                tokio::task::spawn_blocking(move || read_choice(&choices, &body)).await.ok().flatten()
             }
             given => given,
         };

@@ -9,7 +9,7 @@ use trimtab_vocab::event::{
     ToolStatus,
 };
 use trimtab_vocab::{
-    Answer, Applying, Approve, CallId, Mode, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
+    Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
 };
 
 use super::answers::{self, Question};
@@ -31,7 +31,7 @@ const LONGEST: usize = 64 * 1024;
 /// Whether commands of this request's answers may be proposed at all: not where nothing is run, nor in an
 /// assessment of how far it came.
 pub(crate) fn applies(active: &Active) -> bool {
-    route::offer(active.route) == Offer::Everything && active.request.mode != Mode::Plan && !active.assessing
+    route::offer(active.path()) == Offer::Everything && !active.assessing
 }
 
 /// The commands of an answer as a series, if there are any.
@@ -107,8 +107,7 @@ pub(super) fn begin(step: &mut Step<'_>) {
     match choice {
         answers::RUN => answers::go_on(step),
         _ => {
-            left(step, &request);
-            finish(step, &request, Status::Completed, None);
+            leave(step, &request);
         }
     }
 }
@@ -337,8 +336,19 @@ fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: Strin
     let Some(checkpoint) = answers::open(step, question) else { return };
     let (choice, by) = (answers::SKIP.to_owned(), "approve deny".to_owned());
     step.say(Some(request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+    leave(step, request);
+}
+
+/// What the model is told when its commands are left, and a plan goes on without them.
+pub(super) const LEFT: &str = "[The user left these commands out. Go on without them.]";
+
+/// Nothing more of it runs: the request ends, unless it is a step of a plan.
+fn leave(step: &mut Step<'_>, request: &RequestId) {
     left(step, request);
-    finish(step, request, Status::Completed, None);
+    match step.session.active().is_some_and(|active| active.flow.is_under_way()) {
+        true => super::nudge(step, request, LEFT),
+        false => finish(step, request, Status::Completed, None),
+    }
 }
 
 /// What has not run is left.

@@ -8,7 +8,8 @@ pub(super) const FETCH: Tool = Tool {
     name: "fetch_url",
     about: "Get a web page or a text file as text. The user is asked once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
-    looks: true,
+    // A page is asked for by name, and whoever serves it learns of that: it is more than a look.
+    looks: false,
     read: |input| {
         #[derive(Deserialize)]
         struct Arguments {

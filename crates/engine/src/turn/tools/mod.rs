@@ -5,6 +5,7 @@ mod ask;
 mod change;
 mod fetch;
 mod look;
+mod plan;
 mod run;
 mod steps;
 mod stored;
@@ -15,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use trimtab_vocab::{Look, RefKey, Todo, ToolSpec};
+use trimtab_vocab::{Look, Plan, RefKey, Todo, ToolSpec};
 
 use crate::Change;
 use crate::tokens::estimate;
@@ -52,6 +53,8 @@ pub(crate) enum Errand {
     },
     /// Keep the list of steps.
     Steps(Vec<Todo>),
+    /// Say what would be done, step by step.
+    Plan(Plan),
     /// Ask the person.
     Ask {
         /// What.
@@ -70,7 +73,7 @@ impl Errand {
     /// Of those that run side by side, the quick ones begin first.
     pub(crate) fn rank(&self) -> u8 {
         match self {
-            Self::Steps(_) | Self::Stored { .. } => 0,
+            Self::Steps(_) | Self::Plan(_) | Self::Stored { .. } => 0,
             Self::Look(Look::Read { .. }) => 1,
             Self::Look(Look::Search { .. }) => 3,
             Self::Look(_) => 2,
@@ -117,12 +120,13 @@ const TOOLS: &[Tool] = &[
     steps::STEPS,
     ask::ASK,
     stored::READ_REF,
+    plan::PROPOSE,
 ];
 
 /// The tools as a model is told of them. Made once: the prompt's beginning stays the same, byte for
 /// byte, so that providers can cache it.
 pub(crate) fn specs(offer: Offer) -> &'static [Arc<ToolSpec>] {
-    static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|_| true));
+    static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.name != plan::PROPOSE.name));
     static LOOKING: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.looks));
     match offer {
         Offer::Nothing => &[],
@@ -264,9 +268,10 @@ mod tests {
             ("set_steps", json!({"steps": [{"text": "a", "completed": true}, "b"]})),
             ("ask_user", json!({"question": "Which?", "options": ["a", "b"]})),
             ("read_ref", json!({"key": "ref:result-r1-c1t1"})),
+            ("propose_plan", json!({"steps": [{"title": "a", "dependsOn": []}]})),
         ] {
             read(name, &input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        assert_eq!(TOOLS.len(), 14, "a new tool belongs into this test");
+        assert_eq!(TOOLS.len(), 15, "a new tool belongs into this test");
     }
 }

@@ -1,0 +1,200 @@
+//! From talk to work: while a person talks, nothing is carried out. When they say so, what was agreed on is
+//! written down, shown, and then planned and done.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{
+    BugFact, CheckpointKind, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status,
+};
+use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
+
+use super::{Asked, Asking, intent, line, object_in};
+use crate::record::{About, Active, Session};
+use crate::step::Step;
+use crate::turn::{self, answers};
+
+/// Not yet: the conversation goes on.
+pub(crate) const TALK: &str = "talk";
+
+/// What a call is for that writes down what was agreed on.
+pub(crate) const PURPOSE: &str = "requirements";
+
+/// What the model is told while a person talks first.
+pub(crate) const TALKING: &str = "\nThe user wants to talk first; nothing is carried out until they say so. Ask about what \
+matters and is not decided, one or two questions at a time. When their wishes are clear, sum them up, beginning with \
+\"Here's what I understand:\", and say that \"go ahead\" begins the work.";
+
+/// Who writes down what was agreed on.
+pub(crate) const COMPILER: &str = r#"The user wants what was talked about carried out. Compile the conversation into requirements. Answer with one JSON object and nothing else:
+{"summary":"what is wanted, in a few sentences","requirements":["what it must do, one each"],"decisions":["what the user decided, one each, with names and numbers as they were said"],"open":["what nobody has decided"]}
+Every decision of the user belongs into it; leave out what they turned down; add nothing of your own."#;
+
+/// What the model is asked at the end of the conversation.
+pub(crate) const COMPILE: &str = "[Compile this conversation into requirements: the JSON object, and nothing else.]";
+
+/// Items of a list, and characters of each.
+const MOST: usize = 60;
+const LONGEST: usize = 1_000;
+
+/// What the router would be asked for nothing: a person talks, or wants what was talked about.
+pub(crate) enum Choice {
+    /// The path, and what was heard in the words.
+    Path(Box<RouteFact>, Option<IntentFact>),
+    /// It cannot be done.
+    Refused(Problem),
+}
+
+/// Whether the request belongs to a conversation, and what becomes of it.
+pub(crate) fn decide(session: &Session, active: &Active) -> Option<Choice> {
+    let request = &active.request;
+    let copilot = &request.settings.copilot;
+    let talked = session.conversation().iter().any(|message| message.role == Role::Assistant);
+    let wanted = request.mode == Mode::Implement;
+    if wanted && !copilot.allow_execution_transition {
+        let problem = Problem::new(ProblemKind::Settings, "Going over from talk to work is switched off.")
+            .hint("Set copilot.allow_execution_transition = true, or ask for the work in a request of its own.");
+        return Some(Choice::Refused(problem));
+    }
+    if wanted && !talked {
+        let problem = Problem::new(ProblemKind::Usage, "Nothing was talked about yet that could be carried out.")
+            .hint("Talk first, for example with `trimtab run --mode chat`, or ask for the work itself.");
+        return Some(Choice::Refused(problem));
+    }
+    let by_setting = request.mode == Mode::Auto && copilot.conversational && !session.is_implementing();
+    if !wanted && !by_setting && request.mode != Mode::Chat {
+        return None;
+    }
+    let heard = intent::to_implement(&request.text).filter(|_| talked);
+    let intent =
+        |phrase: &str, accepted: bool| IntentFact { intent: "implement".into(), phrase: phrase.into(), accepted };
+    Some(match heard {
+        _ if wanted => {
+            Choice::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))
+        }
+        Some(phrase) if copilot.allow_execution_transition => {
+            let reason = format!("the person says “{phrase}”: what was talked about is carried out");
+            Choice::Path(Box::new(work(active, &reason)), Some(intent(phrase, true)))
+        }
+        heard => {
+            let reason = match by_setting {
+                true => "the person talks first",
+                false => "the person chose a conversation",
+            };
+            Choice::Path(Box::new(path(RouteDecision::Chat, reason, &[])), heard.map(|phrase| intent(phrase, false)))
+        }
+    })
+}
+
+fn work(active: &Active, reason: &str) -> RouteFact {
+    match active.request.settings.copilot.enable_planning {
+        true => path(RouteDecision::Plan, reason, &["files"]),
+        false => path(RouteDecision::Direct, reason, &["files", "commands", "web"]),
+    }
+}
+
+fn path(decision: RouteDecision, reason: &str, categories: &[&str]) -> RouteFact {
+    RouteFact {
+        decision,
+        confidence: 1.0,
+        complexity: 0,
+        categories: categories.iter().map(|name| (*name).to_owned()).collect(),
+        reason: reason.into(),
+        entities: None,
+        filter: None,
+        analysis: None,
+    }
+}
+
+/// Ends a request that cannot be.
+pub(crate) fn refuse(step: &mut Step<'_>, problem: Problem) {
+    if let Some(request) = step.session.active().map(|active| active.request.id.clone()) {
+        turn::finish(step, &request, Status::Failed, Some(problem));
+    }
+}
+
+/// The model has written down what was agreed on; or something else, which then stands for it.
+pub(super) fn compiled(step: &mut Step<'_>, words: &str) -> bool {
+    let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return false };
+    let requirements = match object_in(words, read) {
+        Some(Ok(requirements)) => requirements,
+        _ => {
+            let message = "the requirements came in words of the model's own".into();
+            step.say(Some(&request), BugFact { kind: PURPOSE.into(), by: "engine".into(), message });
+            let summary = words.trim().chars().take(4_000).collect();
+            Requirements { summary, ..Requirements::default() }
+        }
+    };
+    step.say(Some(&request), RequirementsFact { requirements });
+    turn::next(step);
+    true
+}
+
+fn read(value: &Value) -> Result<Requirements, String> {
+    #[derive(Deserialize)]
+    struct Written {
+        summary: String,
+        #[serde(default)]
+        requirements: Option<Vec<Value>>,
+        #[serde(default)]
+        decisions: Option<Vec<Value>>,
+        #[serde(default)]
+        open: Option<Vec<Value>>,
+    }
+    let written: Written = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+    let one = |value: &Value| match value {
+        Value::String(text) => line(text, LONGEST),
+        other => line(&other.to_string(), LONGEST),
+    };
+    let list = |items: Option<Vec<Value>>| {
+        items.unwrap_or_default().iter().map(one).filter(|item| !item.is_empty()).take(MOST).collect()
+    };
+    Ok(Requirements {
+        summary: written.summary.trim().chars().take(4_000).collect(),
+        requirements: list(written.requirements),
+        decisions: list(written.decisions),
+        open: list(written.open),
+    })
+}
+
+/// Shows what was understood, before anything is planned.
+pub(super) fn confirm(step: &mut Step<'_>) -> Asked {
+    let Some(active) = step.session.active() else { return Asked::Waits };
+    let request = active.request.id.clone();
+    let Some(requirements) = active.flow.requirements.clone() else { return Asked::Waits };
+    step.say(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
+    let mut body = Map::new();
+    body.insert("requirements".into(), json!(requirements));
+    let asking = Asking {
+        kind: CheckpointKind::Confirm,
+        about: About::Understanding,
+        title: format!("Here's what I understand: {}", requirements.summary),
+        choices: vec![
+            answers::choice(answers::CONTINUE, "Yes, go ahead"),
+            answers::choice(answers::TELL, "Not quite: say what is different"),
+            answers::choice(TALK, "Keep talking"),
+        ],
+        body,
+        approving: Some(answers::CONTINUE),
+    };
+    super::ask(step, asking)
+}
+
+/// What the model is told when it has understood something wrongly.
+pub(crate) fn corrected(words: &str) -> String {
+    format!("[That is not quite what the user wants. They say:]\n{words}\n{COMPILE}")
+}
+
+/// What was agreed on, as the planner and every step after it see it.
+pub(crate) fn agreed(requirements: &Requirements) -> String {
+    let mut text = format!("[The user agrees. What is to be done:]\n{}", requirements.summary);
+    for (what, list) in [
+        ("Requirements", &requirements.requirements),
+        ("Decided by the user", &requirements.decisions),
+        ("Not decided; make a sensible assumption and state it", &requirements.open),
+    ] {
+        if !list.is_empty() {
+            text.push_str(&format!("\n{what}:\n- {}", list.join("\n- ")));
+        }
+    }
+    text
+}

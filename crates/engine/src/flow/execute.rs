@@ -1,0 +1,266 @@
+//! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
+
+use serde_json::{Map, json};
+use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, Status, StepsFact};
+use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
+
+use super::{Asked, Asking, line, plan};
+use crate::record::{About, Active, Flow, Stand};
+use crate::step::Step;
+use crate::turn::{self, answers, ending};
+
+/// How a model says that it could not do a step.
+const FAILED: &str = "STEP FAILED";
+/// Characters of what a model says of a step.
+const NOTE: usize = 300;
+
+/// The step that comes next, if one does.
+pub(crate) fn next(flow: &Flow) -> Option<String> {
+    let plan = flow.plan.as_ref()?;
+    let order = plan::order(plan).ok()?;
+    let open = |id: &&String| !flow.statuses.contains_key(*id);
+    order.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
+}
+
+/// A step, its place in the order of work from 1, and how many there are.
+fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
+    let plan = flow.plan.as_ref()?;
+    let order = plan::order(plan).ok()?;
+    let number = order.iter().position(|at| plan.steps[*at].id == id)?;
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Some((&plan.steps[order[number]], count(number + 1), count(order.len())))
+}
+
+/// What the model is told when a step begins: all it needs, also if the conversation was summed up since.
+pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
+    let (step, number, of) = place(flow, id)?;
+    let mut text = format!("[PLAN STEP {number} of {of}] {}\n", step.title);
+    if !step.details.is_empty() {
+        text.push_str(&format!("{}\n", step.details));
+    }
+    for (what, list) in [("Files", &step.files), ("Commands", &step.commands)] {
+        if !list.is_empty() {
+            text.push_str(&format!("{what}: {}\n", list.join(", ")));
+        }
+    }
+    text.push_str("The user's plan:\n");
+    for (step, number) in in_order(flow).zip(1..) {
+        let mark = match flow.statuses.get(&step.id) {
+            Some(StepStatus::Done) => "done",
+            Some(StepStatus::Skipped) => "left out by the user",
+            Some(StepStatus::Failed) => "failed",
+            Some(StepStatus::Running) => "this step",
+            None => "later",
+        };
+        text.push_str(&format!("{number}. {} ({mark})\n", step.title));
+    }
+    if !flow.decisions.is_empty() {
+        text.push_str("What the user decided:\n");
+        for decision in &flow.decisions {
+            text.push_str(&format!("- {}\n", line(decision, 500)));
+        }
+    }
+    text.push_str(&format!(
+        "Do this step and no other. If it cannot be done, begin your reply with {FAILED} and say why. "
+    ));
+    text.push_str(match number == of {
+        true => "It is the last one: when it is done, sum up in a few sentences what the whole plan came to.",
+        false => "When it is done, say in one or two sentences what you did.",
+    });
+    Some(text)
+}
+
+fn in_order(flow: &Flow) -> impl Iterator<Item = &PlanStep> {
+    let plan = flow.plan.iter();
+    plan.flat_map(|plan| plan::order(plan).unwrap_or_default().into_iter().map(|at| &plan.steps[at]))
+}
+
+/// Goes from step to step. `Some(true)`: somebody is asked, or the request has ended. `Some(false)`: the model
+/// works on a step. `None`: look again.
+pub(super) fn advance(step: &mut Step<'_>) -> Option<bool> {
+    let active = step.session.active()?;
+    let flow = &active.flow;
+    if flow.running().is_some() {
+        return Some(false);
+    }
+    let approval = active.request.settings.copilot.approval_mode;
+    if let Some(last) = flow.last.clone() {
+        let status = flow.statuses.get(&last).copied();
+        if status == Some(StepStatus::Failed) {
+            return waits(ask_about_failure(step, &last));
+        }
+        if status == Some(StepStatus::Done) && approval.after() && flow.checked.as_ref() != Some(&last) {
+            return waits(ask_after(step, &last));
+        }
+    }
+    let Some(id) = next(flow) else {
+        finish(step);
+        return Some(true);
+    };
+    if active.pausing {
+        answers::rest(step);
+        return Some(true);
+    }
+    if approval.before() && flow.cleared.as_ref() != Some(&id) {
+        return waits(ask_before(step, &id));
+    }
+    let (of_plan, number, of) = place(flow, &id)?;
+    let title = of_plan.title.clone();
+    let request = active.request.id.clone();
+    let label = format!("Step {number} of {of}: {title}");
+    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    let status = StepStatus::Running;
+    step.say(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new() });
+    None
+}
+
+fn waits(asked: Asked) -> Option<bool> {
+    (asked == Asked::Waits).then_some(true)
+}
+
+/// The model has ended its turn: the step is done, or it says that it could not do it.
+pub(super) fn ended(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let (request, Some(id)) = (active.request.id.clone(), active.flow.running().map(str::to_owned)) else {
+        return false;
+    };
+    if stop == Some(&StopReason::MaxTokens) {
+        turn::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
+        return true;
+    }
+    let plain = words.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let failed = plain.get(..FAILED.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(FAILED));
+    let status = if failed { StepStatus::Failed } else { StepStatus::Done };
+    end(step, &request, &id, status, line(words, NOTE));
+    turn::next(step);
+    true
+}
+
+/// A person leaves a step out.
+pub(super) fn skip(step: &mut Step<'_>, request: &RequestId, id: &str) {
+    end(step, request, id, StepStatus::Skipped, String::new());
+}
+
+fn end(step: &mut Step<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
+    let Some(active) = step.session.unfinished(request) else { return };
+    let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
+    let title = of_plan.title.clone();
+    step.say(Some(request), PlanFact::Step { step: id.to_owned(), number, of, title, status, note });
+    tell_progress(step, request);
+}
+
+/// The list of steps as it stands, for the person.
+pub(super) fn tell_progress(step: &mut Step<'_>, request: &RequestId) {
+    let Some(active) = step.session.unfinished(request) else { return };
+    let done = |id: &str| matches!(active.flow.statuses.get(id), Some(StepStatus::Done));
+    let todo = |one: &PlanStep| Todo { text: one.title.clone(), completed: done(&one.id) };
+    let todos = in_order(&active.flow).map(todo).collect();
+    step.say(Some(request), StepsFact { todos });
+}
+
+/// All steps have ended: the model's last words are the answer.
+fn finish(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let flow = &active.flow;
+    let count = |status: StepStatus| flow.statuses.values().filter(|one| **one == status).count();
+    let (done, of) = (count(StepStatus::Done), flow.statuses.len());
+    let summed_up = flow.last.as_ref().and_then(|last| flow.statuses.get(last)) == Some(&StepStatus::Done);
+    let said = step.session.conversation().iter().rev().find(|message| message.role == trimtab_vocab::Role::Assistant);
+    let words = match said.map(|message| message.text()) {
+        Some(words) if summed_up && !words.trim().is_empty() => words,
+        _ => format!("{done} of {of} steps of the plan are done."),
+    };
+    // An answer in the fixed form was said when it came.
+    if turn::has_tools(active) || !summed_up {
+        ending::answer(step, &words, None);
+    }
+    turn::finish(step, &request, Status::Completed, None);
+}
+
+fn ask_before(step: &mut Step<'_>, id: &str) -> Asked {
+    let about = About::StepBefore { step: id.to_owned() };
+    let choices = vec![
+        answers::choice(answers::CONTINUE, "Do it"),
+        answers::choice(answers::TELL, "Do it, but differently"),
+        answers::choice(answers::SKIP, "Leave this step out"),
+        answers::choice(answers::STOP, "Stop here"),
+    ];
+    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} comes next: {title}"))
+}
+
+fn ask_after(step: &mut Step<'_>, id: &str) -> Asked {
+    let more = step.session.active().is_some_and(|active| next(&active.flow).is_some());
+    let about = About::StepAfter { step: id.to_owned() };
+    let mut choices = vec![answers::choice(answers::CONTINUE, if more { "Go on" } else { "Good" })];
+    if more {
+        choices.push(answers::choice(answers::TELL, "Go on, but differently"));
+        choices.push(answers::choice(answers::SKIP, "Leave the next step out"));
+    } else {
+        choices.push(answers::choice(answers::TELL, "Change something"));
+    }
+    choices.push(answers::choice(answers::STOP, "Stop here"));
+    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
+}
+
+fn ask_about_failure(step: &mut Step<'_>, id: &str) -> Asked {
+    let about = About::StepFailed { step: id.to_owned() };
+    let choices = vec![
+        answers::choice(answers::RETRY, "Try it again"),
+        answers::choice(answers::TELL, "Try it again, but differently"),
+        answers::choice(answers::SKIP, "Go on without it"),
+        answers::choice(answers::STOP, "Stop here"),
+    ];
+    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} could not be done: {title}"))
+}
+
+fn ask_about(
+    step: &mut Step<'_>,
+    id: &str,
+    about: About,
+    choices: Vec<Choice>,
+    title: impl Fn(&str, u32, u32) -> String,
+) -> Asked {
+    let Some(active) = step.session.active() else { return Asked::Waits };
+    let Some((of_plan, number, of)) = place(&active.flow, id) else { return Asked::Waits };
+    let mut body = Map::new();
+    body.insert("number".into(), json!(number));
+    body.insert("of".into(), json!(of));
+    body.insert("details".into(), json!(of_plan.details));
+    let title = title(&of_plan.title, number, of);
+    // What went wrong is for a person to judge.
+    let approving = (!matches!(about, About::StepFailed { .. })).then_some(answers::CONTINUE);
+    super::ask(step, Asking { kind: CheckpointKind::Step, about, title, choices, body, approving })
+}
+
+/// Whether a person wants to be asked before work without a plan begins. A simple task needs no approval, if
+/// the person has said so.
+pub(super) fn asks_to_begin(active: &Active) -> bool {
+    let copilot = &active.request.settings.copilot;
+    let flow = &active.flow;
+    let simple = flow.analysis.as_ref().is_some_and(|analysis| !analysis.is_complex(flow.complexity));
+    flow.stand == Stand::Turn
+        && active.path() == Some(RouteDecision::Direct)
+        && copilot.approval_mode.before()
+        && !flow.begun
+        && active.steps == 0
+        && !(simple && copilot.auto_approve_simple)
+}
+
+pub(super) fn ask_to_begin(step: &mut Step<'_>) -> Asked {
+    let Some(active) = step.session.active() else { return Asked::Waits };
+    let title = format!("Begin with this? {}", line(&active.request.text, 200));
+    let asking = Asking {
+        kind: CheckpointKind::Step,
+        about: About::Begin,
+        title,
+        choices: vec![
+            answers::choice(answers::CONTINUE, "Begin"),
+            answers::choice(answers::TELL, "Begin, but differently"),
+            answers::choice(answers::STOP, "Stop here"),
+        ],
+        body: Map::new(),
+        approving: Some(answers::CONTINUE),
+    };
+    super::ask(step, asking)
+}

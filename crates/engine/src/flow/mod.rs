@@ -1,0 +1,215 @@
+//! What comes between a person's wish and the work: questions, agreement, a plan, its steps, and whether
+//! the person is content. Everything here reads the state that answers and replies have made, and says
+//! what comes first; so it goes on from anywhere, after an answer from another program or a kill.
+
+pub(crate) mod clarify;
+pub(crate) mod conversation;
+mod edits;
+pub(crate) mod execute;
+pub mod intent;
+pub(crate) mod pace;
+pub(crate) mod plan;
+pub(crate) mod satisfaction;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice, RequestFact, Status};
+use trimtab_vocab::{Approve, StopReason};
+
+use crate::record::{About, Active, Checkpoint, Stand};
+use crate::step::Step;
+use crate::turn::{self, answers};
+
+/// Whether a person has to be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// It is answered already: go on.
+    Settled,
+    /// Somebody has to answer.
+    Waits,
+}
+
+/// A question of the flow.
+struct Asking {
+    kind: CheckpointKind,
+    about: About,
+    title: String,
+    choices: Vec<Choice>,
+    body: Map<String, Value>,
+    /// The choice that `--approve auto` makes; none: a person has to.
+    approving: Option<&'static str>,
+}
+
+/// Asks. The choice that changes nothing stands last, and is made where everything is refused.
+fn ask(step: &mut Step<'_>, asking: Asking) -> Asked {
+    let Some(active) = step.session.active() else { return Asked::Waits };
+    let request = active.request.id.clone();
+    let Asking { kind, about, title, choices, body, approving } = asking;
+    let (choice, by) = match (active.request.settings.approve, approving) {
+        (Approve::Auto, Some(choice)) => (Some(choice.to_owned()), "approve auto"),
+        (Approve::Deny, _) => (choices.last().map(|choice| choice.id.clone()), "approve deny"),
+        _ => (None, ""),
+    };
+    let question = answers::Question { kind, about, title, choices, body };
+    let Some(choice) = choice else {
+        answers::ask(step, question, Status::NeedsUser);
+        return Asked::Waits;
+    };
+    let Some(id) = answers::open(step, question) else { return Asked::Waits };
+    let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return Asked::Waits };
+    let resolved = CheckpointFact::Resolved { checkpoint: id, choice: choice.clone(), text: None, by: by.into() };
+    step.say(Some(&request), resolved);
+    match follow_up(step, &checkpoint, &choice, None) {
+        Some((status, reason)) => {
+            turn::finish_for(step, &request, status, None, reason);
+            Asked::Waits
+        }
+        None => {
+            step.say(Some(&request), RequestFact::Resumed { wish: false });
+            Asked::Settled
+        }
+    }
+}
+
+/// What must come before the next call of the model. Whether it takes the call's place: somebody is asked, or
+/// the request has ended.
+pub(crate) fn comes_first(step: &mut Step<'_>) -> bool {
+    loop {
+        let Some(active) = step.session.active() else { return true };
+        let asked = if clarify::is_due(active) {
+            clarify::ask(step)
+        } else {
+            match active.flow.stand {
+                Stand::Understood => conversation::confirm(step),
+                Stand::Proposed => plan::present(step),
+                Stand::Executing => match execute::advance(step) {
+                    Some(taken) => return taken,
+                    None => Asked::Settled,
+                },
+                Stand::Turn if execute::asks_to_begin(active) => execute::ask_to_begin(step),
+                Stand::Turn | Stand::Compiling | Stand::Planning => return false,
+            }
+        };
+        if asked == Asked::Waits {
+            return true;
+        }
+    }
+}
+
+/// Whether the request may rest now. The step of a plan is completed first.
+pub(crate) fn may_rest(step: &Step<'_>) -> bool {
+    step.session.active().is_some_and(|active| active.flow.running().is_none())
+}
+
+/// What a call is for, if not for the turn itself.
+pub(crate) fn purpose(active: &Active) -> Option<&'static str> {
+    (active.flow.stand == Stand::Compiling).then_some(conversation::PURPOSE)
+}
+
+/// The model has said all it wants to say. Whether something else follows than the answer.
+pub(crate) fn ended(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    match active.flow.stand {
+        Stand::Compiling => conversation::compiled(step, words),
+        Stand::Planning => plan::in_words(step, words),
+        Stand::Executing if active.flow.running().is_some() => execute::ended(step, words, stop),
+        _ => false,
+    }
+}
+
+/// The answer is said. Whether something follows it.
+pub(crate) fn answered(step: &mut Step<'_>) -> bool {
+    pace::go_on(step) || satisfaction::ask(step)
+}
+
+/// Why an answer will not do, in words for the person.
+pub(crate) fn objection(step: &Step<'_>, checkpoint: &Checkpoint, choice: &str, text: Option<&str>) -> Option<String> {
+    let needs_words = match &checkpoint.about {
+        About::Clarify { .. } => choice == clarify::SUBMIT,
+        About::Plan => choice == plan::MODIFY,
+        About::Satisfaction => choice == satisfaction::NEEDS_CHANGES,
+        _ => false,
+    };
+    match text {
+        None if needs_words => Some("This answer needs words: give them with --text.".into()),
+        Some(text) if checkpoint.about == About::Plan && choice == plan::MODIFY => {
+            let flow = &step.session.unfinished(&checkpoint.request)?.flow;
+            plan::is_structured(text).then(|| edits::apply(flow.plan.as_ref()?, text).err()).flatten()
+        }
+        _ => None,
+    }
+}
+
+/// What else follows from an answer that is recorded: facts that it makes, and whether the request ends with
+/// it and how.
+pub(crate) fn follow_up(
+    step: &mut Step<'_>,
+    checkpoint: &Checkpoint,
+    choice: &str,
+    text: Option<&str>,
+) -> Option<(Status, Option<&'static str>)> {
+    let request = &checkpoint.request;
+    match &checkpoint.about {
+        About::Plan if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
+        About::Plan if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
+        About::Understanding if choice == conversation::TALK => return Some((Status::Completed, None)),
+        About::Satisfaction if choice == satisfaction::SATISFIED => return Some((Status::Completed, None)),
+        About::Begin | About::StepBefore { .. } | About::StepAfter { .. } | About::StepFailed { .. } | About::Pause
+            if choice == answers::STOP =>
+        {
+            return Some((Status::Cancelled, Some(STOPPED_BY_USER)));
+        }
+        About::StepBefore { step: id } | About::StepFailed { step: id } if choice == answers::SKIP => {
+            execute::skip(step, request, id);
+        }
+        About::StepAfter { .. } if choice == answers::SKIP => {
+            let next = step.session.unfinished(request).and_then(|active| execute::next(&active.flow));
+            if let Some(next) = next {
+                execute::skip(step, request, &next);
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+/// How a request ends that a person stopped at a rest or between steps.
+pub const STOPPED_BY_USER: &str = "stopped_by_user";
+
+/// A text of at most so many characters, on one line.
+fn line(text: &str, most: usize) -> String {
+    let is_between = |c: char| c.is_whitespace() || c.is_control();
+    let mut line: String = text.split(is_between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    if line.chars().count() > most {
+        line = line.chars().take(most.saturating_sub(1)).collect();
+        line.push('…');
+    }
+    line
+}
+
+/// The last JSON object in a text that `read` accepts, or the last complaint about one. Models put words, fences
+/// and drafts around what they are asked for.
+fn object_in<T>(words: &str, read: impl Fn(&Value) -> Result<T, String>) -> Option<Result<T, String>> {
+    const TRIES: usize = 64;
+    let words = words.rfind("</think>").map_or(words, |at| &words[at..]);
+    let (mut found, mut at, mut tries) = (None, 0, 0);
+    while let Some(start) = words[at..].find('{').map(|offset| at + offset) {
+        let mut values = serde_json::Deserializer::from_str(&words[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                at = start + values.byte_offset().max(1);
+                let read = read(&value);
+                if read.is_ok() || !matches!(found, Some(Ok(_))) {
+                    found = Some(read);
+                }
+            }
+            _ => at = start + 1,
+        }
+        tries += 1;
+        if tries >= TRIES {
+            break;
+        }
+    }
+    found
+}

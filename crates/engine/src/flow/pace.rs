@@ -1,0 +1,82 @@
+//! The incremental pace: all steps are listed at once, one or two are done per turn, and the person says
+//! "continue", or lets it be said.
+
+use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
+use trimtab_vocab::{NextStep, Pace, Todo};
+
+use crate::record::{Active, Session, Stand, completed};
+use crate::step::Step;
+use crate::turn;
+
+/// What the model is told.
+pub(crate) const RULE: &str = "\nThis user works step by step. A task is multi-step when it has 3 or more steps, touches 3 or more \
+files, or spans several concerns (frontend, backend, config, docs). For such a task list ALL its steps in your first response, \
+complete only 1-2 of them in this response, mark those completed, and stop: the user says \"continue\" for the next ones, or \
+corrects you. Other tasks are done at once.";
+
+/// Steps that may be completed in one turn.
+const MOST: usize = 2;
+/// What goes on.
+pub(crate) const CONTINUE: &str = "continue";
+
+/// Whether the pace holds for this turn. A plan has a pace of its own.
+pub(crate) fn applies(active: &Active) -> bool {
+    active.request.settings.copilot.pace == Pace::Incremental
+        && active.flow.stand == Stand::Turn
+        && active.path() == Some(RouteDecision::Direct)
+}
+
+/// Steps that were completed in this turn.
+fn newly_completed(session: &Session, active: &Active) -> usize {
+    completed(session.todos()).difference(&active.flow.done_before).count()
+}
+
+fn is_open(todos: &[Todo]) -> bool {
+    todos.iter().any(|todo| !todo.completed)
+}
+
+/// What the model is told when it has done as much as it may in one turn.
+pub(crate) fn enough(session: &Session) -> Option<&'static str> {
+    let active = session.active().filter(|active| applies(active))?;
+    (is_open(session.todos()) && newly_completed(session, active) >= MOST).then_some(
+        "This is enough for one turn: stop here, and say what comes next. The user goes on with \"continue\".",
+    )
+}
+
+/// What a person could say next: "continue" is among it while steps are open.
+pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
+    let applies = session.active().is_some_and(applies);
+    let is_there = given.iter().any(|next| next.input_text.trim().eq_ignore_ascii_case(CONTINUE));
+    if applies && is_open(session.todos()) && !is_there {
+        given.insert(0, NextStep { html: "Continue to next step".into(), input_text: CONTINUE.into() });
+    }
+    given
+}
+
+/// Flags a turn that has done more than it may.
+pub(crate) fn check(step: &mut Step<'_>) {
+    let Some(active) = step.session.active().filter(|active| applies(active)) else { return };
+    let (request, done) = (active.request.id.clone(), newly_completed(step.session, active));
+    // What was small enough to be done at once needed no steps.
+    if done > MOST {
+        let message = format!("{done} steps were completed in one turn; {MOST} at most were agreed");
+        step.say(Some(&request), BugFact { kind: "pace".into(), by: "engine".into(), message });
+    }
+}
+
+/// Says "continue" by itself while steps are open and the last turn has completed one. Whether it does; limits
+/// of steps and money hold for all of it, and a pause is a pause.
+pub(super) fn go_on(step: &mut Step<'_>) -> bool {
+    let Some(active) = step.session.active().filter(|active| applies(active)) else { return false };
+    let progressed = newly_completed(step.session, active) > 0;
+    if !(active.request.settings.copilot.auto_continue && is_open(step.session.todos()) && progressed) {
+        return false;
+    }
+    let request = active.request.id.clone();
+    step.say(Some(&request), RequestFact::Steered { text: CONTINUE.into(), by: BY.into() });
+    turn::next(step);
+    true
+}
+
+/// Who says "continue" by itself; a new turn begins with it.
+pub(crate) const BY: &str = "auto_continue";

@@ -1,0 +1,440 @@
+//! Plans: read with care, put into an order, shown to a person, changed until they are content.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{BugFact, CheckpointKind, PlanFact, Stage, StageFact};
+use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
+
+use super::{Asked, Asking, edits, execute, line, object_in};
+use crate::record::{About, Flow};
+use crate::step::Step;
+use crate::turn::{self, answers::choice};
+
+/// Carry it out.
+pub(crate) const APPROVE: &str = "approve";
+/// Change it, in words or as a list.
+pub(crate) const MODIFY: &str = "modify";
+/// Make another one.
+pub(crate) const REPLAN: &str = "replan";
+/// Leave it.
+pub(crate) const CANCEL: &str = "cancel";
+
+/// Steps of a plan at most.
+pub(super) const MOST_STEPS: usize = 40;
+/// Bytes of a plan at most: a person is to read it.
+const LARGEST: usize = 64 * 1024;
+/// The bug of a plan that is only told in words, or cannot be read.
+pub(crate) const UNREADABLE: &str = "plan";
+/// How often the model is told so.
+const COMPLAINTS: u32 = 2;
+
+/// What the model is told about the form of a plan, if it has no tools.
+pub(crate) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. You plan; nothing is changed or run, and you have no tools.
+Answer with one JSON object and nothing else:
+{"summary":"what it comes to","steps":[{"title":"…","details":"…","files":["…"],"commands":["…"],"dependsOn":[1],"estimate":"…"}],"assumptions":["…"]}
+dependsOn holds numbers of steps that must end first. Leave out what you do not need. If the user only asks something, answer in words."#;
+
+/// A plan as a model or a person writes it.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(default, alias = "goal", alias = "title")]
+    summary: Option<String>,
+    steps: Vec<WrittenStep>,
+    #[serde(default)]
+    assumptions: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenStep {
+    Words(String),
+    Whole(Box<Fields>),
+}
+
+/// The fields of a step; weak models have names of their own for them.
+#[derive(Deserialize, Default)]
+pub(super) struct Fields {
+    #[serde(default)]
+    pub(super) id: Option<Name>,
+    #[serde(default, alias = "text", alias = "name", alias = "step")]
+    pub(super) title: Option<String>,
+    #[serde(default, alias = "description")]
+    pub(super) details: Option<String>,
+    #[serde(default)]
+    pub(super) files: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) commands: Option<Vec<String>>,
+    #[serde(default, rename = "dependsOn", alias = "depends_on", alias = "dependencies")]
+    pub(super) depends_on: Option<Vec<Name>>,
+    #[serde(default)]
+    pub(super) estimate: Option<Name>,
+}
+
+/// A name or a number.
+#[derive(Deserialize, Clone, PartialEq)]
+#[serde(untagged)]
+pub(super) enum Name {
+    Number(u64),
+    Fraction(f64),
+    Words(String),
+}
+
+impl Name {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Fraction(number) => number.to_string(),
+            Self::Words(words) => words.trim().to_owned(),
+        }
+    }
+}
+
+/// Reads a plan; what is wrong with it is said in words that let the model do better. `known` are steps whose ids
+/// stay what they are.
+pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
+    let written: Written = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
+    if written.steps.is_empty() {
+        return Err("the plan has no steps.".into());
+    }
+    if written.steps.len() > MOST_STEPS {
+        return Err(format!("{} steps are too many; {MOST_STEPS} at most.", written.steps.len()));
+    }
+    let fields: Vec<Fields> = written
+        .steps
+        .into_iter()
+        .map(|step| match step {
+            WrittenStep::Words(title) => Fields { title: Some(title), ..Fields::default() },
+            WrittenStep::Whole(fields) => *fields,
+        })
+        .collect();
+    let mut ids = Ids::beyond(known);
+    let named = |fields: &Fields| fields.id.as_ref().map(Name::text);
+    let kept = |fields: &Fields| named(fields).filter(|id| known.iter().any(|step| step.id == *id));
+    let mut steps: Vec<PlanStep> = Vec::with_capacity(fields.len());
+    for fields in &fields {
+        let taken = |id: &String| !steps.iter().any(|step: &PlanStep| step.id == *id);
+        let id = kept(fields).filter(taken).unwrap_or_else(|| ids.next());
+        let mut step = PlanStep { id, ..PlanStep::default() };
+        fill(&mut step, fields)?;
+        steps.push(step);
+    }
+    // What is named may be a step's place, the name the writer gave it, or its title.
+    for at in 0..fields.len() {
+        let mut depends_on: Vec<String> = Vec::new();
+        for name in fields[at].depends_on.iter().flatten() {
+            let text = name.text();
+            let by_name = fields.iter().position(|other| named(other).is_some_and(|id| id == text));
+            let by_id = || steps.iter().position(|step| step.id == text && known.iter().any(|one| one.id == text));
+            let place = by_name.or_else(by_id).or_else(|| by_place(&text, &steps));
+            let Some(place) = place else {
+                return Err(format!("step {} depends on {text:?}, which is no step of this plan.", at + 1));
+            };
+            if !depends_on.contains(&steps[place].id) {
+                depends_on.push(steps[place].id.clone());
+            }
+        }
+        steps[at].depends_on = depends_on;
+    }
+    let assumptions = written.assumptions.unwrap_or_default();
+    let plan = Plan {
+        summary: clean(&written.summary.unwrap_or_default(), 2_000),
+        steps,
+        assumptions: assumptions.iter().take(20).map(|one| line(one, 500)).collect(),
+    };
+    if json!(plan).to_string().len() > LARGEST {
+        return Err(format!("it is too long; {LARGEST} bytes at most. Say less about each step."));
+    }
+    let order = order(&plan)?;
+    // A plan that a person edits stays in their order; a model's is shown in the order of work.
+    Ok(if known.is_empty() { arranged(plan, &order) } else { plan })
+}
+
+/// The plan in this order, its steps numbered in it.
+fn arranged(mut plan: Plan, order: &[usize]) -> Plan {
+    let number = |id: &String| {
+        let at = order.iter().position(|at| plan.steps[*at].id == *id);
+        at.map_or_else(|| id.clone(), |at| format!("s{}", at + 1))
+    };
+    let arranged = |at: &usize| {
+        let step = plan.steps[*at].clone();
+        PlanStep { id: number(&step.id), depends_on: step.depends_on.iter().map(number).collect(), ..step }
+    };
+    plan.steps = order.iter().map(arranged).collect();
+    plan
+}
+
+/// New ids, none of which was ever in use.
+pub(super) struct Ids(usize);
+
+impl Ids {
+    pub(super) fn beyond(known: &[PlanStep]) -> Self {
+        let number = |step: &PlanStep| step.id.strip_prefix('s').and_then(|number| number.parse().ok());
+        Self(known.iter().filter_map(number).max().unwrap_or(0))
+    }
+
+    pub(super) fn next(&mut self) -> String {
+        self.0 += 1;
+        format!("s{}", self.0)
+    }
+}
+
+/// Puts what is written into a step; what is not written stays.
+pub(super) fn fill(step: &mut PlanStep, fields: &Fields) -> Result<(), String> {
+    let list = |items: &Vec<String>| -> Vec<String> {
+        items.iter().map(|item| line(item, 500)).filter(|item| !item.is_empty()).take(50).collect()
+    };
+    if let Some(title) = &fields.title {
+        step.title = line(title, 200);
+    }
+    if step.title.is_empty() {
+        return Err("a step has no title.".into());
+    }
+    if let Some(details) = &fields.details {
+        step.details = clean(details, 4_000);
+    }
+    if let Some(files) = &fields.files {
+        step.files = list(files);
+    }
+    if let Some(commands) = &fields.commands {
+        step.commands = list(commands);
+    }
+    if let Some(estimate) = &fields.estimate {
+        step.estimate = Some(line(&estimate.text(), 80)).filter(|text| !text.is_empty());
+    }
+    Ok(())
+}
+
+/// A text without control characters, of at most so many of them.
+fn clean(text: &str, most: usize) -> String {
+    text.trim().chars().filter(|c| !c.is_control() || *c == '\n').take(most).collect()
+}
+
+/// The step that a number, `step 2` or a title names.
+pub(super) fn by_place(name: &str, steps: &[PlanStep]) -> Option<usize> {
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let number = digits.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).filter(|n| *n < steps.len());
+    let short = name.len() - digits.len() <= 6;
+    number.filter(|_| short).or_else(|| steps.iter().position(|step| step.title.eq_ignore_ascii_case(name)))
+}
+
+/// The order of work: as listed, but nothing before what it depends on. A circle is named.
+pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
+    let mut order: Vec<usize> = Vec::with_capacity(plan.steps.len());
+    while order.len() < plan.steps.len() {
+        let is_done = |id: &String| {
+            order.iter().any(|done| plan.steps[*done].id == *id) || !plan.steps.iter().any(|step| step.id == *id)
+        };
+        let ready =
+            (0..plan.steps.len()).find(|at| !order.contains(at) && plan.steps[*at].depends_on.iter().all(is_done));
+        match ready {
+            Some(at) => order.push(at),
+            None => {
+                let stuck = (0..plan.steps.len()).filter(|at| !order.contains(at));
+                let titles: Vec<String> =
+                    stuck.take(6).map(|at| format!("{} ({})", at + 1, plan.steps[at].title)).collect();
+                return Err(format!("these steps wait for each other, so that none can begin: {}.", titles.join(", ")));
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// A plan was made.
+pub(crate) fn propose(step: &mut Step<'_>, request: &RequestId, plan: Plan, by: &str) {
+    let version = step.session.unfinished(request).map_or(0, |active| active.flow.version) + 1;
+    step.say(Some(request), PlanFact::Proposed { version, plan, by: by.into() });
+}
+
+/// Shows the plan and asks, unless it may be carried out at once.
+pub(super) fn present(step: &mut Step<'_>) -> Asked {
+    let Some(active) = step.session.active() else { return Asked::Waits };
+    let request = active.request.id.clone();
+    let by_mode = active.request.mode == Mode::Plan;
+    let flow = &active.flow;
+    let (version, Some(plan)) = (flow.version, flow.plan.clone()) else { return Asked::Waits };
+    let by = flow.approved.clone().or_else(|| {
+        // Who chose to plan leaves it by their own word alone.
+        (!by_mode && !active.request.settings.copilot.plan_approval).then(|| "setting".to_owned())
+    });
+    if let Some(by) = by {
+        step.say(Some(&request), PlanFact::Started { version, by });
+        execute::tell_progress(step, &request);
+        return Asked::Settled;
+    }
+    let mut body = Map::new();
+    body.insert("version".into(), json!(version));
+    body.insert("summary".into(), json!(plan.summary));
+    body.insert("steps".into(), json!(plan.steps));
+    body.insert("assumptions".into(), json!(plan.assumptions));
+    let count = plan.steps.len();
+    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+    step.say(
+        Some(&request),
+        StageFact { stage: Stage::Planning, label: "Waiting for the plan to be approved...".into() },
+    );
+    let asking = Asking {
+        kind: CheckpointKind::Plan,
+        about: About::Plan,
+        title: match version {
+            1 => format!("Carry out this plan of {steps}?"),
+            _ => format!("Carry out this plan of {steps}? (version {version})"),
+        },
+        choices: vec![
+            choice(APPROVE, "Approve"),
+            choice(MODIFY, "Modify"),
+            choice(REPLAN, "Re-plan"),
+            choice(CANCEL, "Cancel"),
+        ],
+        body,
+        approving: (!by_mode).then_some(APPROVE),
+    };
+    super::ask(step, asking)
+}
+
+/// Whether an edit is a list or operations, and not words.
+pub(crate) fn is_structured(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
+}
+
+/// The person has edited the plan themselves: that is the next version.
+pub(super) fn modified(step: &mut Step<'_>, request: &RequestId, text: &str) {
+    if !is_structured(text) {
+        return;
+    }
+    let plan = step.session.unfinished(request).and_then(|active| active.flow.plan.clone());
+    if let Some(plan) = plan.and_then(|plan| edits::apply(&plan, text).ok()) {
+        propose(step, request, plan, "user");
+    }
+}
+
+/// What the model is told when the person wants another plan.
+pub(crate) fn sent_back(flow: &Flow, choice: &str, text: Option<&str>) -> String {
+    let so_far = flow.plan.as_ref().map(outline).unwrap_or_default();
+    let version = flow.version;
+    match (choice, text) {
+        (MODIFY, Some(words)) => format!(
+            "[The user wants version {version} of the plan changed:]\n{words}\n[Change what they say and leave the rest. \
+             Propose the whole plan again. Version {version} was:]\n{so_far}"
+        ),
+        (_, reason) => {
+            let reason = reason.map(|reason| format!(" They say: {reason}")).unwrap_or_default();
+            format!(
+                "[The user does not want version {version} of the plan.{reason}]\n[Find another way and propose a \
+                 different plan. Version {version} was:]\n{so_far}"
+            )
+        }
+    }
+}
+
+/// A plan in a few lines.
+pub(super) fn outline(plan: &Plan) -> String {
+    let line = |(number, step): (usize, &PlanStep)| format!("{}. {}", number + 1, step.title);
+    plan.steps.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The model has planned in words. A model without tools answers in the fixed form; another one that has only
+/// told its plan is asked to propose it. Words that are no plan are an answer. Whether something else follows.
+pub(super) fn in_words(step: &mut Step<'_>, words: &str) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let request = active.request.id.clone();
+    let (has_tools, complaints) = (turn::has_tools(active), active.flow.complaints);
+    let wanted = active.request.mode != Mode::Plan;
+    if !has_tools && let Some(Ok(plan)) = object_in(words, |value| read(value, &[])) {
+        propose(step, &request, plan, "model");
+        turn::next(step);
+        return true;
+    }
+    let wrong = match object_in(words, |value| read(value, &[])) {
+        Some(Err(wrong)) if !has_tools => Some(wrong),
+        _ if is_listed(words) || (wanted && complaints == 0) => Some("no plan was proposed.".to_owned()),
+        _ => None,
+    };
+    let Some(wrong) = wrong.filter(|_| complaints < COMPLAINTS) else { return false };
+    let how = match has_tools {
+        true => "Call propose_plan with its steps",
+        false => "Answer with the JSON object and nothing else",
+    };
+    step.say(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
+    turn::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
+    true
+}
+
+/// Whether words hold a numbered list: a plan that was told and not proposed.
+fn is_listed(words: &str) -> bool {
+    let numbered = |wanted: usize| {
+        let begins = |line: &str| {
+            let rest = line.trim_start_matches([' ', '*', '#', '-']).strip_prefix(&wanted.to_string());
+            rest.is_some_and(|rest| rest.starts_with(['.', ')', ':']))
+        };
+        words.lines().any(begins)
+    };
+    numbered(1) && numbered(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: Value) -> Result<Plan, String> {
+        super::read(&value, &[])
+    }
+
+    #[test]
+    fn a_plan_is_read_whatever_names_a_model_has_for_its_fields() {
+        let plan = read(json!({"goal": "a", "steps": ["First", {"name": "Second", "description": "how",
+            "depends_on": ["First"], "estimate": 5}, {"id": "x", "title": "Third", "dependsOn": ["step 2", 1]}]}))
+        .expect("a plan");
+        let ids: Vec<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
+        assert_eq!(ids, ["s1", "s2", "s3"]);
+        assert_eq!(plan.steps[1].depends_on, ["s1"]);
+        assert_eq!(plan.steps[1].estimate.as_deref(), Some("5"));
+        assert_eq!(plan.steps[2].depends_on, ["s2", "s1"]);
+    }
+
+    #[test]
+    fn what_cannot_be_a_plan_is_refused_in_words() {
+        for (value, wanted) in [
+            (json!({"steps": []}), "no steps"),
+            (json!({}), "missing field `steps`"),
+            (json!({"steps": [{"title": " "}]}), "no title"),
+            (json!({"steps": vec!["x"; 41]}), "41 steps are too many"),
+            (json!({"steps": vec![json!({"title": "x", "details": "y".repeat(4_000)}); 30]}), "it is too long"),
+            (json!({"steps": [{"title": "a", "dependsOn": [7]}]}), "no step of this plan"),
+            (json!({"steps": [{"title": "a", "dependsOn": [1]}]}), "wait for each other"),
+            (
+                json!({"steps": [{"title": "a", "dependsOn": [2]}, {"title": "b", "dependsOn": [1]}, "c"]}),
+                "wait for each other, so that none can begin: 1 (a), 2 (b).",
+            ),
+        ] {
+            let wrong = read(value.clone()).expect_err("refused");
+            assert!(wrong.contains(wanted), "{value}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_odd_characters_dropped() {
+        let plan = read(json!({"steps": [{"title": "x\u{1b}[2J\ny".repeat(400), "details": "\u{7}é".repeat(9_000),
+            "files": vec!["f"; 400]}]}))
+        .expect("a plan");
+        let step = &plan.steps[0];
+        assert_eq!((step.title.chars().count(), step.details.chars().count(), step.files.len()), (200, 4_000, 50));
+    }
+
+    #[test]
+    fn the_order_of_work_is_the_list_s_unless_something_must_come_first() {
+        let plan = read(json!({"steps": [{"title": "a", "dependsOn": [3]}, "b", {"title": "c", "dependsOn": [2]}]}));
+        let plan = plan.expect("a plan");
+        let shown: Vec<_> =
+            plan.steps.iter().map(|step| (&*step.id, &*step.title, step.depends_on.join(","))).collect();
+        assert_eq!(shown, [("s1", "b", "".into()), ("s2", "c", "s1".into()), ("s3", "a", "s2".to_owned())]);
+        assert_eq!(order(&plan), Ok(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_list_in_words_is_told_from_an_answer() {
+        assert!(is_listed("The plan:\n1. Look\n2. Write"));
+        assert!(is_listed("**1)** no\n 1) a\n 2) b"));
+        assert!(!is_listed("It takes 1. or 2. steps."));
+        assert!(!is_listed("1. only one"));
+    }
+}

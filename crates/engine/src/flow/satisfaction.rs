@@ -1,0 +1,58 @@
+//! Whether a person is content with what was done; if not, it is done again with what they say.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, json};
+use trimtab_vocab::event::{CheckpointKind, RouteDecision};
+use trimtab_vocab::{Approve, Role};
+
+use super::{Asked, Asking, line};
+use crate::record::{About, Stand};
+use crate::step::Step;
+use crate::turn::answers::choice;
+
+/// It is as it should be.
+pub(crate) const SATISFIED: &str = "satisfied";
+/// It is not, and words say why.
+pub(crate) const NEEDS_CHANGES: &str = "needs_changes";
+/// Once more from the beginning.
+pub(crate) const START_OVER: &str = "start_over";
+
+/// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
+/// after talk, and never where nobody is there. Whether it does.
+pub(super) fn ask(step: &mut Step<'_>) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let settings = &active.request.settings;
+    let wanted = settings.copilot.approval_mode.after() && settings.attended && settings.approve == Approve::Ask;
+    let worked = active.flow.stand == Stand::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
+    if !(wanted && worked) {
+        return false;
+    }
+    let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
+    let mut body = Map::new();
+    body.insert("result".into(), json!(line(&said.map(|message| message.text()).unwrap_or_default(), 1_000)));
+    let asking = Asking {
+        kind: CheckpointKind::Satisfaction,
+        about: About::Satisfaction,
+        title: "Does this result meet your needs?".into(),
+        choices: vec![
+            choice(SATISFIED, "Yes, done"),
+            choice(NEEDS_CHANGES, "Needs changes"),
+            choice(START_OVER, "Start over"),
+        ],
+        body,
+        approving: Some(SATISFIED),
+    };
+    super::ask(step, asking) == Asked::Waits
+}
+
+/// What the model is told at a fresh start: what is there of the attempt before.
+pub(crate) fn afresh(changed: &BTreeSet<&str>) -> Option<String> {
+    let files: Vec<&str> = changed.iter().copied().take(50).collect();
+    (!files.is_empty()).then(|| {
+        format!(
+            "[The user wants a fresh start. An earlier attempt changed these files, and they are as it left them: {}]",
+            files.join(", ")
+        )
+    })
+}

@@ -1,0 +1,343 @@
+//! What a person and the copilot have agreed on for a request, and how far it is carried out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
+use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
+
+use super::{About, Active, Checkpoint, Session};
+use crate::flow::{self, clarify, execute, satisfaction};
+use crate::turn::answers;
+
+/// Decisions that a step is told of, the last ones.
+const DECISIONS: usize = 24;
+
+/// What was asked, agreed and done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Flow {
+    /// Where it stands.
+    pub stand: Stand,
+    /// What the task looked like before it was begun.
+    pub analysis: Option<Analysis>,
+    /// How much work it looked like, 0 to 100.
+    pub complexity: u8,
+    /// The person was asked what is not clear.
+    pub clarified: bool,
+    /// The person let it begin.
+    pub begun: bool,
+    /// What a conversation came to.
+    pub requirements: Option<Requirements>,
+    /// The plan as it is now.
+    pub plan: Option<Plan>,
+    /// Its version; 0: there is none.
+    pub version: u32,
+    /// Who approved it.
+    pub approved: Option<String>,
+    /// How its steps stand; what is not in here has not begun.
+    pub statuses: BTreeMap<String, StepStatus>,
+    /// The step that ended last.
+    pub last: Option<String>,
+    /// The step that a person let begin.
+    pub cleared: Option<String>,
+    /// The step whose end a person has seen.
+    pub checked: Option<String>,
+    /// What the person decided on the way.
+    pub decisions: Vec<String>,
+    /// How often the model was told that its plan cannot be read.
+    pub complaints: u32,
+    /// Files were changed or commands run in this attempt.
+    pub acted: bool,
+    /// The task as it was before any feedback.
+    pub task: Option<String>,
+    /// Steps of the work that were done when this turn began.
+    pub done_before: BTreeSet<String>,
+    /// Where in the conversation the request begins.
+    pub(super) from: usize,
+}
+
+/// Where a flow stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stand {
+    /// The turn itself: talk, or work without a plan.
+    #[default]
+    Turn,
+    /// What was talked about is being written down.
+    Compiling,
+    /// It is written down; a person is to see it.
+    Understood,
+    /// The model looks and plans.
+    Planning,
+    /// There is a plan; a person is to see it.
+    Proposed,
+    /// The plan is carried out.
+    Executing,
+}
+
+impl Flow {
+    /// The step that is worked on.
+    pub fn running(&self) -> Option<&str> {
+        let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
+        self.statuses.iter().find(is_running).map(|(id, _)| id.as_str())
+    }
+
+    /// Whether a plan is being carried out, which says itself what it does.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.stand == Stand::Executing
+    }
+
+    fn decide(&mut self, what: String) {
+        if self.decisions.len() >= DECISIONS {
+            self.decisions.remove(0);
+        }
+        self.decisions.push(what);
+    }
+
+    fn again(&mut self, step: &str) {
+        self.statuses.remove(step);
+        self.cleared = Some(step.to_owned());
+        self.last = None;
+    }
+}
+
+impl Active {
+    /// The path that it is on now. The route is where it set out; a plan that is carried out, and what was
+    /// agreed on in a conversation, lead on from there.
+    pub fn path(&self) -> Option<RouteDecision> {
+        let route = self.route?;
+        Some(match self.flow.stand {
+            Stand::Compiling | Stand::Understood => RouteDecision::Chat,
+            Stand::Planning | Stand::Proposed => RouteDecision::Plan,
+            Stand::Executing => RouteDecision::Direct,
+            Stand::Turn => match route {
+                RouteDecision::Plan | RouteDecision::Clarify => RouteDecision::Direct,
+                route => route,
+            },
+        })
+    }
+
+    /// Where a path leads when nothing else comes first.
+    fn set_out(&self) -> Stand {
+        let plans = self.request.settings.copilot.enable_planning || self.request.mode == Mode::Plan;
+        match self.route {
+            Some(RouteDecision::Plan | RouteDecision::Clarify) if plans => Stand::Planning,
+            _ => Stand::Turn,
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn fold_route(&mut self, fact: &RouteFact) {
+        let done: BTreeSet<String> = completed(&self.todos);
+        if let Some(active) = &mut self.active {
+            active.route = Some(fact.decision);
+            active.routing = false;
+            active.categories.clone_from(&fact.categories);
+            // Who could not find the path says nothing about who walks it.
+            active.failures = 0;
+            active.phase = super::Phase::Loading;
+            active.flow.analysis.clone_from(&fact.analysis);
+            active.flow.complexity = fact.complexity;
+            if active.flow.stand != Stand::Compiling {
+                active.flow.stand = active.set_out();
+            }
+            active.flow.done_before = done;
+        }
+    }
+
+    pub(super) fn fold_intent(&mut self, fact: &IntentFact) {
+        if !fact.accepted {
+            return;
+        }
+        self.implementing = true;
+        if let Some(active) = &mut self.active {
+            active.flow.stand = Stand::Compiling;
+            active.steers.push(flow::conversation::COMPILE.into());
+        }
+    }
+
+    pub(super) fn fold_requirements(&mut self, requirements: &Requirements) {
+        if let Some(active) = &mut self.active {
+            active.flow.requirements = Some(requirements.clone());
+            active.flow.stand = Stand::Understood;
+        }
+    }
+
+    pub(super) fn fold_plan(&mut self, request: Option<&RequestId>, fact: &PlanFact) {
+        let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
+        let flow = &mut active.flow;
+        match fact {
+            PlanFact::Proposed { version, plan, .. } => {
+                flow.plan = Some(plan.clone());
+                flow.version = *version;
+                flow.statuses.clear();
+                flow.stand = Stand::Proposed;
+            }
+            PlanFact::Started { .. } => flow.stand = Stand::Executing,
+            PlanFact::Step { step, status, .. } => {
+                flow.statuses.insert(step.clone(), *status);
+                match status {
+                    StepStatus::Running => {
+                        if let Some(text) = execute::told(flow, step) {
+                            active.steers.push(text);
+                        }
+                    }
+                    _ => flow.last = Some(step.clone()),
+                }
+            }
+        }
+    }
+
+    /// A person's answer about the flow itself.
+    pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
+        if answered.about == About::Satisfaction && choice == satisfaction::START_OVER {
+            return self.start_over(&answered.request);
+        }
+        if answered.about == About::Understanding && choice == flow::conversation::TALK {
+            self.implementing = false;
+        }
+        let Some(active) = self.unfinished_mut(&answered.request) else { return };
+        let words = || text.unwrap_or_default().to_owned();
+        match &answered.about {
+            About::Clarify { questions } => {
+                let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
+                let told = clarify::told(questions, given.as_deref());
+                if given.is_some() {
+                    active.flow.decide(told.clone());
+                    active.request.text = format!("{}\n\n{told}", active.request.text);
+                }
+                active.steers.push(told);
+                active.flow.clarified = true;
+            }
+            About::Begin => {
+                active.flow.begun = true;
+                active.guide(text);
+            }
+            About::Understanding => match choice {
+                answers::TELL => {
+                    active.steers.push(flow::conversation::corrected(&words()));
+                    active.flow.stand = Stand::Compiling;
+                }
+                _ => {
+                    let agreed = active.flow.requirements.as_ref().map(flow::conversation::agreed);
+                    active.steers.extend(agreed);
+                    for decision in active.flow.requirements.clone().unwrap_or_default().decisions {
+                        active.flow.decide(decision);
+                    }
+                    active.flow.stand = active.set_out();
+                    active.guide(text);
+                }
+            },
+            About::Plan => match choice {
+                flow::plan::APPROVE => {
+                    active.flow.approved = Some("user".into());
+                    active.guide(text);
+                }
+                // A list of steps is a new version, which is a fact of its own.
+                flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
+                _ => {
+                    active.steers.push(flow::plan::sent_back(&active.flow, choice, text));
+                    active.flow.stand = Stand::Planning;
+                    active.flow.complaints = 0;
+                }
+            },
+            About::StepBefore { step } => {
+                active.flow.cleared = Some(step.clone());
+                active.guide(text);
+            }
+            About::StepAfter { step } => {
+                let is_last = execute::next(&active.flow).is_none();
+                active.flow.checked = Some(step.clone());
+                // After the last step, words can only be about what was done.
+                if choice == answers::TELL && is_last {
+                    active.flow.again(step);
+                }
+                active.guide(text);
+            }
+            About::StepFailed { step } => {
+                if choice != answers::SKIP {
+                    active.flow.again(step);
+                }
+                active.guide(text);
+            }
+            About::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
+                let task = active.request.text.clone();
+                active.flow.task.get_or_insert_with(|| task.clone());
+                active.request.text = format!("{task}\n\nUser Feedback: {}", words());
+                active.steers.push(active.request.text.clone());
+                active.round();
+            }
+            _ => {}
+        }
+    }
+
+    /// The request begins afresh: what was said since, feedback above all, is gone from the conversation. What
+    /// was changed in the folder is still changed, and the model must know.
+    fn start_over(&mut self, request: &RequestId) {
+        let ours = format!("{request}-");
+        let in_force = &self.history[..self.in_force.min(self.history.len())];
+        let changed: BTreeSet<&str> = in_force
+            .iter()
+            .filter(|set| set.id.as_str().starts_with(&ours))
+            .flat_map(|set| set.writes.iter().map(|write| write.path.as_str()))
+            .collect();
+        let note = satisfaction::afresh(&changed);
+        let summaries = self.summaries;
+        let Some(active) = self.unfinished_mut(request) else { return };
+        let from = active.flow.from.max(summaries);
+        if let Some(task) = active.flow.task.take() {
+            active.request.text = task;
+        }
+        active.steers.extend(note);
+        active.findings.clear();
+        active.ledger.clear();
+        active.tools_used = 0;
+        active.round();
+        let message = active.request.message();
+        self.conversation.truncate(from);
+        self.weights.truncate(from);
+        self.measured = None;
+        self.todos.clear();
+        self.push(message);
+    }
+
+    /// The part of the conversation from `at` on has become longer or shorter: where requests begin moves.
+    pub(super) fn move_beginnings(&mut self, at: usize, removed: usize, added: usize) {
+        let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
+        for active in all {
+            let from = &mut active.flow.from;
+            if *from >= at + removed {
+                *from = *from - removed + added;
+            } else if *from >= at {
+                *from = at + added;
+            }
+        }
+    }
+
+    /// Whether the session went over from talk to work.
+    pub fn is_implementing(&self) -> bool {
+        self.implementing
+    }
+}
+
+impl Active {
+    /// Words that go with an answer: for the next step, and for those after it.
+    fn guide(&mut self, text: Option<&str>) {
+        if let Some(text) = text {
+            self.steers.push(text.to_owned());
+            self.flow.decide(text.to_owned());
+        }
+    }
+
+    /// Another round of the same task: as many steps as the first.
+    fn round(&mut self) {
+        self.flow.acted = false;
+        self.more_steps = self.steps;
+        self.repeat = None;
+        self.hollow = 0;
+    }
+}
+
+/// The texts of what is done.
+pub(crate) fn completed(todos: &[Todo]) -> BTreeSet<String> {
+    todos.iter().filter(|todo| todo.completed).map(|todo| todo.text.clone()).collect()
+}

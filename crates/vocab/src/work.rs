@@ -1,0 +1,72 @@
+//! Work that is agreed on before it is done: what was understood, and the steps of a plan.
+
+use serde::{Deserialize, Serialize};
+
+/// What is to be done, step by step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Plan {
+    /// What it comes to, in a sentence or two.
+    pub summary: String,
+    /// The steps, in the order in which they are listed.
+    pub steps: Vec<PlanStep>,
+    /// What is taken for granted because nobody said otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlanStep {
+    /// Names it within its plan, through all its versions.
+    pub id: String,
+    /// What is done, in a line.
+    pub title: String,
+    /// How.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub details: String,
+    /// Files it touches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Commands it runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Steps that must end first, by their ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// How much work it is, in the model's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<String>,
+}
+
+/// How a step of a plan stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// It is worked on.
+    Running,
+    /// It is done.
+    Done,
+    /// A person left it out.
+    Skipped,
+    /// The model could not do it.
+    Failed,
+}
+
+/// What a conversation came to, before anything of it is carried out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Requirements {
+    /// What is wanted, in a few sentences.
+    pub summary: String,
+    /// What it must do, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+    /// What the person decided on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<String>,
+    /// What nobody has decided.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
+}
