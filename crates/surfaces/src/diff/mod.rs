@@ -2,7 +2,7 @@
 //!
 //! A [`Span`] says what its text *is* (an added word, a comment on a removed line), not which colour it has.
 //! The command line turns spans into what the terminal takes; another surface has other means.
-//! Everything of a file goes through [`visible`], so no span can steer a terminal.
+//! Everything of a file goes through `visible`, so no span can steer a terminal.
 
 mod content;
 mod draw;
