@@ -29,14 +29,7 @@ fn asked() -> (Log, CheckpointId) {
     let id: RequestId = "r1".parse().expect("an id");
     let facts_of_model = ModelFacts { window: 100_000, ..ModelFacts::default() };
     let settings = RunSettings { model: "a/b".into(), facts: facts_of_model, trusted: true, ..RunSettings::default() };
-    let request = Request {
-        id: id.clone(),
-        text: "go".into(),
-        refs: Vec::new(),
-        images: Vec::new(),
-        mode: trimtab_vocab::Mode::Auto,
-        settings,
-    };
+    let request = Request::new(id.clone(), "go", settings);
     let mut session = Session::default();
     let mut log = Log::new();
     let mut call = None;

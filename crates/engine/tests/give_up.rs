@@ -2,21 +2,12 @@
 
 use trimtab_engine::{Input, Output, Session, give_up, step};
 use trimtab_vocab::event::{Fact, RequestFact, Status};
-use trimtab_vocab::{Mode, Problem, ProblemKind, Request, RequestId, RunSettings};
+use trimtab_vocab::{Problem, ProblemKind, Request, RequestId, RunSettings};
 
 fn said(id: &str) -> Input {
     let id: RequestId = id.parse().expect("an id");
     let text = format!("words of {id}");
-    Input::Said {
-        request: Box::new(Request {
-            id,
-            text,
-            refs: vec![],
-            images: vec![],
-            mode: Mode::Auto,
-            settings: RunSettings::default(),
-        }),
-    }
+    Input::Said { request: Box::new(Request::new(id, text, RunSettings::default())) }
 }
 
 fn fail_at(session: &mut Session, input: Option<Input>) -> Vec<String> {

@@ -8,7 +8,7 @@ use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
     ApprovalMode, CallId, CheckpointId, Control, Copilot, Effects, Fault, FileState, FileWrite, Message, Mode,
     ModelFacts, Pace, Part, Prices, Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict,
-    RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhyUnkept,
+    RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -52,9 +52,15 @@ fn any_input() -> impl Strategy<Value = Input> {
                 copilot: if odd { Copilot::default() } else { copilot },
                 ..RunSettings::default()
             };
+            let while_running = match (budget_usd.unwrap_or_default() * 1e7) as u64 % 4 {
+                0 => None,
+                1 => Some(WhileRunning::Steer),
+                2 => Some(WhileRunning::Queue),
+                _ => Some(WhileRunning::Replace),
+            };
             let mode = if odd && attended { Mode::Plan } else { mode };
             let text = format!("words of {id} about src/a.rs and @b.rs. Then go ahead");
-            Input::Said { request: Box::new(Request { text, id, refs: vec![], images: vec![], mode, settings }) }
+            Input::Said { request: Box::new(Request { mode, while_running, ..Request::new(id, text, settings) }) }
         }),
         1 => (prop::option::of(id.clone()), any_control()).prop_map(|(request, action)| Input::Controlled { request, action }),
         3 => any_tool_input(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{
-    Applying, CheckpointId, Fact, Message, Mode, ModelFacts, Prompt, Reply, Request, RequestId, RunSettings,
-    StopReason, Usage,
+    Applying, CheckpointId, Fact, Message, ModelFacts, Prompt, Reply, Request, RequestId, RunSettings, StopReason,
+    Usage,
 };
 
 const COMMANDS: [&str; 3] = ["touch one", "touch two", "touch three"];
@@ -31,8 +31,7 @@ impl Drive {
             ..RunSettings::default()
         };
         let id = "r1".parse().expect("an id");
-        let (text, mode) = ("go".to_owned(), Mode::Auto);
-        let request = Request { id, text, refs: Vec::new(), images: Vec::new(), mode, settings };
+        let request = Request::new(id, "go", settings);
         let inputs = [Input::Opened { folder: "/p".into() }, Input::Said { request: Box::new(request) }];
         Self {
             session: Session::default(),

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
-use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, ToolFact};
+use trimtab_vocab::event::{
+    CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
+};
 use trimtab_vocab::{CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId};
 use trimtab_world::store::{Claim, Commit, Lease, StoreError};
 
@@ -453,6 +455,10 @@ fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
         (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
             commit.reopened.retain(|reopened| reopened != request);
             commit.finished.push((request.clone(), *status));
+        }
+        // Its words are another request's now; there is nothing left of it to be done.
+        (Fact::Request(RequestFact::Joined { .. }), Some(request)) => {
+            commit.finished.push((request.clone(), Status::Completed));
         }
         (Fact::Request(RequestFact::Reopened {}), Some(request)) => {
             commit.finished.retain(|(finished, _)| finished != request);

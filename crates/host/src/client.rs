@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use trimtab_engine::Input;
 use trimtab_vocab::{
-    CheckpointId, Control, Event, ImageRef, Mode, Problem, ProblemKind, RefKey, Request, RequestId, Rule, RunSettings,
-    SessionId,
+    CheckpointId, Control, Event, ImageRef, Mode, Pill, Problem, ProblemKind, RefKey, Request, RequestId, Rule,
+    RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
-use trimtab_world::store::{JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError};
+use trimtab_world::store::{JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted};
 
 use crate::actor::{self, written_rule};
 use crate::config::Profile;
@@ -55,6 +55,18 @@ pub struct Say {
     pub settings: RunSettings,
     /// Pictures, each with its media type and its bytes in base64.
     pub images: Vec<(String, String)>,
+    /// The workflow that the words call.
+    pub pill: Option<Pill>,
+    /// What it does to a request of the session that runs; absent: it waits for its turn.
+    pub while_running: Option<WhileRunning>,
+}
+
+impl Say {
+    /// Words, and nothing else.
+    pub fn new(text: impl Into<String>, settings: RunSettings) -> Self {
+        let (text, images, pill, while_running) = (text.into(), Vec::new(), None, None);
+        Self { text, mode: Mode::Auto, settings, images, pill, while_running }
+    }
 }
 
 /// Where it is said.
@@ -156,8 +168,9 @@ impl Client {
             images.push(ImageRef { key: key.clone(), media_type });
             keeps.push((key, base64));
         }
-        let (text, mode, settings) = (say.text, say.mode, say.settings);
-        let said = Request { id: request.clone(), text, refs: Vec::new(), images, mode, settings };
+        let (mode, pill, while_running) = (say.mode, say.pill.map(Box::new), say.while_running);
+        let said =
+            Request { images, mode, pill, while_running, ..Request::new(request.clone(), say.text, say.settings) };
         let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {
@@ -246,6 +259,12 @@ impl Client {
     /// Sessions, newest first; of one folder if it is given.
     pub async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
         self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)
+    }
+
+    /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
+    pub async fn search(&self, folder: Option<&str>, tags: &[String], words: &str) -> Result<Vec<SessionRow>, Problem> {
+        let wanted = Wanted::new(tags, words);
+        self.inner.deps.world.store.search(folder, wanted).await.map_err(store_problem)
     }
 
     /// Forgets a session.

@@ -170,12 +170,13 @@ fn the_guides_table_of_settings_is_the_programs() {
     assert_eq!(&guide[start..end], settings_table(), "run the tests once with TRIMTAB_UPDATE_DOCS=1");
 }
 
-/// Ids, ages and folders differ from run to run.
+/// Ids, ages, times and folders differ from run to run.
 fn without_accidents(text: &str, program: &Program, session: &str) -> String {
     let project = program.project().canonicalize().expect("there").display().to_string();
     let text = text.replace(&project, "PROJECT");
     let text = if session.is_empty() { text } else { text.replace(session, "SESSION") };
     text.lines()
+        .map(|line| if line.starts_with("[Took ") { "[Took 0.000 s.]" } else { line })
         .map(|line| {
             let words: Vec<String> = line
                 .split(' ')
@@ -246,6 +247,7 @@ fn help_is_enough_to_start() {
       rewind         Take changes back
       forward        Bring changes forward that were taken back
       control        Say something to a request that runs: pause, steer, skip, cancel
+      pills          List the workflows that can be called by name
       rules          List, make or remove rules about what is allowed
       trust          Trust a folder: its files may be read, changed and sent to the model
       check-command  Say what the policy would do with a command

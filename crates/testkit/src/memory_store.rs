@@ -14,7 +14,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
 use trimtab_world::store::{
     Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
-    Store, StoreError,
+    Store, StoreError, Wanted,
 };
 
 use crate::dice::Dice;
@@ -281,6 +281,20 @@ impl Store for MemoryStore {
                 state.sessions.values().filter(|row| folder.is_none_or(|it| it == row.folder)).cloned().collect();
             rows.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
             Ok(rows)
+        })
+        .await
+    }
+
+    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>> {
+        let rows = self.sessions(folder).await?;
+        self.operate(|state, _| {
+            let holds = |row: &SessionRow| {
+                let mut missing = wanted.clone();
+                missing.see_title(&row.title);
+                state.events.get(&row.id).into_iter().flatten().for_each(|event| missing.see(&event.fact));
+                missing.is_found()
+            };
+            Ok(rows.into_iter().filter(holds).collect())
         })
         .await
     }

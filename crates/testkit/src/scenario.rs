@@ -29,6 +29,7 @@
 //! ^U                   undo the last summary
 //! @ command.started    wait for such a fact
 //! % attended=false     settings of what is said from here on
+//! % while_running=steer   and what it does to a request that runs
 //! = echo > a.txt       the person does this in the folder
 //! ```
 //!
@@ -38,7 +39,7 @@
 //! snapshot. That replaying the log gives the live state is checked by the host itself in every
 //! build that is tested.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,11 +48,11 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::Notify;
-use trimtab_host::{Answered, Client, Say, Sent, Target, World};
+use trimtab_host::{Answered, Client, Pills, Say, Sent, Target, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{
     Control, Event, Fact, Fault, Message, Mode, ModelFacts, Part, Problem, ProblemKind, Prompt, RequestId, Retry,
-    RunSettings, StopReason, Time, Usage,
+    RunSettings, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
@@ -358,6 +359,7 @@ struct Stage {
     sent: Vec<Sent>,
     settings: RunSettings,
     mode: Mode,
+    while_running: Option<WhileRunning>,
     /// What has been seen of the log.
     seen: u64,
     /// The request whose end is waited for.
@@ -380,7 +382,18 @@ impl Stage {
         let settings = RunSettings { model: "scripted/model".into(), facts, trusted: true, ..RunSettings::default() };
         std::fs::create_dir_all(home.path().join("project")).expect("a folder");
         let (moves, sent) = (script.moves, Vec::new());
-        Self { home, models, moves, client, sent, settings, mode: Mode::Auto, seen: 0, awaited: None }
+        Self {
+            home,
+            models,
+            moves,
+            client,
+            sent,
+            settings,
+            mode: Mode::Auto,
+            while_running: None,
+            seen: 0,
+            awaited: None,
+        }
     }
 
     async fn perform(mut self) -> String {
@@ -454,11 +467,14 @@ impl Stage {
             Some(sent) => Target::Session(sent.session.clone()),
             None => Target::New { folder: self.home.path().join("project").display().to_string() },
         };
-        let sent = self
-            .client
-            .send(target, Say { text, mode: self.mode, settings, images: Vec::new() })
-            .await
-            .expect("is taken in");
+        let project = self.home.path().join("project").display().to_string();
+        let home = BTreeMap::from([("TRIMTAB_HOME".to_owned(), self.home.path().join("user").display().to_string())]);
+        let profile = config::load_from(&home, &[]).expect("settings");
+        let pills = Pills::load(&profile, self.settings.trusted.then_some(project.as_str()));
+        let pill = pills.called(&text).expect("a pill that can be run");
+        let (mode, while_running) = (self.mode, self.while_running);
+        let say = Say { mode, pill, while_running, ..Say::new(text, settings) };
+        let sent = self.client.send(target, say).await.expect("is taken in");
         self.awaited = Some(sent.request.clone());
         self.sent.push(sent);
     }
@@ -504,6 +520,9 @@ impl Stage {
             "heuristics" => settings.recovery.strict_heuristics = value == "strict",
             "noop" => settings.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
+            "while_running" => {
+                self.while_running = Some(serde_json::from_value(value.into()).expect("what a new message does"));
+            }
             name if name.starts_with("copilot.") => {
                 let mut copilot = serde_json::to_value(&settings.copilot).expect("settings are JSON");
                 let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
@@ -523,6 +542,10 @@ impl Stage {
                 let event = watch.next().await.expect("a fact");
                 self.seen = event.seq.unwrap_or(self.seen);
                 let is_end = match &event.fact {
+                    Fact::Request(RequestFact::Joined { into, .. }) if event.request == self.awaited => {
+                        self.awaited = Some(into.clone());
+                        false
+                    }
                     Fact::Request(RequestFact::Finished { .. }) => event.request == self.awaited,
                     Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => {
                         let open = self.client.checkpoints().await.expect("the list");
@@ -549,6 +572,11 @@ impl Stage {
             loop {
                 let event = watch.next().await.expect("a fact");
                 self.seen = event.seq.unwrap_or(self.seen);
+                if let Fact::Request(RequestFact::Joined { into, .. }) = &event.fact
+                    && event.request == self.awaited
+                {
+                    self.awaited = Some(into.clone());
+                }
                 let value = serde_json::to_value(&event.fact).expect("a fact is JSON");
                 if value["type"] == kind {
                     return;

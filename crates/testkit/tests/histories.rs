@@ -18,8 +18,8 @@ use trimtab_testkit::dice::Dice;
 use trimtab_testkit::memory_store::{Disk, MemoryStore};
 use trimtab_vocab::event::{ChangeFact, Fact};
 use trimtab_vocab::{
-    Approve, CallId, ChangePart, Control, FilePlan, FileState, FileWrite, Message, Mode, OnConflict, Part, RefKey,
-    Reply, Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
+    Approve, CallId, ChangePart, Control, FilePlan, FileState, FileWrite, Message, OnConflict, Part, RefKey, Reply,
+    Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
 };
 use trimtab_world::workspace::{Folder, write};
 
@@ -214,8 +214,7 @@ impl Rig {
         self.requests += 1;
         let id = format!("r{}", self.requests).parse().expect("an id");
         let settings = RunSettings { trusted: true, approve: Approve::Auto, ..RunSettings::default() };
-        let (refs, images, text) = (vec![], vec![], "Change it".to_owned());
-        let request = Box::new(Request { id, text, refs, images, mode: Mode::Auto, settings });
+        let request = Box::new(Request::new(id, "Change it", settings));
         self.drive(Input::Said { request }, &writes);
     }
 

@@ -5,12 +5,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, Status};
 use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError,
+    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError, Wanted,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -89,6 +90,43 @@ async fn inputs_wait_in_order_until_the_step_that_takes_them_up_is_durable() {
         assert_eq!(seen, [event("s1", 2, "b")]);
         assert_eq!(store.events(&session("s1"), 0, 1).await.expect("read").len(), 1, "the limit holds");
         assert_eq!(store.enqueue(&session("nobody"), input("x")).await, Err(StoreError::NoSession));
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_found_by_what_was_said_in_them() {
+    let fact = |id: &str, seq: u64, fact: serde_json::Value| -> Event {
+        let mut event = serde_json::to_value(event(id, seq, "")).expect("an event is JSON");
+        let fields = event.as_object_mut().expect("an object");
+        fields.retain(|name, _| !matches!(name.as_str(), "type" | "level" | "text"));
+        fields.extend(fact.as_object().expect("an object").clone());
+        serde_json::from_value(event).expect("an event")
+    };
+    for ground in grounds() {
+        let store = ground.process();
+        for (id, folder) in [("s1", "/a"), ("s2", "/b")] {
+            store.create_session(row(id, folder), vec![]).await.expect("made");
+            let lease = owned(store.as_ref(), id).await;
+            let events = vec![
+                fact(id, 1, json!({"type": "request.received", "text": "Say \"Ärger\"\nnow", "tags": ["x", id]})),
+                fact(id, 2, json!({"type": "request.joined", "text": "more", "into": "r1", "tags": ["y"]})),
+                fact(id, 3, json!({"type": "answer", "summary": "Done so"})),
+                fact(id, 4, json!({"type": "banner", "level": "info", "text": "hidden"})),
+            ];
+            store.commit(&lease, Commit { events, ..Commit::default() }).await.expect("durable");
+        }
+        let found = async |folder: Option<&str>, tags: &[&str], words: &str| {
+            let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
+            let rows = store.search(folder, Wanted::new(&tags, words)).await.expect("read");
+            let mut ids: Vec<String> = rows.into_iter().map(|row| row.id.to_string()).collect();
+            ids.sort();
+            ids.join(" ")
+        };
+        assert_eq!(found(None, &["x", "y"], "\"ärger\" MORE done").await, "s1 s2");
+        assert_eq!(found(None, &["#S1"], "").await, "s1");
+        assert_eq!(found(Some("/b"), &["x"], "now").await, "s2");
+        assert_eq!(found(None, &[], "hidden").await, "", "only what people and models say is looked through");
+        assert_eq!(found(None, &["x", "z"], "").await, "");
     }
 }
 

@@ -9,7 +9,7 @@ use trimtab_host::{Client, Say, Target, World};
 use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, RequestFact};
-use trimtab_vocab::{Event, Fact, Mode, Problem, Prompt, RunSettings, SessionId, Time};
+use trimtab_vocab::{Event, Fact, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 use trimtab_world::store::{Claim, Commit, SessionRow, SqliteStore, Store};
@@ -68,7 +68,7 @@ async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
     let disk = Disk::default();
     let client = Client::with(world(Arc::new(disk.process(0, None, 0))), 10);
     let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
-    let say = Say { text: "talk".into(), mode: Mode::Auto, settings, images: Vec::new() };
+    let say = Say::new("talk", settings);
     let sent = client.send(Target::New { folder: "/a".into() }, say).await.expect("is taken in");
     let mut slow = client.watch(&sent.session, 0);
     let mut quick = client.watch(&sent.session, 0);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef,
-    MergedWrite, Message, Mode, OnConflict, Plan, Problem, ProposalId, RefKey, RequestId, Requirements, Rule,
-    RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage,
+    MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId, Requirements, Rule,
+    RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -135,6 +135,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "session.opened",
     "session.titled",
     "request.received",
+    "request.joined",
     "request.stopping",
     "request.steered",
     "request.pausing",
@@ -252,9 +253,32 @@ pub enum RequestFact {
         /// Which path the person chose.
         #[serde(default)]
         mode: Mode,
+        /// What its words are marked with, without the `#`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
+        /// The workflow that its words call, with the text that the model is sent in their place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pill: Option<Box<Pill>>,
+        /// `replace`: it takes the place of the request that ran when it came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        while_running: Option<WhileRunning>,
         /// What was in force.
         #[serde(default)]
         settings: Box<RunSettings>,
+    },
+    /// It is not worked on by itself: its words went to a request that ran or waited. Nothing follows it.
+    #[serde(rename = "request.joined")]
+    Joined {
+        /// The person's words.
+        text: String,
+        /// The request that has them now.
+        into: RequestId,
+        /// The question that they answer; absent: the model reads them at its next step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointId>,
+        /// What they are marked with.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
     },
     /// A person wants it stopped; what runs is being ended.
     #[serde(rename = "request.stopping")]

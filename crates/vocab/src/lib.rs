@@ -21,6 +21,7 @@ mod look;
 mod message;
 mod model;
 pub mod names;
+mod pill;
 mod plan;
 mod problem;
 mod request;
@@ -40,6 +41,7 @@ pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, Reque
 pub use look::{FileMark, Look, Seen};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
+pub use pill::Pill;
 pub use plan::{
     Approval, Approved, ChangePart, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
     OnConflict, Overtime, Sandbox,
@@ -47,6 +49,7 @@ pub use plan::{
 pub use problem::{Problem, ProblemKind};
 pub use request::{
     Applying, Approve, Control, Dialog, ImageRef, Machine, Mode, Noop, OnMaxTokens, Recovery, Request, RunSettings,
+    WhileRunning,
 };
 pub use rule::{Rule, RuleVerdict};
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, RefKey, RequestId, Role, Rule,
-    Sandbox,
+    CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, Pill, RefKey, RequestId, Role,
+    Rule, Sandbox,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -26,18 +26,47 @@ pub struct Request {
     /// Which path the person chose.
     #[serde(default)]
     pub mode: Mode,
+    /// What its words are marked with: `#research` and the like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The workflow that its words call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pill: Option<Box<Pill>>,
+    /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub while_running: Option<WhileRunning>,
     /// What was in force when it was asked. Part of the record, so that a replay decides alike.
     pub settings: RunSettings,
 }
 
 impl Request {
+    /// A request with nothing but words.
+    pub fn new(id: RequestId, text: impl Into<String>, settings: RunSettings) -> Self {
+        Self {
+            id,
+            text: text.into(),
+            refs: Vec::new(),
+            images: Vec::new(),
+            mode: Mode::Auto,
+            tags: Vec::new(),
+            pill: None,
+            while_running: None,
+            settings,
+        }
+    }
+
+    /// The words that the model reads: the person's, or what a pill makes of them.
+    pub fn words(&self) -> &str {
+        self.pill.as_ref().map_or(self.text.as_str(), |pill| pill.text.as_str())
+    }
+
     /// Its words and pictures, as the conversation has them.
     pub fn message(&self) -> Message {
         let pictures = self
             .images
             .iter()
             .map(|image| Part::Image { image: image.key.clone(), media_type: image.media_type.clone() });
-        let parts = pictures.chain([Part::Text { text: self.text.clone() }]).collect();
+        let parts = pictures.chain([Part::Text { text: self.words().to_owned() }]).collect();
         Message { role: Role::User, parts }
     }
 }
@@ -55,6 +84,19 @@ pub enum Mode {
     Plan,
     /// Carry out what was talked about.
     Implement,
+}
+
+/// What a new message does to a request of its session that runs or waits for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhileRunning {
+    /// Its words go to that request, and the model reads them at its next step.
+    #[default]
+    Steer,
+    /// It waits until that request has ended.
+    Queue,
+    /// That request is cancelled, and this one begins.
+    Replace,
 }
 
 /// A picture that is stored.

@@ -41,8 +41,8 @@ impl Talk {
     fn begin(route: RouteFact, settings: RunSettings) -> Self {
         let mut talk = Self { session: Session::default(), log: Vec::new(), call: None };
         talk.feed(Input::Opened { folder: "/p".into() });
-        let (text, mode) = ("make it better".into(), Mode::Auto);
-        let request = Request { id: id(), text, refs: Vec::new(), images: Vec::new(), mode, settings };
+        let (text, mode) = ("make it better", Mode::Auto);
+        let request = Request { mode, ..Request::new(id(), text, settings) };
         talk.feed(Input::Said { request: Box::new(request) });
         let outputs = by_hand(&mut talk.session, |step| {
             step.say(Some(&id()), route);

@@ -1,45 +1,84 @@
 //! Words to a request: the gate that nothing said gets past unrecorded.
 
+mod joining;
+pub mod pill;
 mod references;
+mod tags;
 
-use trimtab_vocab::event::{RequestFact, RuleFact, Stage, StageFact};
-use trimtab_vocab::{RefKey, Request};
+use trimtab_vocab::event::{BannerFact, Level, RequestFact, RuleFact, Stage, StageFact};
+use trimtab_vocab::{Mode, RefKey, Request, WhileRunning};
 
 use crate::Effect;
 use crate::step::Step;
 use crate::turn::{answers, guard};
 
 pub use references::{NamedUrl, References, references};
+pub(crate) use tags::path;
+pub use tags::tags;
 
 /// Words above this many bytes are stored whole and sent as head and tail.
 pub const INLINE_LIMIT: usize = 256 * 1024;
 /// How much of them is sent then.
 const PREVIEW: usize = 32 * 1024;
 
-pub(crate) fn take_in(step: &mut Step<'_>, request: Request) {
+pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
     if step.session.knows(&request.id) {
         return;
     }
+    request.tags = tags(&request.text);
+    let mut waits = (request.while_running == Some(WhileRunning::Queue)).then_some("");
+    if request.while_running == Some(WhileRunning::Steer) {
+        match joining::join(step, request) {
+            Ok(()) => return,
+            Err((own, why)) => {
+                request = *own;
+                waits = why;
+            }
+        }
+    }
+    let replaces = request.while_running == Some(WhileRunning::Replace);
+    if replaces {
+        joining::replace_waiting(step);
+    }
     answers::supersede(step);
     let was_idle = step.session.is_idle();
-    let Request { id, mut text, mut refs, images, mode, mut settings } = request;
+    let id = request.id.clone();
+    // What it would have done to a request that is not there is not worth a word in the record.
+    request.while_running = request.while_running.filter(|_| replaces && !was_idle);
+    // What the person chose for this once comes before what the pill says.
+    request.mode = match (&request.pill, request.mode) {
+        (Some(pill), Mode::Auto) => pill.mode,
+        (_, mode) => mode,
+    };
     // Rules are many and change seldom: they are recorded only when they are not as they were.
-    let rules = std::mem::take(&mut settings.rules);
+    let rules = std::mem::take(&mut request.settings.rules);
     if rules != step.session.rules() {
         step.say(None, RuleFact::Known { rules });
     }
-    if text.len() > INLINE_LIMIT {
+    if request.text.len() > INLINE_LIMIT {
         let key = RefKey::input_of(&id);
-        let preview = guard::sandwich(&text, PREVIEW, "input", &key);
-        step.keep(key.clone(), std::mem::replace(&mut text, preview));
-        refs.push(key);
+        let preview = guard::sandwich(&request.text, PREVIEW, "input", &key);
+        step.keep(key.clone(), std::mem::replace(&mut request.text, preview));
+        request.refs.push(key);
     }
-    step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings: Box::new(settings) });
+    step.say(Some(&id), received(request));
     step.say(
         Some(&id),
         StageFact { stage: Stage::Intake, label: "Analyzing request & architecting strategy...".into() },
     );
     if was_idle {
         step.ask(Effect::Admit { request: id });
+    } else if replaces {
+        joining::replace_running(step, &id);
+    } else if let Some(why) = waits {
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let text = format!("This waits until the request before it has ended{why}.");
+        step.say(Some(&id), BannerFact { level: Level::Info, text });
     }
+}
+
+/// The fact that a request was taken in.
+pub(crate) fn received(request: Request) -> RequestFact {
+    let Request { id: _, text, refs, images, mode, tags, pill, while_running, settings } = request;
+    RequestFact::Received { text, refs, images, mode, tags, pill, while_running, settings: Box::new(settings) }
 }

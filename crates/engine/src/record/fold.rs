@@ -10,7 +10,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MergedWrite, Message, Part, ProblemKind,
-    Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult,
+    Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult, WhileRunning,
 };
 
 use super::{
@@ -96,18 +96,28 @@ impl Session {
     fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
-            RequestFact::Received { text, refs, images, mode, settings } => {
+            RequestFact::Received { text, refs, images, mode, tags, pill, while_running, settings } => {
                 let request = Request {
                     id: id.clone(),
                     text: text.clone(),
                     refs: refs.clone(),
                     images: images.clone(),
                     mode: *mode,
+                    tags: tags.clone(),
+                    pill: pill.clone(),
+                    while_running: *while_running,
                     settings: RunSettings::clone(settings),
                 };
                 self.known.insert(id.clone());
-                self.waiting.push_back(Active::new(request));
+                match while_running {
+                    // It takes the place of what runs, before whatever waits behind that.
+                    Some(WhileRunning::Replace) => self.waiting.push_front(Active::new(request)),
+                    _ => self.waiting.push_back(Active::new(request)),
+                }
                 self.start_next();
+            }
+            RequestFact::Joined { .. } => {
+                self.known.insert(id.clone());
             }
             RequestFact::Stopping {} => {
                 if let Some(active) = self.active_mut(id) {

@@ -371,6 +371,11 @@ impl Session {
         self.parked.iter().any(|parked| parked.request.id == *request)
     }
 
+    /// Requests that have ended for want of a person, the earliest first.
+    pub(crate) fn parked(&self) -> impl DoubleEndedIterator<Item = &Active> {
+        self.parked.iter()
+    }
+
     /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
     pub fn is_unfinished(&self, request: &RequestId) -> bool {
         self.unfinished(request).is_some()

@@ -12,6 +12,7 @@ use trimtab_vocab::event::{ModelFact, RouteDecision, RouteFact, Stage, StageFact
 use trimtab_vocab::{CallId, Message, Mode, Prompt, Request, Role, Routing};
 
 use crate::Effect;
+use crate::intake;
 use crate::record::Session;
 use crate::step::Step;
 use crate::turn::tools::Offer;
@@ -25,7 +26,27 @@ const TURNS: usize = 6;
 
 /// What the rules make of a request; none where they cannot place it.
 fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
+    if let Some(pill) = &request.pill {
+        let decision = match request.mode {
+            Mode::Chat => RouteDecision::Chat,
+            Mode::Plan => RouteDecision::Plan,
+            Mode::Auto if !has_folder => RouteDecision::Chat,
+            Mode::Auto | Mode::Implement => RouteDecision::Direct,
+        };
+        let categories = if pill.categories.is_empty() { needs(decision) } else { pill.categories.clone() };
+        let reason = format!("the person called the pill /{}", pill.name);
+        return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
+    }
     let copilot = &request.settings.copilot;
+    // A tag is no wish to begin with the work where a conversation comes first.
+    let marked = intake::path(&request.tags)
+        .filter(|(_, decision, _)| has_folder && !(copilot.conversational && *decision == RouteDecision::Direct));
+    if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {
+        let groups = groups.map(|groups| groups.iter().map(|group| (*group).to_owned()).collect());
+        let categories = groups.unwrap_or_else(|| needs(decision));
+        let reason = format!("the person marked it with #{tag}");
+        return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
+    }
     let tools = request.settings.facts.tools;
     let words = words::read(&request.text);
     // Pictures and files that came with the words are what they are about.
@@ -161,14 +182,7 @@ mod tests {
 
     fn request(text: &str, routing: Routing) -> Request {
         let copilot = Copilot { intelligent_routing: routing, ..Copilot::default() };
-        Request {
-            id: "r1".parse().expect("an id"),
-            text: text.into(),
-            refs: Vec::new(),
-            images: Vec::new(),
-            mode: Mode::Auto,
-            settings: RunSettings { copilot, ..RunSettings::default() },
-        }
+        Request::new("r1".parse().expect("an id"), text, RunSettings { copilot, ..RunSettings::default() })
     }
 
     /// `decision | flags | words`; flags: `e` it has effects, `m` only the model can tell, and then what a
@@ -250,5 +264,12 @@ mod tests {
         assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Chat));
         request.mode = Mode::Plan;
         assert_eq!(by_rules(&request, true).map(|fact| fact.decision), Some(RouteDecision::Plan));
+        request.mode = Mode::Auto;
+        let marked = |request: &Request, tag: &str| {
+            let request = Request { tags: vec![tag.into()], ..request.clone() };
+            by_rules(&request, true).map(|fact| (fact.decision, fact.categories.join(" ")))
+        };
+        assert_eq!(marked(&request, "research"), Some((RouteDecision::Direct, "files web".into())));
+        assert_eq!(marked(&request, "plan"), Some((RouteDecision::Plan, "files".into())));
     }
 }

@@ -15,6 +15,7 @@ use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
 use super::{finish, guard, next, outcome, overtime, prompt, reflection, watched};
 use crate::flow;
+use crate::intake::pill;
 use crate::permit::{self, Answer, Permit, Ruling};
 use crate::proposal::command;
 use crate::record::{About, Active, Batch, Item, Phase, Progress, Session, Stand};
@@ -168,6 +169,10 @@ fn go(step: &mut Step<'_>, call: &CallId) {
         return;
     }
     let Some(active) = step.session.active() else { return };
+    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.wish.name)) {
+        let reason = pill::refusal(pill, &item.wish.name);
+        return finished(step, call, ToolStatus::Blocked, reason);
+    }
     let offered = match route::offer(active.path()) {
         Offer::Everything if super::structured::applies(active) => {
             tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())

@@ -276,7 +276,7 @@ fn summary(session: &Session, compressing: &Compressing, words: &str) -> String 
         let _ = write!(text, "\nOpen steps:\n- {}\n", open.join("\n- "));
     }
     if let Some(active) = session.active() {
-        let words = &active.request.text;
+        let words = active.request.words();
         let _ =
             write!(text, "\nThe current request, word for word: {}\n", &words[..words.floor_char_boundary(8 * 1024)]);
     }

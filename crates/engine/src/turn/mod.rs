@@ -24,8 +24,8 @@ use trimtab_vocab::event::{
     Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, Request, RequestId, Retry,
-    StopReason, TimerId, Usage,
+    CallId, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason,
+    TimerId, Usage,
 };
 
 use crate::flow::{self, conversation};
@@ -384,9 +384,9 @@ pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Proble
     };
     let request = match said {
         // What a person said must not be lost, least of all through a defect of ours.
-        Some(Request { id, text, refs, images, mode, settings }) => {
-            let was_idle = step.session.is_idle();
-            step.say(Some(&id), RequestFact::Received { text, refs, images, mode, settings: Box::new(settings) });
+        Some(request) => {
+            let (id, was_idle) = (request.id.clone(), step.session.is_idle());
+            step.say(Some(&id), intake::received(request));
             if !was_idle {
                 step.say(Some(&id), bug(&problem));
                 let status = Status::Failed;

@@ -5,6 +5,7 @@ use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState};
 
 use super::{series, structured, tools};
 use crate::flow::{self, conversation, pace};
+use crate::intake::pill;
 use crate::permit;
 use crate::record::{Active, Session, Stand};
 use crate::route;
@@ -73,7 +74,10 @@ fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
     let needed = |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| {
         tools::category(&spec.name).is_none_or(|category| active.categories.iter().any(|needed| needed == category))
     };
-    all.iter().filter(needed).cloned().collect()
+    let pill = active.request.pill.as_deref();
+    let allowed =
+        |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| pill.is_none_or(|pill| pill::allows(pill, &spec.name));
+    all.iter().filter(needed).filter(allowed).cloned().collect()
 }
 
 /// A verdict on a series of commands has a form. Models with tools keep their freedom: they may look first.

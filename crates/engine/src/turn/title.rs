@@ -24,7 +24,7 @@ pub(super) fn ask(step: &mut Step<'_>) {
     if settings.fast_model.is_empty() || step.session.title().is_some() || step.session.conversation().len() > 1 {
         return;
     }
-    let words = &active.request.text;
+    let words = active.request.words();
     let prompt = Prompt {
         model: settings.fast_model.clone(),
         system: TITLE_SYSTEM_PROMPT.into(),

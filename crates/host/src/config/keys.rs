@@ -239,6 +239,13 @@ pub const KEYS: &[Key] = &[
         "\"classify\"",
         "A diff without effect: skipped if it is there already and blocked if it fits nowhere, always blocked, or skipped.",
     ),
+    key(
+        "message.while_running",
+        Kind::Choice(&["steer", "queue", "replace"]),
+        "\"steer\"",
+        "A new message while a request of its session runs: steer passes its words on to that request, queue waits for \
+         its end, replace cancels it.",
+    ),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
     key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
@@ -339,7 +346,7 @@ pub(super) fn nearest(path: &str) -> Option<String> {
 }
 
 /// How many letters must be added, removed or changed.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

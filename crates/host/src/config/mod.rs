@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::Catalog;
+pub(crate) use keys::distance;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
 pub use raw::Origin;
 pub use resolve::{Keeping, Limits, Profile, Roles, Shown};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use toml::Value;
 use trimtab_vocab::{
     Applying, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
+    WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -42,6 +43,8 @@ pub struct Profile {
     pub copilot: Copilot,
     /// How long old contents of files are kept.
     pub keeping: Keeping,
+    /// What a new message does to a request of its session that runs.
+    pub while_running: WhileRunning,
     pub(super) raw: Raw,
 }
 
@@ -247,7 +250,27 @@ impl Profile {
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
         let copilot = copilot(&raw);
-        Self { file, data, model, roles, temperature, limits, catalog, providers, record, hands, copilot, keeping, raw }
+        let while_running = match text(&raw, "message.while_running").as_str() {
+            "queue" => WhileRunning::Queue,
+            "replace" => WhileRunning::Replace,
+            _ => WhileRunning::Steer,
+        };
+        Self {
+            file,
+            data,
+            model,
+            roles,
+            temperature,
+            limits,
+            catalog,
+            providers,
+            record,
+            hands,
+            copilot,
+            keeping,
+            while_running,
+            raw,
+        }
     }
 
     /// What steers a request, or what to do when no model is set up.

@@ -95,12 +95,7 @@ fn settings(data: &Path) -> Result<Profile, Problem> {
 }
 
 async fn say(client: &Client, target: Target, text: &str, profile: &Profile) -> Result<Sent, Problem> {
-    client
-        .send(
-            target,
-            Say { text: text.into(), mode: Mode::Chat, settings: profile.run_settings()?, images: Vec::new() },
-        )
-        .await
+    client.send(target, Say { mode: Mode::Chat, ..Say::new(text, profile.run_settings()?) }).await
 }
 
 /// Hears the beginning of a reply, for as long as it takes until some of it is saved.

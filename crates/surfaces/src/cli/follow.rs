@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
-use trimtab_host::{Answered, Client, JobState, Sent};
+use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, IntentFact, Level,
     ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
@@ -21,6 +21,7 @@ use trimtab_vocab::{
 use super::Outcome;
 use super::diff::{Loaded, glimpse, written};
 use super::effects;
+use super::elapsed::{Elapsed, in_words};
 use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::question::{self, Wanted};
 use super::run::Approve;
@@ -87,6 +88,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
     let mut watch = client.watch(&sent.session, after);
+    let mut sent = sent.clone();
     let mut screen = Screen::new(form);
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -127,6 +129,12 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         }
         let ended = screen.show(&event)?;
         match &event.fact {
+            Fact::Request(RequestFact::Joined { into, checkpoint, .. }) => {
+                sent.request = into.clone();
+                if checkpoint.is_none() && rests_since(client, &sent, event.seq).await? {
+                    return screen.still_open(client, &sent).await;
+                }
+            }
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
                 screen.announce(client, &event, checkpoint).await;
                 question = Question::ask(asking, &event, !passed_by);
@@ -135,13 +143,13 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
             Fact::Banner(BannerFact { level: Level::Warning, .. }) if question.is_none() => {
                 let open = client.checkpoints().await?;
                 let open = open.into_iter().find(|open| open.request.as_ref() == Some(&sent.request));
-                let is_last = !has_more(client, sent, event.seq).await?;
+                let is_last = !has_more(client, &sent, event.seq).await?;
                 match open.filter(|_| is_last) {
                     Some(open) if asking == Asking::AtTheTerminal => {
                         describe(&open);
                         question = Question::ask(asking, &open, true);
                     }
-                    Some(_) if is_parked(client, sent).await? => return Ok(Outcome::Finished(Status::NeedsUser)),
+                    Some(_) if is_parked(client, &sent).await? => return Ok(Outcome::Finished(Status::NeedsUser)),
                     _ => {}
                 }
             }
@@ -153,7 +161,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         }
         match ended {
             // What ended for want of a person may have gone on since.
-            Some(Status::NeedsUser | Status::Limit) if has_more(client, sent, event.seq).await? => {}
+            Some(Status::NeedsUser | Status::Limit) if has_more(client, &sent, event.seq).await? => {}
             Some(status) => return Ok(Outcome::Finished(status)),
             None => {}
         }
@@ -219,6 +227,27 @@ async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool
 async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
     let job = client.jobs(true).await?.into_iter().find(|job| job.request == sent.request);
     Ok(job.is_some_and(|job| matches!(job.state, JobState::Finished(Status::NeedsUser | Status::Limit))))
+}
+
+/// Whether a request had ended for want of a person before `seq`, and nothing of that has changed.
+async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
+    let mut after = seq.unwrap_or(0);
+    loop {
+        let page = client.events(&sent.session, after).await?;
+        let moved = |event: &Event| {
+            let other = matches!(&event.fact, Fact::Request(RequestFact::Steered { .. } | RequestFact::Joined { .. }));
+            event.request.as_ref() == Some(&sent.request) && !other
+        };
+        if page.iter().any(moved) {
+            return Ok(false);
+        }
+        match page.last().and_then(|event| event.seq) {
+            Some(last) => after = last,
+            None => break,
+        }
+    }
+    let ended = |job: &JobRow| job.request == sent.request && matches!(job.state, JobState::Finished(_));
+    Ok(client.jobs(true).await?.iter().any(ended))
 }
 
 /// Whether nobody has answered since.
@@ -354,6 +383,7 @@ struct Screen {
     label: String,
     line_is_drawn: bool,
     began: Instant,
+    elapsed: Elapsed,
     answered: bool,
     /// Something was asked and not answered.
     asked: bool,
@@ -410,6 +440,7 @@ impl Screen {
             label: String::new(),
             line_is_drawn: false,
             began: Instant::now(),
+            elapsed: Elapsed::default(),
             answered: false,
             asked: false,
             aside: None,
@@ -454,6 +485,17 @@ impl Screen {
         Ok(())
     }
 
+    /// The words were passed on to a request that cannot go on without an answer: says which.
+    async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<Outcome, Problem> {
+        let open = client.checkpoints().await?;
+        if self.form == Form::Text {
+            self.say("It waits for an answer first:");
+            open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
+            note("It stays open: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+        }
+        Ok(Outcome::Finished(Status::NeedsUser))
+    }
+
     fn show_tool(&mut self, fact: &ToolFact) {
         match fact {
             ToolFact::Started { call, name, input } => {
@@ -491,9 +533,13 @@ impl Screen {
             Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
             _ => None,
         };
+        self.elapsed.see(event);
         match self.form {
             Form::Json => print_json(event)?,
             Form::Text => self.show_in_words(&event.fact)?,
+        }
+        if finished.is_some() && self.moving && self.elapsed.is_known() {
+            note(&format!("Took {}.", in_words(self.elapsed.at(event.time))));
         }
         Ok(finished)
     }
@@ -501,6 +547,12 @@ impl Screen {
     fn show_in_words(&mut self, fact: &Fact) -> Result<(), Problem> {
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            Fact::Request(RequestFact::Joined { checkpoint: Some(checkpoint), .. }) => {
+                self.say(&format!("Taken as the answer to what is asked ({checkpoint})."));
+            }
+            Fact::Request(RequestFact::Joined { .. }) => {
+                self.say("Passed on to the request that runs: the model reads it at its next step (--queue and --replace do otherwise).");
+            }
             // A summary of the conversation is not said to the person.
             Fact::Reply(ReplyFact::Delta { call, .. }) if self.aside.as_ref() == Some(call) => {}
             Fact::Reply(ReplyFact::Delta { text, .. }) if self.live => {
@@ -678,7 +730,8 @@ impl Screen {
         if !self.moving || !self.shown.is_empty() || self.answered || self.label.is_empty() {
             return;
         }
-        let seconds = self.began.elapsed().as_secs_f64();
+        let elapsed = if self.elapsed.is_known() { self.elapsed.at(trimtab_host::now()) } else { self.began.elapsed() };
+        let seconds = elapsed.as_secs_f64();
         let label = match self.again_at.map(|at| at.saturating_duration_since(Instant::now())) {
             Some(left) => format!("Trying again in {:.1} s...", left.as_secs_f64()),
             None => self.label.clone(),

@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod effects;
+mod elapsed;
 mod export;
 mod follow;
 mod jobs;
@@ -17,6 +18,7 @@ mod models;
 mod output;
 mod paint;
 mod picture;
+mod pills;
 mod place;
 mod question;
 mod recover;
@@ -76,6 +78,8 @@ enum Command {
     Forward(changes::Forward),
     /// Say something to a request that runs: pause, steer, skip, cancel
     Control(control::Control),
+    /// List the workflows that can be called by name
+    Pills(pills::Pills),
     /// List, make or remove rules about what is allowed
     Rules(rules::Rules),
     /// Trust a folder: its files may be read, changed and sent to the model
@@ -148,6 +152,7 @@ pub fn main() -> ExitCode {
         match arguments.command {
             Command::Run(command) => command.go().await,
             Command::Resume(command) => command.go().await,
+            Command::Pills(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::config::Flag;
-use trimtab_host::{Client, LONGEST_TEXT, Say, Target};
-use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId};
+use trimtab_host::config::{Flag, Profile};
+use trimtab_host::{Client, LONGEST_TEXT, Pills, Say, Target, looks_like_a_pill};
+use trimtab_vocab::{Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
 use super::follow::{Asking, Form, follow};
+use super::output::note;
 use super::{Outcome, picture, place};
 
 #[derive(Debug, Args)]
@@ -47,6 +48,15 @@ pub(super) struct Run {
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
+    /// If a request of the session runs or waits: pass the words on to it
+    #[arg(long, conflicts_with_all = ["queue", "replace"])]
+    steer: bool,
+    /// If a request of the session runs: wait until it has ended
+    #[arg(long, conflicts_with = "replace")]
+    queue: bool,
+    /// If a request of the session runs or waits: cancel it, and begin with this one
+    #[arg(long)]
+    replace: bool,
     /// Work in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -110,17 +120,43 @@ impl Run {
             Target::Session(session) => folder_of(&client, session).await?,
         };
         let trusted = self.trust || profile.trusts(&works_in);
-        if trusted || place::is_trusted(&client, &works_in).await? {
-            settings = profile.in_project(&works_in)?.run_settings()?;
+        let reads = trusted || place::is_trusted(&client, &works_in).await?;
+        if reads {
+            profile = profile.in_project(&works_in)?;
+            settings = profile.run_settings()?;
         }
         settings.attended = ask == Asking::AtTheTerminal;
         settings.approve = self.approve.into();
         settings.trusted = trusted;
-        let sent = client.send(target, Say { text, mode, settings, images }).await?;
+        let pill = pill(&profile, &works_in, reads, &text)?;
+        let while_running = Some(match (self.steer, self.queue, self.replace) {
+            (true, ..) => WhileRunning::Steer,
+            (_, true, _) => WhileRunning::Queue,
+            (.., true) => WhileRunning::Replace,
+            _ => profile.while_running,
+        });
+        let sent = client.send(target, Say { text, mode, settings, images, pill, while_running }).await?;
         let outcome = follow(&client, &sent, 0, Form::of(self.json), ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }
+}
+
+/// The pill that words call. What looks like one and is none is an ordinary text; the person should know.
+fn pill(profile: &Profile, folder: &str, trusted: bool, text: &str) -> Result<Option<Pill>, Problem> {
+    if !looks_like_a_pill(text) {
+        return Ok(None);
+    }
+    let pills = Pills::load(profile, trusted.then_some(folder));
+    let called = pills.called(text)?;
+    if called.is_none() {
+        if let Some(name) = pills.almost(text) {
+            note(&format!("note: This calls no pill and goes to the model as it is. There is /{name}."));
+        } else if !trusted {
+            note("note: This calls no pill of yours, and those of a folder that is not trusted are not read.");
+        }
+    }
+    Ok(called)
 }
 
 async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {

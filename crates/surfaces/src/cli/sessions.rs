@@ -1,13 +1,15 @@
 //! `trimtab sessions`: what was said earlier.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, Status};
-use trimtab_vocab::{Event, Fact, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId};
 
+use super::elapsed::{self, Elapsed};
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 
@@ -21,6 +23,12 @@ pub(super) struct Sessions {
 enum Action {
     /// The sessions of the folder, newest first
     List {
+        /// Those with a request that is marked with this; may be given several times
+        #[arg(long, value_name = "TAG")]
+        tag: Vec<String>,
+        /// Those in whose name, requests or answers all of these words stand
+        #[arg(long, value_name = "WORDS")]
+        search: Option<String>,
         /// Those of every folder
         #[arg(long)]
         all: bool,
@@ -55,7 +63,10 @@ impl Sessions {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
         match self.action {
-            Action::List { all, json, dir } => list(&client, all, json, dir).await?,
+            Action::List { tag, search, all, json, dir } => {
+                let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
+                list(&client, folder.as_deref(), &tag, search.as_deref().unwrap_or_default(), json).await?;
+            }
             Action::Show { id } => show(&client, &id).await?,
             Action::Export { id, .. } => export(&client, &id).await?,
             Action::Delete { id } => {
@@ -71,9 +82,9 @@ fn object(row: &SessionRow) -> serde_json::Value {
     json!({"id": row.id, "folder": row.folder, "title": row.title, "created": row.created, "updated": row.updated})
 }
 
-async fn list(client: &Client, all: bool, json: bool, dir: Option<PathBuf>) -> Result<(), Problem> {
-    let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
-    let rows = client.sessions(folder.as_deref()).await?;
+async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &str, json: bool) -> Result<(), Problem> {
+    let (all, any) = (folder.is_none(), tags.is_empty() && words.trim().is_empty());
+    let rows = if any { client.sessions(folder).await? } else { client.search(folder, tags, words).await? };
     let now = trimtab_host::now();
     for row in &rows {
         if json {
@@ -85,7 +96,8 @@ async fn list(client: &Client, all: bool, json: bool, dir: Option<PathBuf>) -> R
     }
     if rows.is_empty() && !json {
         let place = if all { "" } else { " in this folder (--all lists every folder)" };
-        print(&format!("There are no sessions yet{place}.\n"))?;
+        let what = if any { "There are no sessions yet" } else { "No session has all of that" };
+        print(&format!("{what}{place}.\n"))?;
     }
     Ok(())
 }
@@ -111,9 +123,16 @@ async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Probl
 async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
     let row = find(client, id).await?;
     print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
+    let mut times: BTreeMap<RequestId, Elapsed> = BTreeMap::new();
     for event in all_events(client, id).await? {
         if let Some(text) = in_words(&event.fact) {
             print(&format!("\n{}\n", calm(&text)))?;
+        }
+        let Some(request) = &event.request else { continue };
+        let elapsed = times.entry(request.clone()).or_default();
+        elapsed.see(&event);
+        if let Fact::Request(RequestFact::Finished { .. }) = event.fact {
+            print(&format!("[Took {}.]\n", elapsed::in_words(elapsed.at(event.time))))?;
         }
     }
     Ok(())
@@ -122,7 +141,16 @@ async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
 /// A fact as the conversation shows it.
 fn in_words(fact: &Fact) -> Option<String> {
     Some(match fact {
-        Fact::Request(RequestFact::Received { text, .. }) => format!("> {}", text.trim_end().replace('\n', "\n> ")),
+        Fact::Request(RequestFact::Received { text, pill: None, .. }) => quoted(text),
+        Fact::Request(RequestFact::Received { text, pill: Some(pill), .. }) => {
+            // What the model was sent belongs to the conversation as much as what the person typed.
+            let sent = pill.text.replace('\n', "\n| ");
+            format!("{}\n[The pill {} sends this:]\n| {sent}", quoted(text), pill.from)
+        }
+        Fact::Request(RequestFact::Joined { text, checkpoint, .. }) => {
+            let what = if checkpoint.is_some() { "Taken as an answer." } else { "Passed on to the request that ran." };
+            format!("{}\n[{what}]", quoted(text))
+        }
         Fact::Answer(AnswerFact { answer }) => answer.summary.trim_end().to_owned(),
         Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
             format!("{}\n[The reply broke off here.]", message.text().trim_end())
@@ -133,6 +161,10 @@ fn in_words(fact: &Fact) -> Option<String> {
         Fact::Request(RequestFact::Finished { error: Some(error), .. }) => format!("[Failed: {}]", error.message),
         _ => return None,
     })
+}
+
+fn quoted(text: &str) -> String {
+    format!("> {}", text.trim_end().replace('\n', "\n> "))
 }
 
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {

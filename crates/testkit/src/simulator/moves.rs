@@ -88,7 +88,7 @@ impl History {
             1 => Mode::Chat,
             _ => Mode::Auto,
         };
-        let say = Say { text: text.clone(), mode, settings: self.settings(), images: Vec::new() };
+        let say = Say { mode, ..Say::new(text.clone(), self.settings()) };
         match unless_dead(&store, client.send(target, say)).await {
             Some(Ok(sent)) => self.said.push(Said { text, sent, cancelled: false }),
             // Refused, which must mean that it was not taken in; or the process died in the act.

@@ -8,6 +8,7 @@
 mod error;
 mod owner;
 mod sqlite;
+mod wanted;
 
 use std::collections::HashSet;
 
@@ -17,6 +18,7 @@ use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, T
 
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
+pub use wanted::Wanted;
 
 /// The name of bytes by their content: BLAKE3, in hex.
 pub fn hash(bytes: &[u8]) -> String {
@@ -213,6 +215,8 @@ pub trait Store: Send + Sync {
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, newest first; of one folder if it is given.
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
+    /// Those among them in which somebody said or was told what is looked for.
+    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>>;
     /// Forgets a session and every text only it had. Refused while somebody runs it.
     async fn delete_session(&self, id: &SessionId) -> Result<()>;
 

@@ -21,7 +21,7 @@ use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
     Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
-    Store, StoreError,
+    Store, StoreError, Wanted,
 };
 use crate::clock::Clock;
 
@@ -265,6 +265,37 @@ impl Store for SqliteStore {
             let mut statement = tx.prepare(&sql)?;
             let rows = statement.query_map([folder], read_session)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>> {
+        let folder = folder.map(str::to_owned);
+        self.read(move |tx| {
+            let sql = format!("{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, id DESC");
+            let rows: Vec<SessionRow> =
+                tx.prepare(&sql)?.query_map([folder], read_session)?.collect::<rusqlite::Result<_>>()?;
+            // Most facts are neither a request nor an answer: SQLite passes over them without reading them as JSON.
+            let mut said = tx.prepare(
+                "SELECT event FROM events WHERE session = ?1 AND (instr(event, '\"type\":\"request.received\"')
+                 OR instr(event, '\"type\":\"request.joined\"') OR instr(event, '\"type\":\"answer\"'))",
+            )?;
+            let mut found = Vec::new();
+            for row in rows {
+                let mut missing = wanted.clone();
+                missing.see_title(&row.title);
+                let mut lines = said.query([row.id.as_str()])?;
+                while let Some(line) = lines.next()?.filter(|_| !missing.is_found()) {
+                    let line: String = line.get(0)?;
+                    if let Ok(event) = serde_json::from_str::<Event>(&line) {
+                        missing.see(&event.fact);
+                    }
+                }
+                if missing.is_found() {
+                    found.push(row);
+                }
+            }
+            Ok(found)
         })
         .await
     }

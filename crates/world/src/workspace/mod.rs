@@ -3,6 +3,7 @@
 //! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
 
 mod folder;
+pub mod pills;
 mod read;
 pub mod snapshot;
 pub mod write;

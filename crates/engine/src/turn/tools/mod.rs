@@ -176,6 +176,11 @@ pub(crate) fn read(name: &str, input: &Value, broken: Option<&str>) -> Result<Er
     (tool.read)(input).map_err(|reason| format!("{name} was not run: {reason} Its schema: {}", tool.schema))
 }
 
+/// What the tools are called.
+pub(crate) fn names() -> Vec<&'static str> {
+    TOOLS.iter().map(|tool| tool.name).collect()
+}
+
 /// The group that a tool belongs to; none for those that every work needs.
 pub(crate) fn category(name: &str) -> Option<&'static str> {
     match name {

@@ -1,0 +1,100 @@
+//! A new message while a request of the session runs or waits for a person. What it meets is seen here, in the
+//! same step that takes it in: a request that ends a moment earlier swallows nothing.
+
+use trimtab_vocab::event::{CheckpointKind, RequestFact};
+use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
+
+use super::INLINE_LIMIT;
+use crate::record::{About, Active, Checkpoint, Phase, Session};
+use crate::step::Step;
+use crate::turn::tools::{self, Errand};
+use crate::turn::{answers, control};
+
+/// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
+/// word. One that ended at a limit waits for more steps or money, and one whose reply was cut off has answered.
+fn met(session: &Session) -> Option<&Active> {
+    let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
+    let idle = session.active().is_none();
+    running.or_else(|| session.parked().rev().find(|parked| idle && !has_ended(session, parked)))
+}
+
+fn has_ended(session: &Session, parked: &Active) -> bool {
+    let about = |open: &Checkpoint| matches!(open.about, About::Steps | About::Budget | About::Recovery);
+    session.checkpoints().any(|(_, open)| open.request == parked.request.id && about(open))
+}
+
+/// Why a message cannot be passed on and must be a request of its own.
+fn obstacle(request: &Request) -> Option<&'static str> {
+    if request.pill.is_some() {
+        Some("a pill is a request of its own")
+    } else if !request.images.is_empty() {
+        Some("pictures need a request of their own")
+    } else if request.mode != Mode::Auto {
+        Some("its mode is its own")
+    } else if request.text.len() > INLINE_LIMIT {
+        Some("it is too large to be passed on")
+    } else {
+        None
+    }
+}
+
+/// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
+/// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
+pub(super) fn join(step: &mut Step<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
+    let Some(into) = met(step.session).map(|active| active.request.id.clone()) else {
+        return Err((Box::new(request), None));
+    };
+    if let Some(why) = obstacle(&request) {
+        return Err((Box::new(request), Some(why)));
+    }
+    let Request { id, text, tags, .. } = request;
+    let answer = answer(step.session, &into, text.trim());
+    let checkpoint = answer.as_ref().map(|(checkpoint, ..)| checkpoint.clone());
+    step.say(Some(&id), RequestFact::Joined { text: text.clone(), into: into.clone(), checkpoint, tags });
+    match answer {
+        Some((checkpoint, choice, words)) => answers::answered(step, &checkpoint, choice, words, "user".into()),
+        None => step.say(Some(&into), RequestFact::Steered { text: text.trim().to_owned(), by: "user".into() }),
+    }
+    Ok(())
+}
+
+/// What words say to the one open question of a request, if it takes words. A permission takes none: it is
+/// given by its own answers alone.
+fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(CheckpointId, String, Option<String>)> {
+    let mut open = session.checkpoints().filter(|(_, open)| open.request == *request);
+    let (id, question) = open.next().filter(|_| open.next().is_none())?;
+    if question.kind == CheckpointKind::Permission {
+        return None;
+    }
+    if let Some(choice) = named_option(session, question, words) {
+        return Some((id.clone(), choice, None));
+    }
+    let takes_words = |choice: &&String| matches!(choice.as_str(), answers::OTHER | answers::TELL);
+    let choice = question.choices.iter().find(takes_words)?.clone();
+    Some((id.clone(), choice, Some(words.to_owned())))
+}
+
+/// The choice whose label the words are, of those that the model offers.
+fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
+    let About::Question { call } = &question.about else { return None };
+    let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
+    let Ok(Errand::Ask { options, .. }) = tools::read(&item.wish.name, &item.wish.input, None) else { return None };
+    let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;
+    Some(format!("o{number}")).filter(|choice| question.choices.contains(choice))
+}
+
+/// Ends what waits for a person, since something else is wanted now.
+pub(super) fn replace_waiting(step: &mut Step<'_>) {
+    let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
+    if let Some(id) = waits.map(|active| active.request.id.clone()) {
+        control::controlled(step, Some(id), Control::Cancel);
+    }
+}
+
+/// Ends what runs; what it has done stays. `new` is in its place by now.
+pub(super) fn replace_running(step: &mut Step<'_>, new: &RequestId) {
+    let runs = step.session.active().filter(|active| active.request.id != *new);
+    if let Some(id) = runs.map(|active| active.request.id.clone()) {
+        control::controlled(step, Some(id), Control::Cancel);
+    }
+}

@@ -1,0 +1,303 @@
+//! Pills: workflows that a person writes down as Markdown files and calls by name. Reading the files is the
+//! world's; what they say, and what becomes of a call, is decided here.
+
+use trimtab_vocab::{Mode, Pill};
+
+use crate::turn::tools;
+
+/// Bytes of a pill's file at most.
+pub const LARGEST: usize = 64 * 1024;
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 64;
+/// The groups of tools there are.
+const CATEGORIES: [&str; 3] = ["files", "commands", "web"];
+const KEYS: [&str; 6] = ["name", "description", "arguments", "tools", "mode", "categories"];
+
+/// What a pill's file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// What it is called by.
+    pub name: String,
+    /// What it is for, in one line.
+    pub description: String,
+    /// What may follow the name: `<needed> [optional]`.
+    pub arguments: String,
+    /// The only tools it may use; empty: any of its groups.
+    pub tools: Vec<String>,
+    /// The path it takes.
+    pub mode: Mode,
+    /// The groups of tools it needs; empty: those of its path.
+    pub categories: Vec<String>,
+    /// What the model is sent, with places for arguments.
+    pub body: String,
+}
+
+/// Words that may call a pill: `/name`, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// What is called, without the slash.
+    pub name: &'a str,
+    /// The rest of the words.
+    pub arguments: &'a str,
+}
+
+/// Reads words as a call: they begin with a slash and a name, which nothing but white space follows. A path
+/// such as `/etc/hosts` is none. Whether there is such a pill is another question.
+pub fn call(text: &str) -> Option<Call<'_>> {
+    let rest = text.trim_start().strip_prefix('/')?;
+    let (name, arguments) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+    let plain = name.strip_prefix("project:").or_else(|| name.strip_prefix("user:")).unwrap_or(name);
+    is_name(plain).then_some(Call { name, arguments: arguments.trim() })
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
+}
+
+/// Reads a pill's file. `stem` is its name without `.md`. What is wrong is said in a sentence.
+pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
+    if text.len() > LARGEST {
+        return Err(format!("It is larger than {} KB.", LARGEST / 1024));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    if lines.next().is_none_or(|line| line.trim_end() != "---") {
+        return Err("It does not begin with a line `---` and the lines that describe it.".into());
+    }
+    let mut fields: Vec<(&str, Value)> = Vec::new();
+    let mut closed = false;
+    for (number, line) in lines.by_ref().enumerate() {
+        let line = line.trim_end();
+        if line == "---" {
+            closed = true;
+            break;
+        }
+        // The first line is the opening `---`.
+        read_line(line, &mut fields).map_err(|wrong| format!("Line {}: {wrong}", number + 2))?;
+    }
+    if !closed {
+        return Err("The lines that describe it do not end with a line `---`.".into());
+    }
+    define(stem, fields, lines.collect::<String>().trim())
+}
+
+#[derive(Debug)]
+enum Value {
+    Text(String),
+    List(Vec<String>),
+}
+
+fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, Value)>) -> Result<(), String> {
+    let plain = line.trim_start();
+    if plain.is_empty() || plain.starts_with('#') {
+        return Ok(());
+    }
+    if let Some(item) = plain.strip_prefix("- ") {
+        let Some((_, value)) = fields.last_mut() else { return Err("an item stands under no list.".into()) };
+        match value {
+            Value::List(items) => items.push(unquoted(item)),
+            Value::Text(text) if text.is_empty() => *value = Value::List(vec![unquoted(item)]),
+            Value::Text(_) => return Err("an item stands under no list.".into()),
+        }
+        return Ok(());
+    }
+    let Some((key, value)) = line.split_once(':').filter(|_| plain == line) else {
+        return Err("it is neither `key: value` nor an item of a list.".into());
+    };
+    let key = key.trim_end();
+    if !KEYS.contains(&key) {
+        return Err(format!("there is no `{}` here; there are {}.", shown(key), KEYS.join(", ")));
+    }
+    if fields.iter().any(|(known, _)| *known == key) {
+        return Err(format!("`{key}` is there twice."));
+    }
+    let value = value.trim();
+    let list = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let value = match list.filter(|_| matches!(key, "tools" | "categories")) {
+        Some(items) => Value::List(items.split(',').map(unquoted).filter(|item| !item.is_empty()).collect()),
+        None => Value::Text(unquoted(value)),
+    };
+    fields.push((key, value));
+    Ok(())
+}
+
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(text).to_owned()
+}
+
+/// Words of a file in a message: short, and on one line.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+fn define(stem: &str, fields: Vec<(&str, Value)>, body: &str) -> Result<Definition, String> {
+    if body.is_empty() {
+        return Err("It has no text for the model below the lines that describe it.".into());
+    }
+    let first = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
+    let mut definition = Definition {
+        name: stem.to_owned(),
+        description: first.chars().take(100).collect(),
+        arguments: String::new(),
+        tools: Vec::new(),
+        mode: Mode::Auto,
+        categories: Vec::new(),
+        body: body.to_owned(),
+    };
+    for (key, value) in fields {
+        let text = |value: Value| match value {
+            Value::Text(text) => Ok(text),
+            Value::List(_) => Err(format!("`{key}` is a text, not a list.")),
+        };
+        let list = |value: Value, known: &[&str]| {
+            let items = match value {
+                Value::List(items) => items,
+                Value::Text(text) => text.split(',').map(unquoted).filter(|item| !item.is_empty()).collect(),
+            };
+            match items.iter().find(|item| !known.contains(&item.as_str())) {
+                Some(other) => Err(format!(
+                    "`{key}` names `{}`, which there is not; there are {}.",
+                    shown(other),
+                    known.join(", ")
+                )),
+                None => Ok(items),
+            }
+        };
+        match key {
+            "name" => definition.name = text(value)?,
+            "description" => definition.description = text(value)?,
+            "arguments" => definition.arguments = text(value)?,
+            "tools" => definition.tools = list(value, &tools::names())?,
+            "categories" => definition.categories = list(value, &CATEGORIES)?,
+            _ => {
+                definition.mode = match text(value)?.as_str() {
+                    "auto" => Mode::Auto,
+                    "chat" => Mode::Chat,
+                    "plan" => Mode::Plan,
+                    other => return Err(format!("`mode` is auto, chat or plan, not `{}`.", shown(other))),
+                }
+            }
+        }
+    }
+    if !is_name(&definition.name) {
+        return Err(format!(
+            "Its name `{}` cannot be called: a name begins with a lower-case letter and holds such letters, digits, \
+             `-` and `_`.",
+            shown(&definition.name)
+        ));
+    }
+    Ok(definition)
+}
+
+/// The pill as a request runs it: the file's text with the arguments in their places.
+pub fn expand(definition: &Definition, called: Call<'_>, from: String) -> Result<Pill, String> {
+    let words = split(called.arguments);
+    let needed = definition.arguments.matches('<').count();
+    if words.len() < needed {
+        return Err(format!("It needs more words: /{} {}", called.name, definition.arguments));
+    }
+    Ok(Pill {
+        name: called.name.to_owned(),
+        from,
+        text: fill(&definition.body, called.arguments, &words),
+        mode: definition.mode,
+        categories: definition.categories.clone(),
+        tools: definition.tools.clone(),
+    })
+}
+
+/// Puts arguments into their places: `$ARGUMENTS`, and `$1` to `$9`; a backslash keeps one as it is. What is
+/// put in is not looked at again. Words that have no place stand at the end: nothing typed is lost.
+fn fill(body: &str, all: &str, words: &[&str]) -> String {
+    let mut filled = String::with_capacity(body.len() + all.len());
+    let (mut has_all, mut highest) = (false, 0);
+    let mut rest = body;
+    while let Some(at) = rest.find('$') {
+        let (before, place) = rest.split_at(at);
+        let behind = &place[1..];
+        let digit = behind.bytes().next().filter(|byte| (b'1'..=b'9').contains(byte));
+        let digit = digit.filter(|_| !behind[1..].starts_with(|c: char| c.is_ascii_digit()));
+        let length = match digit {
+            Some(_) => 2,
+            None if behind.starts_with("ARGUMENTS") => 10,
+            None => 0,
+        };
+        match before.strip_suffix('\\').filter(|_| length > 0) {
+            Some(before) => {
+                filled.push_str(before);
+                filled.push_str(&place[..length]);
+            }
+            None => {
+                filled.push_str(before);
+                match digit {
+                    Some(digit) => {
+                        let number = usize::from(digit - b'0');
+                        highest = highest.max(number);
+                        filled.push_str(words.get(number - 1).copied().unwrap_or_default());
+                    }
+                    None if length > 0 => {
+                        has_all = true;
+                        filled.push_str(all);
+                    }
+                    None => filled.push('$'),
+                }
+            }
+        }
+        rest = &place[length.max(1)..];
+    }
+    filled.push_str(rest);
+    let more: Vec<&str> = words.iter().skip(highest).copied().collect();
+    if highest == 0 && !has_all && !all.is_empty() {
+        filled.push_str("\n\n");
+        filled.push_str(all);
+    } else if !has_all && !more.is_empty() {
+        filled.push_str("\n\n");
+        filled.push_str(&more.join(" "));
+    }
+    filled
+}
+
+/// The words of arguments; quotes hold several together.
+fn split(arguments: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = arguments.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let quoted = matches!(first, '"' | '\'').then(|| rest[1..].find(first)).flatten();
+        let (word, behind) = match quoted {
+            Some(end) => (&rest[1..=end], &rest[end + 2..]),
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word);
+        rest = behind.trim_start();
+    }
+    words
+}
+
+/// Whether a pill lets a tool be used. It only narrows: what it names goes through the permit all the same.
+/// Tools that touch nothing, such as the list of steps, are every pill's.
+pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
+    let Some(group) = group(tool) else { return true };
+    (pill.tools.is_empty() || pill.tools.iter().any(|known| known == tool))
+        && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
+}
+
+fn group(tool: &str) -> Option<&'static str> {
+    match tool {
+        "set_steps" | "ask_user" | "read_ref" => None,
+        tool => tools::category(tool).or(Some("files")),
+    }
+}
+
+/// What the model is told when it asks for another.
+pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
+    let allowed: Vec<&str> = tools::names().into_iter().filter(|name| allows(pill, name)).collect();
+    format!("The user's workflow /{} does not allow {tool}. It allows: {}.", pill.name, allowed.join(", "))
+}
+
+#[cfg(test)]
+#[path = "pill_tests.rs"]
+mod tests;

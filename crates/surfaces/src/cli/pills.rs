@@ -1,0 +1,73 @@
+//! `trimtab pills`: the workflows that can be called by name.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::Pills as Known;
+use trimtab_vocab::Problem;
+
+use super::output::{calm, note, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Pills {
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+    /// Trust the folder for this once: its own pills are read
+    #[arg(long)]
+    trust: bool,
+    /// Another folder than the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl Pills {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (profile, client) = place::open(&[])?;
+        let trusted = self.trust || profile.trusts(&folder) || place::is_trusted(&client, &folder).await?;
+        let pills = Known::load(&profile, trusted.then_some(folder.as_str()));
+        let lines: Vec<(String, String, String)> = pills
+            .list()
+            .map(|(name, known)| {
+                let call = format!("/{name} {}", known.definition.arguments);
+                let from = format!("{} {}", known.source.name(), known.file.display());
+                (call.trim_end().to_owned(), known.definition.description.clone(), from)
+            })
+            .collect();
+        let width = lines.iter().map(|(call, ..)| call.chars().count()).max().unwrap_or(0);
+        if self.json {
+            for (name, known) in pills.list() {
+                let pill = &known.definition;
+                print_json(&json!({
+                    "name": name, "description": pill.description, "arguments": pill.arguments, "mode": pill.mode,
+                    "tools": pill.tools, "categories": pill.categories, "source": known.source.name(),
+                    "file": known.file.display().to_string(),
+                }))?;
+            }
+            for wrong in &pills.wrong {
+                print_json(&json!({"file": wrong.file.display().to_string(), "problem": wrong.problem}))?;
+            }
+        } else {
+            for (call, description, from) in &lines {
+                print(&calm(&format!("{call:<width$}  {description}\n{:<width$}  {from}\n", "")))?;
+            }
+            if lines.is_empty() {
+                let own = profile.file.with_file_name("pills");
+                print(&format!(
+                    "There are no pills yet. Write one as {}/NAME.md, or in .trimtab/pills/ of a folder.\n",
+                    own.display()
+                ))?;
+            }
+            for wrong in &pills.wrong {
+                note(&calm(&format!("warning: {}: {}", wrong.file.display(), wrong.problem)));
+            }
+        }
+        if !trusted {
+            note("note: The folder is not trusted, so pills of its own are not read (`trimtab trust`, or --trust).");
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,27 @@
+//! A workflow that a person wrote down once and calls by its name.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Mode;
+
+/// A pill as a request runs it. Part of the record: whoever reads it later sees what the model was sent,
+/// whatever has become of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pill {
+    /// What it was called by, without the slash.
+    pub name: String,
+    /// The file that it was read from.
+    pub from: String,
+    /// What the model is sent in place of the person's words: the file's text with the arguments in it.
+    pub text: String,
+    /// The path it chooses.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The groups of tools it needs; empty: those of its path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// The only tools it may use; empty: any of its groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+}

@@ -1,0 +1,141 @@
+//! The files of pills: a person's own, and those of a folder. What they mean is decided elsewhere.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+
+/// Files of one folder at most.
+const MOST: usize = 200;
+/// Where a folder keeps its pills.
+const HERE: &str = ".trimtab/pills";
+
+/// A file that is called `*.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PillFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name without `.md`.
+    pub stem: String,
+    /// What stands in it, or why that cannot be said.
+    pub text: Result<String, String>,
+}
+
+/// The pills that a person keeps beside their settings. They may be links: whose the folder is, is known.
+pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
+    read_all(folder, |path| {
+        // A FIFO without a writer would hold an open for ever.
+        if !path.metadata()?.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(cap as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > cap {
+            return Err(io::Error::other(format!("it is larger than {} KB", cap / 1024)));
+        }
+        Ok(bytes)
+    })
+}
+
+/// The pills of a folder that a person trusts. A link that leads out of the folder is not followed.
+pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
+    let kept = folder.join(HERE);
+    let one = |reason: &str| {
+        vec![PillFile { path: kept.clone(), stem: String::new(), text: Err(format!("It cannot be read: {reason}.")) }]
+    };
+    let Ok(real) = kept.canonicalize() else { return Vec::new() };
+    let folder = match Folder::open(folder) {
+        Ok(folder) => folder,
+        Err(error) => return one(&error.to_string()),
+    };
+    if !real.starts_with(folder.path()) {
+        return one("it leads out of the folder");
+    }
+    read_all(&kept, |path| {
+        let name = path.file_name().map(|name| Path::new(HERE).join(name)).unwrap_or_default();
+        let (bytes, _) = folder.read(&name, cap)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(bytes)
+    })
+}
+
+fn read_all(folder: &Path, read: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PillFile> {
+    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+    let is_pill = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_pill).collect();
+    paths.sort();
+    let left_out = paths.len().saturating_sub(MOST);
+    paths.truncate(MOST);
+    let one = |path: PathBuf| {
+        let text = match read(&path).map(String::from_utf8) {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(_)) => Err("It is not valid UTF-8.".to_owned()),
+            Err(error) => Err(format!("It cannot be read: {error}.")),
+        };
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        PillFile { path, stem, text }
+    };
+    let mut files: Vec<PillFile> = paths.into_iter().map(one).collect();
+    if left_out > 0 {
+        let text = Err(format!("It holds more than {MOST} pills; {left_out} of them are left out."));
+        files.push(PillFile { path: folder.to_owned(), stem: String::new(), text });
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const CAP: usize = 1024;
+
+    fn told(files: &[PillFile]) -> Vec<(String, String)> {
+        let words = |file: &PillFile| match &file.text {
+            Ok(text) => text.clone(),
+            Err(why) => format!("! {why}"),
+        };
+        files.iter().map(|file| (file.stem.clone(), words(file))).collect()
+    }
+
+    #[test]
+    fn one_bad_file_does_not_keep_the_others_from_being_read() {
+        let home = tempfile::tempdir().expect("folder");
+        let (folder, kept) = (home.path().join("project"), home.path().join("project").join(HERE));
+        std::fs::create_dir_all(&kept).expect("folders");
+        std::fs::write(home.path().join("secret.md"), "secret").expect("writes");
+        std::fs::write(folder.join("inside.md"), "inside").expect("writes");
+        std::fs::write(kept.join("a.md"), "a").expect("writes");
+        std::fs::write(kept.join("b.md"), [0xff, 0xfe]).expect("writes");
+        std::fs::write(kept.join("c.md"), "x".repeat(CAP + 1)).expect("writes");
+        std::fs::write(kept.join("notes.txt"), "no pill").expect("writes");
+        symlink("../../../secret.md", kept.join("d.md")).expect("links");
+        symlink("../../inside.md", kept.join("e.md")).expect("links");
+        std::fs::create_dir(kept.join("f.md")).expect("a folder");
+        rustix::fs::mknodat(rustix::fs::CWD, kept.join("g.md"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .expect("a pipe");
+        let files = told(&of_folder(&folder, CAP));
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!((files[0].1.as_str(), files[4].1.as_str()), ("a", "inside"));
+        for (at, why) in [(1, "UTF-8"), (2, "larger"), (3, "out of the folder"), (5, ""), (6, "")] {
+            let (name, text) = &files[at];
+            assert!(text.starts_with("! ") && text.contains(why), "{name}: {text}");
+        }
+        assert_eq!(told(&of_person(&kept, CAP))[3], ("d".into(), "secret".into()), "a person's own may be links");
+    }
+
+    #[test]
+    fn a_folder_of_pills_that_lies_elsewhere_is_not_read() {
+        let home = tempfile::tempdir().expect("folder");
+        let folder = home.path().join("project");
+        std::fs::create_dir_all(folder.join(".trimtab")).expect("folders");
+        std::fs::create_dir_all(home.path().join("elsewhere")).expect("folders");
+        std::fs::write(home.path().join("elsewhere/a.md"), "a").expect("writes");
+        symlink(home.path().join("elsewhere"), folder.join(HERE)).expect("links");
+        let files = told(&of_folder(&folder, CAP));
+        assert_eq!(files, [(String::new(), "! It cannot be read: it leads out of the folder.".to_owned())]);
+        assert_eq!(of_folder(&home.path().join("nowhere"), CAP), []);
+    }
+}
