@@ -15,7 +15,7 @@ use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, On
 
 use crate::record::{ChangeSet, Move, Session};
 use crate::step::Step;
-use crate::{Compared, Effect, Leg, Walked, Way, permit};
+use crate::{Compared, Effect, Leg, Walked, Way, handoff, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.
 pub(crate) fn wanted(step: &mut Step<'_>, by: i64, on_conflict: OnConflict) {
@@ -31,6 +31,9 @@ pub(crate) fn wanted(step: &mut Step<'_>, by: i64, on_conflict: OnConflict) {
     let passed = passed(step.session, to as usize);
     if let Some(set) = passed.iter().find(|set| set.expired) {
         let reason = expired(step.session, set);
+        return refuse(step, reason, Vec::new());
+    }
+    if let Some(reason) = passed.iter().find_map(|set| handoff::lent(step.session, &set.id)) {
         return refuse(step, reason, Vec::new());
     }
     step.say(None, ChangeFact::Moving { position: position(to), on_conflict, undo: None, merged: None });
@@ -68,6 +71,7 @@ pub(crate) fn part_unwanted(step: &mut Step<'_>, of: &ChangeSetId, parts: Vec<Ch
     let (history, in_force) = (step.session.history(), step.session.in_force());
     let reason = match history.iter().position(|set| set.id == *of) {
         None => Some("There is no such change in this session.".to_owned()),
+        Some(_) if step.session.lineage().lent.contains_key(of) => handoff::lent(step.session, of),
         Some(at) if at >= in_force => Some("This change is taken back already.".to_owned()),
         Some(at) if history[at].expired => Some(expired(step.session, &history[at])),
         Some(_) if in_force < history.len() => {

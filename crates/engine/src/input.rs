@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, Control, Effects, Fault, FileState, FileWrite, Message, RefKey, Reply, Request,
-    RequestId, Rule, Seen, TimerId, Usage,
+    RequestId, Rule, Seen, SessionId, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -187,6 +187,11 @@ pub enum Input {
     TimerFired {
         /// Which one.
         timer: TimerId,
+    },
+    /// A session that this one was handed off to is no more.
+    ChildGone {
+        /// Which one.
+        child: SessionId,
     },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {

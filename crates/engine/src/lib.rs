@@ -14,6 +14,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod flow;
+pub mod handoff;
 mod history;
 mod input;
 pub mod intake;

@@ -5,6 +5,7 @@ use trimtab_vocab::{
     TimerId, Watch,
 };
 
+use crate::handoff::Child;
 use crate::proposal::edit::Edit;
 
 /// One consequence of an input. Facts and texts are durable before any effect starts.
@@ -30,6 +31,8 @@ pub enum Output {
         /// The hashes.
         hashes: Vec<String>,
     },
+    /// A session to make, together with the facts.
+    Child(Box<Child>),
     /// Work for the world. Its result comes back as an input.
     Effect(Effect),
 }

@@ -4,7 +4,7 @@ use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RefKey, RequestId};
 
 use crate::record::Session;
-use crate::{Effect, Input, Output, history, intake, turn};
+use crate::{Effect, Input, Output, handoff, history, intake, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -13,7 +13,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
-                step.say(None, SessionFact::Opened { folder });
+                step.say(None, SessionFact::Opened { folder, parent_session_id: None });
             }
         }
         Input::Said { request } => intake::take_in(&mut step, *request),
@@ -37,6 +37,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),
         Input::Compared { compared } => history::compared(&mut step, compared),
         Input::Expire { change_sets, reason } => history::expire(&mut step, &change_sets, reason),
+        Input::ChildGone { child } => handoff::child_gone(&mut step, child),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
         Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),
@@ -87,6 +88,11 @@ impl Step<'_> {
     /// Forgets all contents of files but these, together with the facts of this step.
     pub(crate) fn keep_only(&mut self, hashes: Vec<String>) {
         self.outputs.push(Output::KeepOnly { hashes });
+    }
+
+    /// Makes a session together with the facts of this step.
+    pub(crate) fn bear(&mut self, child: handoff::Child) {
+        self.outputs.push(Output::Child(Box::new(child)));
     }
 
     /// Asks the world for work.

@@ -30,6 +30,15 @@ fn a_log_of_0_1_0_gives_the_state_it_gave() {
     assert!(session.is_idle());
     assert_eq!(session.usage().input_tokens, 118);
     let talk: Vec<String> = session.conversation().iter().map(|message| message.text()).collect();
-    let expected = ["What is a trim tab?", "A small surface on a rudder.", "", "More", "[Request interrupted by user]"];
+    let expected = [
+        "What is a trim tab?",
+        "A small surface on a rudder.",
+        "",
+        "More",
+        "[Request interrupted by user]",
+        "## HANDOFF CONTEXT",
+    ];
     assert_eq!(talk, expected);
+    let lineage = session.lineage();
+    assert_eq!((lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions), (1, 0, 0, 1));
 }

@@ -6,18 +6,21 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
+use trimtab_engine::handoff::Child;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{
-    CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
+    ChangeFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
 };
-use trimtab_vocab::{CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId};
-use trimtab_world::store::{Claim, Commit, Lease, StoreError};
+use trimtab_vocab::{
+    CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId, Time,
+};
+use trimtab_world::store::{Claim, Commit, Lease, NewSession, SessionRow, StoreError};
 
 use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
-use crate::tools;
+use crate::{history, tools};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -139,7 +142,7 @@ impl Actor {
         let reporter = Reporter { lease, wake, nudges: sender };
         let mut actor = Self {
             deps,
-            session: Session::default(),
+            session: Session::of(reporter.lease.session().clone()),
             seq: 0,
             named: false,
             reporter,
@@ -160,7 +163,7 @@ impl Actor {
     }
 
     async fn fold_log(&mut self) -> Result<(), StoreError> {
-        self.session = Session::default();
+        self.session = Session::of(self.reporter.lease.session().clone());
         self.seq = 0;
         loop {
             let page = self.deps.world.store.events(self.reporter.lease.session(), self.seq, PAGE).await?;
@@ -305,6 +308,7 @@ impl Actor {
                     note(&mut commit, &event, !self.named);
                     commit.events.push(event);
                 }
+                Output::Child(child) => commit.child = Some(Box::new(self.child(*child, now).await?)),
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
                 Output::KeepOnly { hashes } => {
                     let key = |hash: &String| RefKey::file_of(self.reporter.lease.session(), hash);
@@ -350,6 +354,33 @@ impl Actor {
             self.overtimes.remove(call);
         }
         Ok(())
+    }
+
+    /// The session that is handed off to, with its log. When the inherited sets were made, and for how much,
+    /// only the log of this one can tell.
+    async fn child(&self, child: Child, now: Time) -> Result<NewSession, StoreError> {
+        let parent = self.reporter.lease.session();
+        let store = &self.deps.world.store;
+        let history = history::read(store.as_ref(), parent).await?;
+        let Child { id, folder, facts, files } = child;
+        let event = |(seq, mut fact): (u64, Fact)| {
+            if let Fact::Change(ChangeFact::Inherited(inherited)) = &mut fact
+                && let Some(set) = history.sets.iter().find(|set| set.id == inherited.change.change_set)
+            {
+                inherited.made = Some(set.time);
+                inherited.cost_usd = set.cost;
+                inherited.change.by.clone_from(&set.by);
+                inherited.undoes.clone_from(&set.undoes);
+            }
+            Event { seq: Some(seq), time: now, session: id.clone(), request: None, fact }
+        };
+        let events = (1..).zip(facts).map(event).collect();
+        let share = |hash: &String| (RefKey::file_of(parent, hash), RefKey::file_of(&id, hash));
+        let shares = files.iter().map(share).collect();
+        let title = store.session(parent).await?.map(|row| row.title).unwrap_or_default();
+        let row =
+            SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: Some(parent.clone()) };
+        Ok(NewSession { row, events, shares })
     }
 
     fn start(&mut self, effect: Effect) {

@@ -1,9 +1,10 @@
 //! All that a surface sees.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trimtab_engine::Input;
+use trimtab_engine::{Input, Session};
 use trimtab_vocab::{
     CheckpointId, Control, Event, ImageRef, Mode, Pill, Problem, ProblemKind, RefKey, Request, RequestId, Rule,
     RunSettings, SessionId, WhileRunning,
@@ -189,7 +190,7 @@ impl Client {
         let id = clock::session_id(world.clock.as_ref());
         let now = world.clock.now();
         let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
-        let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now };
+        let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now, parent: None };
         world.store.create_session(row, vec![opened, said]).await.map_err(store_problem)?;
         Ok(id)
     }
@@ -245,6 +246,28 @@ impl Client {
         }))
     }
 
+    /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
+    pub async fn has_wish(&self, session: &SessionId, wish: &Control) -> Result<bool, Problem> {
+        let rows = self.inner.deps.world.store.inbox(session).await.map_err(store_problem)?;
+        let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *wish);
+        Ok(rows.iter().any(|row| is_it(&row.payload)))
+    }
+
+    /// What the input of a session begins with, until somebody says something in it.
+    pub async fn prefill(&self, session: &SessionId) -> Result<Option<String>, Problem> {
+        let (mut folded, mut last) = (Session::default(), 0);
+        loop {
+            let page = self.events(session, last).await?;
+            for event in &page {
+                folded.fold(event.request.as_ref(), &event.fact);
+                last = event.seq.unwrap_or(last);
+            }
+            if page.is_empty() {
+                return Ok(folded.lineage().prefill.clone());
+            }
+        }
+    }
+
     /// The facts of a session after `after`, then live.
     pub fn watch(&self, session: &SessionId, after: u64) -> Watch {
         let deps = &self.inner.deps;
@@ -267,9 +290,18 @@ impl Client {
         self.inner.deps.world.store.search(folder, wanted).await.map_err(store_problem)
     }
 
+    /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over.
+    pub async fn latest(&self, folder: &str) -> Result<Option<SessionRow>, Problem> {
+        let rows = self.sessions(Some(folder)).await?;
+        let parents: HashSet<SessionId> = rows.iter().filter_map(|row| row.parent.clone()).collect();
+        Ok(rows.into_iter().find(|row| !parents.contains(&row.id)))
+    }
+
     /// Forgets a session.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Problem> {
-        self.inner.deps.world.store.delete_session(id).await.map_err(store_problem)
+        // What had been handed off to it goes back to where it came from.
+        let tell = NewInput { payload: written(&Input::ChildGone { child: id.clone() }), ..NewInput::default() };
+        self.inner.deps.world.store.delete_session(id, tell).await.map_err(store_problem)
     }
 
     /// Requests, newest first: the unfinished ones, or all.

@@ -1,13 +1,18 @@
 //! The change history of a session for those who show it: the sets as the engine folds them, with when they
 //! were made, what that cost, and what the files were.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use trimtab_engine::{Session, merge};
-use trimtab_vocab::event::{ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, UsageFact};
+use trimtab_vocab::event::{ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, UsageFact};
 use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, RefKey, SessionId, Time, Unobserved};
 
+use trimtab_world::store::{Store, StoreError};
+
 use crate::client::{Client, store_problem};
+
+/// Facts that are read at once.
+const PAGE: u32 = 1000;
 
 /// A change set.
 #[derive(Debug, Clone)]
@@ -26,6 +31,10 @@ pub struct Set {
     pub undoes: Option<ChangeSetId>,
     /// The command that did it, if it was one.
     pub by: Option<Box<ByCommand>>,
+    /// It was made in the session that was handed off to this one, or in an earlier one.
+    pub inherited: bool,
+    /// The session that it was handed off to; only that one can move it.
+    pub lent: Option<SessionId>,
 }
 
 impl Set {
@@ -94,6 +103,7 @@ struct Reader {
     made: HashMap<ChangeSetId, Made>,
     unobserved: Option<(u64, Unobserved)>,
     undoes: HashMap<ChangeSetId, ChangeSetId>,
+    inherited: HashSet<ChangeSetId>,
     cost: Option<f64>,
     refused: Option<Refusal>,
     last: u64,
@@ -115,6 +125,12 @@ impl Reader {
             Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) => {
                 self.unobserved = Some((self.unobserved.map_or(1, |(count, _)| count + 1), why));
             }
+            Fact::Change(ChangeFact::Inherited(inherited)) => {
+                let Inherited { change, made, cost_usd, undoes, .. } = *inherited;
+                self.inherited.insert(change.change_set.clone());
+                self.undoes.extend(undoes.map(|of| (change.change_set.clone(), of)));
+                self.made.insert(change.change_set.clone(), (made.unwrap_or(event.time), cost_usd, change.by));
+            }
             Fact::Change(ChangeFact::Moving { undo: Some(undo), .. }) => {
                 self.undoes.insert(undo.change_set, undo.of);
             }
@@ -131,7 +147,9 @@ impl Reader {
             let (time, cost, by) = self.made.remove(&set.id).unwrap_or((Time::from_millis(0), None, None));
             let undoes = self.undoes.remove(&set.id);
             let (id, writes, expired) = (set.id.clone(), set.writes.clone(), set.expired);
-            sets.push(Set { id, writes, time, cost, expired, undoes, by });
+            let inherited = self.inherited.contains(&set.id);
+            let lent = self.session.lineage().lent.get(&set.id).cloned();
+            sets.push(Set { id, writes, time, cost, expired, undoes, by, inherited, lent });
         }
         let in_force = self.session.in_force();
         let (is_moving, unobserved) = (self.session.is_moving(), self.unobserved);
@@ -139,17 +157,22 @@ impl Reader {
     }
 }
 
+/// Reads the history of a session from its log.
+pub(crate) async fn read(store: &dyn Store, session: &SessionId) -> Result<History, StoreError> {
+    let mut reader = Reader::default();
+    loop {
+        let page = store.events(session, reader.last, PAGE).await?;
+        if page.is_empty() {
+            return Ok(reader.finish());
+        }
+        page.into_iter().for_each(|event| reader.read(event));
+    }
+}
+
 impl Client {
     /// The change history of a session.
     pub async fn history(&self, session: &SessionId) -> Result<History, Problem> {
-        let mut reader = Reader::default();
-        loop {
-            let page = self.events(session, reader.last).await?;
-            if page.is_empty() {
-                return Ok(reader.finish());
-            }
-            page.into_iter().for_each(|event| reader.read(event));
-        }
+        read(self.store(), session).await.map_err(store_problem)
     }
 
     /// Both contents of a file of a change set. One that is not there, or is not stored any more, is absent.

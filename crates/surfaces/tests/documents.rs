@@ -183,6 +183,9 @@ fn without_accidents(text: &str, program: &Program, session: &str) -> String {
                 .map(|word| {
                     if word.strip_suffix('s').is_some_and(|n| n.parse::<u32>().is_ok()) {
                         "0s".into()
+                    } else if let Some(rest) = word.strip_prefix("s-h") {
+                        // A session that another one was handed off to.
+                        format!("CHILD{}", rest.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
                     } else {
                         word.to_owned()
                     }
@@ -246,6 +249,8 @@ fn help_is_enough_to_start() {
       diff           Show what was changed, line by line
       rewind         Take changes back
       forward        Bring changes forward that were taken back
+      handoff        Go on in a new session, with a summary, the open tasks and the change history
+      extend         Go on in this session with its whole conversation
       control        Say something to a request that runs: pause, steer, skip, cancel
       pills          List the workflows that can be called by name
       rules          List, make or remove rules about what is allowed

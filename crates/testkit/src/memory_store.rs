@@ -13,8 +13,8 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
 use trimtab_world::store::{
-    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
-    Store, StoreError, Wanted,
+    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
+    SessionRow, Store, StoreError, Wanted,
 };
 
 use crate::dice::Dice;
@@ -279,7 +279,7 @@ impl Store for MemoryStore {
         self.operate(|state, _| {
             let mut rows: Vec<_> =
                 state.sessions.values().filter(|row| folder.is_none_or(|it| it == row.folder)).cloned().collect();
-            rows.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
+            rows.sort_by(|a, b| (b.updated, b.created, &b.id).cmp(&(a.updated, a.created, &a.id)));
             Ok(rows)
         })
         .await
@@ -299,12 +299,15 @@ impl Store for MemoryStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()> {
         self.write(|state, _| {
             if state.session_is_owned(id) {
                 return Err(StoreError::InUse("another process".into()));
             }
-            state.sessions.remove(id).ok_or(StoreError::NoSession)?;
+            let row = state.sessions.remove(id).ok_or(StoreError::NoSession)?;
+            if let Some(parent) = row.parent.filter(|parent| state.sessions.contains_key(parent)) {
+                state.put_input(&parent, tell);
+            }
             state.events.remove(id);
             state.inbox.retain(|(_, session, _)| session != id);
             state.jobs.retain(|_, job| job.row.session != *id);
@@ -403,6 +406,19 @@ impl Store for MemoryStore {
             }
             for request in &commit.settled {
                 state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
+            }
+            if let Some(child) = commit.child {
+                let NewSession { row, events, shares } = *child;
+                for (there, here) in shares {
+                    if let Some(bytes) = state.bytes.get(&there).cloned() {
+                        state.bytes.insert(here, bytes);
+                    }
+                }
+                if state.sessions.contains_key(&row.id) {
+                    state.complain(format!("{}: was made twice", row.id));
+                }
+                state.events.insert(row.id.clone(), events);
+                state.sessions.insert(row.id.clone(), row);
             }
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;

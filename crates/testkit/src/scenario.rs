@@ -27,6 +27,8 @@
 //! ^S only tests        steer
 //! ^T c1t1              stop one tool
 //! ^U                   undo the last summary
+//! ^H ^E                hand off, extend; after a handoff the person goes on in the new session
+//! ^B 2                 rewind so many change sets
 //! @ command.started    wait for such a fact
 //! % attended=false     settings of what is said from here on
 //! % while_running=steer   and what it does to a request that runs
@@ -49,10 +51,10 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::Notify;
 use trimtab_host::{Answered, Client, Pills, Say, Sent, Target, World, config};
-use trimtab_vocab::event::{CheckpointFact, RequestFact};
+use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    Control, Event, Fact, Fault, Message, Mode, ModelFacts, Part, Problem, ProblemKind, Prompt, RequestId, Retry,
-    RunSettings, StopReason, Time, Usage, WhileRunning,
+    Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem, ProblemKind, Prompt, RequestId,
+    Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
@@ -228,6 +230,12 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
         ("^R", _) => script.moves.push(Move::Control(Control::Resume)),
         ("^X", _) => script.moves.push(Move::Control(Control::Skip)),
         ("^U", _) => script.moves.push(Move::Control(Control::UndoSummary)),
+        ("^H", _) => script.moves.push(Move::Control(Control::Handoff)),
+        ("^E", _) => script.moves.push(Move::Control(Control::Extend)),
+        ("^B", steps) => {
+            let steps = steps.parse().expect("a number");
+            script.moves.push(Move::Control(Control::Rewind { steps, on_conflict: OnConflict::Refuse }));
+        }
         ("^S", words) => script.moves.push(Move::Control(Control::Steer { text: words.to_owned() })),
         ("^T", call) => script.moves.push(Move::Control(Control::StopTool { call: call.parse().expect("a call") })),
         ("^K", _) => script.moves.push(Move::Kill),
@@ -360,6 +368,10 @@ struct Stage {
     settings: RunSettings,
     mode: Mode,
     while_running: Option<WhileRunning>,
+    /// The sessions, each handed off to the next; the last is where the person is.
+    sessions: Vec<SessionId>,
+    /// The session that the next move is made in, if it is another one.
+    child: Option<SessionId>,
     /// What has been seen of the log.
     seen: u64,
     /// The request whose end is waited for.
@@ -391,6 +403,8 @@ impl Stage {
             settings,
             mode: Mode::Auto,
             while_running: None,
+            sessions: Vec::new(),
+            child: None,
             seen: 0,
             awaited: None,
         }
@@ -400,11 +414,15 @@ impl Stage {
         let moves = std::mem::take(&mut self.moves);
         let mut moves = moves.into_iter().peekable();
         while let Some(next) = moves.next() {
+            if let Some(child) = self.child.take() {
+                (self.seen, self.awaited) = (0, None);
+                self.sessions.push(child);
+            }
             let killed = matches!(next, Move::Kill);
             match next {
                 Move::Say(words) => self.say(words).await,
                 Move::Control(action) => {
-                    let Sent { session, .. } = self.last();
+                    let session = self.session();
                     self.client.control(&session, None, action.clone()).await.expect("is passed on");
                     if matches!(action, Control::Pause | Control::Steer { .. } | Control::UndoSummary) {
                         self.settle().await;
@@ -433,7 +451,7 @@ impl Stage {
                 }
                 Move::Kill => {
                     // Nothing is said, nothing is saved: whatever ran is gone.
-                    let Sent { session, .. } = self.last();
+                    let session = self.session();
                     self.client = start(self.home.path(), &self.models);
                     self.client.resume(&session);
                 }
@@ -442,7 +460,9 @@ impl Stage {
                 Some(Move::Await(_)) => {}
                 // What waited for an answer before the kill still does.
                 Some(Move::Answer(..)) if killed && !self.client.checkpoints().await.expect("the list").is_empty() => {}
-                Some(Move::Control(Control::UndoSummary)) => self.wait_for_end().await,
+                Some(Move::Control(
+                    Control::UndoSummary | Control::Handoff | Control::Extend | Control::Rewind { .. },
+                )) => self.wait_for_end().await,
                 Some(Move::Control(_) | Move::Kill) => self.wait_for_silence().await,
                 _ => self.wait_for_end().await,
             }
@@ -457,14 +477,23 @@ impl Stage {
         self.report().await
     }
 
-    fn last(&self) -> Sent {
-        self.sent.last().cloned().expect("something was said")
+    /// Where the person is.
+    fn session(&self) -> SessionId {
+        self.sessions.last().cloned().expect("something was said")
+    }
+
+    /// A fact was seen; the person follows where it leads.
+    fn note(&mut self, event: &Event) {
+        self.seen = event.seq.unwrap_or(self.seen);
+        if let Fact::Session(SessionFact::Handoff { child, .. }) = &event.fact {
+            self.child = Some(child.clone());
+        }
     }
 
     async fn say(&mut self, text: String) {
         let settings = self.settings.clone();
-        let target = match self.sent.last() {
-            Some(sent) => Target::Session(sent.session.clone()),
+        let target = match self.sessions.last() {
+            Some(session) => Target::Session(session.clone()),
             None => Target::New { folder: self.home.path().join("project").display().to_string() },
         };
         let project = self.home.path().join("project").display().to_string();
@@ -476,6 +505,9 @@ impl Stage {
         let say = Say { mode, pill, while_running, ..Say::new(text, settings) };
         let sent = self.client.send(target, say).await.expect("is taken in");
         self.awaited = Some(sent.request.clone());
+        if self.sessions.is_empty() {
+            self.sessions.push(sent.session.clone());
+        }
         self.sent.push(sent);
     }
 
@@ -523,6 +555,9 @@ impl Stage {
             "while_running" => {
                 self.while_running = Some(serde_json::from_value(value.into()).expect("what a new message does"));
             }
+            "handoff_at" => settings.context.handoff_at = value.parse().expect("a number"),
+            "strategy" => settings.context.strategy = serde_json::from_value(value.into()).expect("a strategy"),
+            "session_mb" => settings.context.session_mb = value.parse().expect("a number"),
             name if name.starts_with("copilot.") => {
                 let mut copilot = serde_json::to_value(&settings.copilot).expect("settings are JSON");
                 let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
@@ -535,12 +570,12 @@ impl Stage {
 
     /// Waits for the end of the last request, or until it asks something.
     async fn wait_for_end(&mut self) {
-        let Sent { session, .. } = self.last();
+        let session = self.session();
         let mut watch = self.client.watch(&session, self.seen);
         let end = async {
             loop {
                 let event = watch.next().await.expect("a fact");
-                self.seen = event.seq.unwrap_or(self.seen);
+                self.note(&event);
                 let is_end = match &event.fact {
                     Fact::Request(RequestFact::Joined { into, .. }) if event.request == self.awaited => {
                         self.awaited = Some(into.clone());
@@ -566,12 +601,12 @@ impl Stage {
 
     /// Waits for a fact of a kind that was not seen yet.
     async fn wait_for(&mut self, kind: &str) {
-        let Sent { session, .. } = self.last();
+        let session = self.session();
         let mut watch = self.client.watch(&session, self.seen);
         let seen = async {
             loop {
                 let event = watch.next().await.expect("a fact");
-                self.seen = event.seq.unwrap_or(self.seen);
+                self.note(&event);
                 if let Fact::Request(RequestFact::Joined { into, .. }) = &event.fact
                     && event.request == self.awaited
                 {
@@ -598,11 +633,14 @@ impl Stage {
     }
 
     async fn report(&self) -> String {
-        let session = self.last().session;
-        let events = self.client.events(&session, 0).await.expect("the log");
         let mut text = String::new();
-        for event in events {
-            let _ = writeln!(text, "{}", self.line(&event));
+        for (number, session) in self.sessions.iter().chain(&self.child).enumerate() {
+            if number > 0 {
+                let _ = writeln!(text, "=== session s{}", number + 1);
+            }
+            for event in self.client.events(session, 0).await.expect("the log") {
+                let _ = writeln!(text, "{}", self.line(&event));
+            }
         }
         text.push_str(&files(&self.home.path().join("project")));
         text
@@ -627,6 +665,13 @@ impl Stage {
                 }
             }
         }
+        for write in fields.get_mut("writes").and_then(|list| list.as_array_mut()).into_iter().flatten() {
+            for state in ["before", "after"] {
+                if let Some(state) = write.get_mut(state).and_then(|state| state.as_object_mut()) {
+                    state.shift_remove("hash");
+                }
+            }
+        }
         fields.shift_remove("files");
         if kind == "change.applied" {
             let change = serde_json::to_value(&event.fact).expect("a fact is JSON");
@@ -636,7 +681,11 @@ impl Stage {
         let project = self.home.path().join("project").display().to_string();
         let mut line = format!("{kind} {value}").replace(&project, "PROJECT");
         for (number, sent) in self.sent.iter().enumerate() {
-            line = line.replace(sent.request.as_str(), &format!("r{}", number + 1)).replace(sent.session.as_str(), "s");
+            line = line.replace(sent.request.as_str(), &format!("r{}", number + 1));
+        }
+        for (number, session) in self.sessions.iter().chain(&self.child).enumerate() {
+            let name = if number == 0 { "s".to_owned() } else { format!("s{}", number + 1) };
+            line = line.replace(session.as_str(), &name);
         }
         let who = event.request.as_ref().and_then(|id| self.sent.iter().position(|sent| sent.request == *id));
         format!("{} {line}", who.map_or("-".to_owned(), |number| format!("r{}", number + 1)))

@@ -246,7 +246,7 @@ impl Rig {
                         self.log.push((request, fact));
                         continue;
                     }
-                    Output::Keep { .. } | Output::KeepOnly { .. } => continue,
+                    Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) => continue,
                     Output::Effect(effect) => effect,
                 };
                 inputs.extend(match effect {

@@ -11,7 +11,8 @@ use trimtab_vocab::event::{BannerFact, Level, Status};
 use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, SessionRow, SqliteStore, Store, StoreError, Wanted,
+    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, NewSession, SessionRow, SqliteStore, Store,
+    StoreError, Wanted,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -49,7 +50,14 @@ fn request(name: &str) -> RequestId {
 
 fn row(id: &str, folder: &str) -> SessionRow {
     let now = Time::from_millis(1_800_000_000_000);
-    SessionRow { id: session(id), folder: folder.into(), title: String::new(), created: now, updated: now }
+    SessionRow {
+        id: session(id),
+        folder: folder.into(),
+        title: String::new(),
+        created: now,
+        updated: now,
+        parent: None,
+    }
 }
 
 fn input(payload: &str) -> NewInput {
@@ -137,7 +145,10 @@ async fn a_session_has_one_owner_and_a_dead_owners_lease_is_void_at_once() {
         one.create_session(row("s1", "/a"), vec![]).await.expect("made");
         let first = owned(one.as_ref(), "s1").await;
         assert!(matches!(two.claim(&session("s1")).await, Ok(Claim::Held { .. })));
-        assert!(two.delete_session(&session("s1")).await.is_err(), "a running session cannot be deleted");
+        assert!(
+            two.delete_session(&session("s1"), NewInput::default()).await.is_err(),
+            "a running session cannot be deleted"
+        );
         one.release(&first).await.expect("released");
         let second = owned(two.as_ref(), "s1").await;
         assert!(second.token() > first.token());
@@ -260,8 +271,8 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         let ids = |rows: Vec<SessionRow>| rows.into_iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
         assert_eq!(ids(store.sessions(Some("/a")).await.expect("read")), ["s3", "s1"]);
         assert_eq!(store.sessions(None).await.expect("read").len(), 3);
-        store.delete_session(&session("s1")).await.expect("deleted");
-        assert_eq!(store.delete_session(&session("s1")).await, Err(StoreError::NoSession));
+        store.delete_session(&session("s1"), NewInput::default()).await.expect("deleted");
+        assert_eq!(store.delete_session(&session("s1"), NewInput::default()).await, Err(StoreError::NoSession));
         assert_eq!(store.session(&session("s1")).await.expect("read"), None);
         assert!(store.inbox(&session("s1")).await.expect("read").is_empty());
         assert_eq!(store.jobs(true).await.expect("read").len(), 2);
@@ -401,4 +412,45 @@ fn many_processes_at_once_lose_nothing_and_never_see_a_locked_database() {
     block_on(Box::pin(async move {
         assert_eq!(sqlite(&path).inbox(&session("s1")).await.expect("read").len(), 400);
     }));
+}
+
+#[tokio::test]
+async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
+    let key = |of: &str| RefKey::file_of(&session(of), "00");
+    let child = || {
+        let row = SessionRow { parent: Some(session("s1")), ..row("s2", "/a") };
+        let events = vec![event("s2", 1, "inherited")];
+        Some(Box::new(NewSession { row, events, shares: vec![(key("s1"), key("s2"))] }))
+    };
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
+        let late = owned(store.as_ref(), "s1").await;
+        let lease = owned(store.as_ref(), "s1").await;
+        let commit = || Commit { events: vec![event("s1", 1, "handed off")], child: child(), ..Commit::default() };
+        assert_eq!(store.commit(&late, commit()).await, Err(StoreError::LeaseLost));
+        assert_eq!(store.session(&session("s2")).await, Ok(None));
+        store.commit(&lease, commit()).await.expect("durable");
+        let made = store.session(&session("s2")).await.expect("read").expect("is there");
+        assert_eq!(made.parent, Some(session("s1")));
+        assert_eq!(store.events(&session("s2"), 0, 9).await.expect("read"), [event("s2", 1, "inherited")]);
+        store.release(&lease).await.expect("released");
+        store.delete_session(&session("s2"), input("the child is gone")).await.expect("deleted");
+        assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 1, "its parent is told");
+    }
+    // What a child shares with its parent is stored once, and stays when the parent goes.
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(folder.path());
+    let long_ago = SessionRow { created: Time::from_millis(0), ..row("s1", "/a") };
+    store.create_session(long_ago, vec![]).await.expect("made");
+    store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
+    let lease = owned(&store, "s1").await;
+    store.commit(&lease, Commit { child: child(), ..Commit::default() }).await.expect("durable");
+    let listed = store.sessions(Some("/a")).await.expect("read");
+    assert_eq!(listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["s2", "s1"], "the child comes first");
+    store.release(&lease).await.expect("released");
+    store.delete_session(&session("s1"), NewInput::default()).await.expect("deleted");
+    assert_eq!(store.bytes(Some(&session("s2")), &key("s2")).await, Ok(Some(b"old".to_vec())));
+    assert_eq!(store.check().await, Ok(Vec::new()));
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, FileMark, FileWrite, ImageRef,
-    MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId, Requirements, Rule,
-    RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
+    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, ExtensionId, FileMark, FileWrite,
+    ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId, Requirements,
+    Rule, RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -134,6 +134,11 @@ impl<'de> Deserialize<'de> for Fact {
 pub const KNOWN_TYPES: &[&str] = &[
     "session.opened",
     "session.titled",
+    "session.inherited",
+    "session.handoff",
+    "session.reclaimed",
+    "session.extended",
+    "session.refused",
     "request.received",
     "request.joined",
     "request.stopping",
@@ -173,6 +178,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "change.reapplied",
     "change.moving",
     "change.refused",
+    "change.inherited",
     "change.expired",
     "steps",
     "subtask",
@@ -182,6 +188,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "context.compressed",
     "context.edited",
     "context.restored",
+    "context.full",
     "usage",
     "answer",
     "bug",
@@ -226,12 +233,59 @@ pub enum SessionFact {
     Opened {
         /// The folder it works in.
         folder: String,
+        /// The session that was handed off to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<SessionId>,
     },
     /// It got a name.
     #[serde(rename = "session.titled")]
     Titled {
         /// The name.
         title: String,
+    },
+    /// It begins with what an earlier session has handed over.
+    #[serde(rename = "session.inherited")]
+    Inherited {
+        /// That session.
+        from: SessionId,
+        /// What the model is told of it.
+        text: String,
+        /// What a person finds in the input line: the tasks that are open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+        /// Files that were read for requests there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        referenced: Vec<String>,
+    },
+    /// The work goes on in a new session, which has become durable together with this fact.
+    #[serde(rename = "session.handoff")]
+    Handoff {
+        /// The new session.
+        child: SessionId,
+        /// Change sets that only the child can move from now on.
+        #[serde(default)]
+        change_sets: Vec<ChangeSetId>,
+        /// What its input line begins with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+    },
+    /// A session that had taken over is no more; what it had taken over is this one's again.
+    #[serde(rename = "session.reclaimed")]
+    Reclaimed {
+        /// Which one.
+        child: SessionId,
+    },
+    /// It has one document more: the conversation is kept whole for as long as it fits.
+    #[serde(rename = "session.extended")]
+    Extended {
+        /// Names the document.
+        extension: ExtensionId,
+    },
+    /// It could be neither handed off nor extended.
+    #[serde(rename = "session.refused")]
+    Refused {
+        /// Why.
+        reason: String,
     },
 }
 
@@ -839,6 +893,9 @@ pub enum ChangeFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         merged: Option<Vec<MergedWrite>>,
     },
+    /// A set of the session that was handed off to this one; it is this one's from now on.
+    #[serde(rename = "change.inherited")]
+    Inherited(Box<Inherited>),
     /// What the files of these sets were is not kept any longer: they can no longer be taken back or brought
     /// forward.
     #[serde(rename = "change.expired", rename_all = "camelCase")]
@@ -857,6 +914,29 @@ pub enum ChangeFact {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
+}
+
+/// A change set that an earlier session has made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inherited {
+    /// The set, under the name that it had there.
+    #[serde(flatten)]
+    pub change: Change,
+    /// The files, before and after.
+    pub writes: Vec<FileWrite>,
+    /// What its files were is not kept any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+    /// When it was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Time>,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// It takes back a part of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<ChangeSetId>,
 }
 
 /// A part of a change set that is taken back.
@@ -1049,6 +1129,16 @@ pub enum ContextFact {
         #[serde(rename = "ref")]
         source: RefKey,
     },
+    /// So much of a limit is used up that a person should decide how to go on.
+    #[serde(rename = "context.full")]
+    Full {
+        /// Which limit.
+        limit: ContextLimit,
+        /// How much of it is used: tokens, or bytes.
+        used: u64,
+        /// How much there is.
+        of: u64,
+    },
     /// Older turns were replaced by a summary.
     #[serde(rename = "context.compressed")]
     Compressed {
@@ -1062,6 +1152,19 @@ pub enum ContextFact {
         /// What stands in its place.
         summary: String,
     },
+}
+
+/// What a conversation can fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextLimit {
+    /// The model's window, in tokens.
+    Window,
+    /// The session's documents, in bytes.
+    Storage,
+    /// A limit of a newer version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A file that a request names.

@@ -85,6 +85,8 @@ ids! {
     ProposalId, "proposal";
     /// Changes that were made together.
     ChangeSetId, "change set";
+    /// A further document of a session.
+    ExtensionId, "extension";
     /// A wait that the engine asked for.
     TimerId, "timer";
     /// The name of a stored text; people and models write it as `ref:KEY`.
@@ -110,6 +112,26 @@ impl CallId {
     }
 }
 
+impl SessionId {
+    /// The session that the `n`th handoff of this one makes. Derived, not random: replay must reach the same
+    /// ids. Not built from the parent's name, which would grow with each generation.
+    #[must_use]
+    pub fn child_of(parent: &SessionId, n: u32) -> Self {
+        // FNV-1a; whoever could choose ids could as well make the session.
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let bytes = [parent.0.as_bytes(), &n.to_be_bytes()].concat();
+        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        Self(format!("s-h{hash:016x}"))
+    }
+}
+
+impl ExtensionId {
+    /// The `n`th further document of a session, from 1.
+    pub fn nth(session: &SessionId, n: u32) -> Self {
+        Self(format!("{session}-e{n}"))
+    }
+}
+
 impl ProposalId {
     /// What a tool call would change.
     pub fn of(request: &RequestId, call: &CallId) -> Self {
@@ -121,6 +143,11 @@ impl ChangeSetId {
     /// What a tool call changed.
     pub fn of(request: &RequestId, call: &CallId) -> Self {
         Self(format!("{request}-x-{call}"))
+    }
+
+    /// Which set of a session that takes back a part of another one it is, if it is one.
+    pub fn undo_number(&self) -> Option<u64> {
+        self.0.rsplit_once("-u")?.1.parse().ok()
     }
 
     /// The `n`th set of a session that takes back a part of another one. However often parts of parts are

@@ -37,7 +37,9 @@ pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, border};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};
-pub use id::{BadId, CallId, ChangeSetId, CheckpointId, ProposalId, RefKey, RequestId, SessionId, TimerId};
+pub use id::{
+    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ProposalId, RefKey, RequestId, SessionId, TimerId,
+};
 pub use look::{FileMark, Look, Seen};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
@@ -48,8 +50,8 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
-    Applying, Approve, Control, Dialog, ImageRef, Machine, Mode, Noop, OnMaxTokens, Recovery, Request, RunSettings,
-    WhileRunning,
+    Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Machine, Mode, Noop, OnMaxTokens,
+    Recovery, Request, RunSettings, WhileRunning,
 };
 pub use rule::{Rule, RuleVerdict};
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};

@@ -207,6 +207,9 @@ pub struct RunSettings {
     /// Megabytes of them that are newly kept before a command; 0: the same.
     #[serde(skip_serializing_if = "is_zero_small")]
     pub snapshot_mb: u32,
+    /// What happens when the conversation grows too large.
+    #[serde(skip_serializing_if = "ContextSettings::is_default")]
+    pub context: ContextSettings,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
 }
@@ -263,6 +266,7 @@ impl Default for RunSettings {
             copilot: Copilot::default(),
             snapshot_files: 0,
             snapshot_mb: 0,
+            context: ContextSettings::default(),
             attended: true,
         }
     }
@@ -286,6 +290,43 @@ impl Default for Machine {
     fn default() -> Self {
         Self { shell: "sh".into(), home: String::new(), own: Vec::new() }
     }
+}
+
+/// What happens when the conversation grows too large. Every field is a setting under `context`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextSettings {
+    /// The part of a limit from which on a person is asked, 0 to 1.
+    pub handoff_at: f64,
+    /// What is done there.
+    pub strategy: ContextStrategy,
+    /// Megabytes of conversation that one document of a session may hold; 0: any.
+    pub session_mb: u32,
+}
+
+impl Default for ContextSettings {
+    fn default() -> Self {
+        Self { handoff_at: 0.85, strategy: ContextStrategy::Both, session_mb: 64 }
+    }
+}
+
+impl ContextSettings {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is done when the conversation grows too large.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextStrategy {
+    /// Older turns are summed up; nobody is asked.
+    Compress,
+    /// A person is asked first.
+    Ask,
+    /// Older turns are summed up, and a person is asked where that was not enough.
+    #[default]
+    Both,
 }
 
 /// Whether something is done at once.
@@ -443,4 +484,8 @@ pub enum Control {
     },
     /// Put the conversation back in place of its last summary.
     UndoSummary,
+    /// Go on in a new session, which gets what matters of this one.
+    Handoff,
+    /// Go on in this one, with its whole conversation.
+    Extend,
 }

@@ -63,7 +63,7 @@ impl Talk {
             match output {
                 Output::Event { request, fact } => self.log.push((request, fact)),
                 Output::Effect(effect) => effects.push(effect),
-                Output::Keep { .. } | Output::KeepOnly { .. } => {}
+                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) => {}
             }
         }
         let again = Session::replay(self.log.iter().map(|(request, fact)| (request.as_ref(), fact)));

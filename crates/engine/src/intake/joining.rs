@@ -15,7 +15,7 @@ use crate::turn::{answers, control};
 fn met(session: &Session) -> Option<&Active> {
     let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
     let idle = session.active().is_none();
-    running.or_else(|| session.parked().rev().find(|parked| idle && !has_ended(session, parked)))
+    running.or_else(|| session.parked().iter().rev().find(|parked| idle && !has_ended(session, parked)))
 }
 
 fn has_ended(session: &Session, parked: &Active) -> bool {

@@ -73,6 +73,8 @@ pub enum About {
     },
     /// Whether the person is content.
     Satisfaction,
+    /// How to go on when the conversation fills its limit.
+    Handoff,
 }
 
 impl About {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{
     AnswerFact, BugFact, Change, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
-    ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RequirementsFact, RuleFact, SessionFact, Status,
-    StepsFact, ToolFact, ToolStatus,
+    Inherited, ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RequirementsFact, RuleFact,
+    SessionFact, Status, StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
     CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MergedWrite, Message, Part, ProblemKind,
@@ -38,9 +38,9 @@ impl Session {
 
     /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
     pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
+        self.memory.fold(request, fact);
         match fact {
-            Fact::Session(SessionFact::Opened { folder }) => self.folder = Some(folder.clone()),
-            Fact::Session(SessionFact::Titled { title }) => self.title = Some(title.clone()),
+            Fact::Session(fact) => self.fold_session(fact),
             Fact::Request(fact) => self.fold_request(request, fact),
             Fact::Route(fact) => self.fold_route(fact),
             Fact::Intent(fact) => self.fold_intent(fact),
@@ -93,6 +93,16 @@ impl Session {
         }
     }
 
+    fn fold_session(&mut self, fact: &SessionFact) {
+        self.lineage.fold(fact);
+        match fact {
+            SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
+            SessionFact::Titled { title } => self.title = Some(title.clone()),
+            SessionFact::Inherited { text, .. } => self.push(Message::user(text.clone())),
+            _ => {}
+        }
+    }
+
     fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
@@ -109,6 +119,7 @@ impl Session {
                     settings: RunSettings::clone(settings),
                 };
                 self.known.insert(id.clone());
+                self.lineage.prefill = None;
                 match while_running {
                     // It takes the place of what runs, before whatever waits behind that.
                     Some(WhileRunning::Replace) => self.waiting.push_front(Active::new(request)),
@@ -336,7 +347,7 @@ impl Session {
                 self.checkpoints.insert(checkpoint.clone(), opened);
                 let Some(active) = self.active_mut(request) else { return };
                 active.checkpoints += 1;
-                active.loaded |= *kind == CheckpointKind::Confirm;
+                active.loaded |= matches!(kind, CheckpointKind::Confirm | CheckpointKind::Handoff);
                 match asks_about {
                     Some(_) if goes_on => {}
                     Some(call) => self.set_progress(&call, Progress::Asking { checkpoint: checkpoint.clone() }),
@@ -414,6 +425,7 @@ impl Session {
                     item.stopping |= choice == answers::END;
                 }
             }
+            About::Handoff => active.steers.extend(text.map(str::to_owned)),
             About::Tell | About::Steps | About::Repeat | About::Pause => {
                 active.steers.extend(text.map(str::to_owned));
                 match answered.about {
@@ -516,6 +528,14 @@ impl Session {
                 self.undos += u64::from(undo.is_some() && merged.is_none());
                 let (to, on_conflict) = (in_force(*position), *on_conflict);
                 self.moving = Some(Move { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
+            }
+            ChangeFact::Inherited(inherited) => {
+                let Inherited { change, writes, expired, .. } = &**inherited;
+                // The names of sets that take back parts go on from where they were.
+                self.undos = self.undos.max(change.change_set.undo_number().unwrap_or(0));
+                let (id, writes, expired) = (change.change_set.clone(), writes.clone(), *expired);
+                self.history.push(ChangeSet { id, writes, expired });
+                self.in_force = in_force(change.position).min(self.history.len());
             }
             ChangeFact::Expired { change_sets, .. } => {
                 let sets = self.history.iter_mut().filter(|set| change_sets.contains(&set.id));
@@ -634,6 +654,11 @@ impl Session {
                 if let Some(active) = &mut self.active {
                     active.steers.extend(files.iter().map(context::loaded));
                     active.loaded = true;
+                }
+            }
+            ContextFact::Full { .. } => {
+                if let Some(active) = &mut self.active {
+                    active.told_full = true;
                 }
             }
             ContextFact::Compressing { messages, before, source } => {

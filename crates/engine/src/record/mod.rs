@@ -4,6 +4,8 @@ mod about;
 mod batch;
 mod flow;
 mod fold;
+mod lineage;
+mod memory;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,13 +13,15 @@ use std::sync::Arc;
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part, RefKey, Request,
-    RequestId, Role, Rule, Series, StopReason, TimerId, Todo, Usage,
+    RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
 pub use batch::{Batch, Done, Given, Item, Progress};
 pub(crate) use flow::completed;
 pub use flow::{Flow, Stand};
+pub use lineage::Lineage;
+pub use memory::{Memory, Pair};
 
 use crate::tokens::estimate;
 
@@ -27,6 +31,10 @@ const PICTURE: u64 = 1_600;
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
+    /// Its name; absent where nobody needs to know.
+    id: Option<SessionId>,
+    lineage: Lineage,
+    memory: Memory,
     folder: Option<String>,
     title: Option<String>,
     conversation: Vec<Arc<Message>>,
@@ -181,6 +189,8 @@ pub struct Active {
     pub compressions: u32,
     /// It was since the last call.
     pub fits: bool,
+    /// A person was told that it fills its limit, and has decided how to go on or was not there.
+    pub told_full: bool,
     /// What it names was read, or the model was called without.
     pub loaded: bool,
     /// Its words stand in the conversation.
@@ -291,6 +301,7 @@ impl Active {
             compressing: None,
             compressions: 0,
             fits: false,
+            told_full: false,
             loaded: false,
             begun: false,
             overtaken: false,
@@ -331,6 +342,26 @@ impl Active {
 }
 
 impl Session {
+    /// A session of this name, before anything happened in it.
+    pub fn of(id: SessionId) -> Self {
+        Self { id: Some(id), ..Self::default() }
+    }
+
+    /// Its name, where it is known.
+    pub(crate) fn id(&self) -> Option<&SessionId> {
+        self.id.as_ref()
+    }
+
+    /// Where it comes from, and where it went on.
+    pub fn lineage(&self) -> &Lineage {
+        &self.lineage
+    }
+
+    /// What it remembers beside its conversation.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// The folder it works in, once it is open.
     pub fn folder(&self) -> Option<&str> {
         self.folder.as_deref()
@@ -372,8 +403,8 @@ impl Session {
     }
 
     /// Requests that have ended for want of a person, the earliest first.
-    pub(crate) fn parked(&self) -> impl DoubleEndedIterator<Item = &Active> {
-        self.parked.iter()
+    pub(crate) fn parked(&self) -> &[Active] {
+        &self.parked
     }
 
     /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
@@ -421,6 +452,11 @@ impl Session {
     /// Whether a request was ever taken in.
     pub fn knows(&self, request: &RequestId) -> bool {
         self.known.contains(request)
+    }
+
+    /// Whether anybody has said anything in it.
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.known.is_empty()
     }
 
     /// What the session cost so far.
@@ -488,6 +524,14 @@ impl Session {
     /// The summary that can be undone or edited: where its source is.
     pub(crate) fn last_summary(&self) -> Option<&RefKey> {
         self.squeezed.as_ref().map(|squeezed| &squeezed.source)
+    }
+
+    /// How many tokens more the conversation would have with its last summary undone.
+    pub(crate) fn undoing_adds(&self) -> Option<u64> {
+        let squeezed = self.squeezed.as_ref()?;
+        let whole: u64 = squeezed.originals.iter().map(|message| weight_of(message)).sum();
+        let at = self.summaries.checked_sub(1)?;
+        Some(whole.saturating_sub(self.weight(at..at + 1)))
     }
 
     /// How many messages at the beginning are summaries.

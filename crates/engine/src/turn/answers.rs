@@ -2,14 +2,15 @@
 //! takes; silence answers nothing.
 
 use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, Status};
+use trimtab_vocab::event::{
+    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, SessionFact, Status,
+};
 use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
 
 use super::{batch, budget, finish, finish_for, overtime, series};
-use crate::Effect;
-use crate::flow;
 use crate::record::{About, Active, Phase};
 use crate::step::Step;
+use crate::{Effect, flow, handoff};
 
 /// This time.
 pub const ALLOW: &str = "allow";
@@ -233,6 +234,11 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
         return;
     }
+    let hands_off = checkpoint.about == About::Handoff && choice == handoff::HANDOFF;
+    if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
+        return step.say(Some(&request), SessionFact::Refused { reason });
+    }
+    let extends = checkpoint.about == About::Handoff && choice == handoff::EXTEND;
     let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
@@ -253,17 +259,24 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     if let About::Overtime { call } = &checkpoint.about {
         return overtime::answered(step, call, &choice);
     }
+    if hands_off {
+        handoff::hand_off(step, Some(&request));
+    }
+    if extends {
+        let room = super::room(step);
+        handoff::extend(step, Some(&request), room);
+    }
     if leaves && planned {
         series::left(step, &request);
         step.say(Some(&request), RequestFact::Steered { text: series::LEFT.into(), by: "engine".into() });
         after_answer(step, &request, None);
-    } else if stops || accepts || leaves || ends.is_some() {
+    } else if stops || accepts || leaves || hands_off || ends.is_some() {
         if parked {
             step.say(Some(&request), RequestFact::Reopened {});
         }
         let (status, reason) = match checkpoint.about {
             _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
-            _ if accepts || leaves => (Status::Completed, None),
+            _ if accepts || leaves || hands_off => (Status::Completed, None),
             About::Budget | About::Steps => (Status::Limit, None),
             _ => (Status::Cancelled, None),
         };

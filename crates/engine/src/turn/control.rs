@@ -4,9 +4,9 @@ use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
 use trimtab_vocab::{Control, RequestId};
 
 use super::{answers, batch, call_model, finish, stop, withdraw};
-use crate::history;
 use crate::record::{About, Phase};
 use crate::step::Step;
+use crate::{handoff, history};
 
 /// What a person sees when they have stopped a request.
 pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
@@ -19,6 +19,8 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         Control::UndoPart { change_set, parts, on_conflict } => {
             return history::part_unwanted(step, &change_set, parts, on_conflict);
         }
+        Control::Handoff => return handoff::wanted(step),
+        Control::Extend => return handoff::extension_wanted(step),
         _ => {}
     }
     if let Control::EditSummary { .. } | Control::UndoSummary = action {
@@ -82,7 +84,9 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         | Control::UndoSummary
         | Control::Rewind { .. }
         | Control::Forward { .. }
-        | Control::UndoPart { .. } => {}
+        | Control::UndoPart { .. }
+        | Control::Handoff
+        | Control::Extend => {}
     }
 }
 

@@ -24,14 +24,14 @@ use trimtab_vocab::event::{
     Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry, StopReason,
-    TimerId, Usage,
+    CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry,
+    StopReason, TimerId, Usage,
 };
 
 use crate::flow::{self, conversation};
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Input, Interrupted, Partial, history, intake, permit, route};
+use crate::{Effect, Input, Interrupted, Partial, handoff, history, intake, permit, route};
 
 pub use context::SUMMARY;
 pub(crate) use context::fast;
@@ -434,11 +434,17 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     if let Some(repairing) = active.repairing.clone() {
         return structured::repair_again(step, &repairing);
     }
-    let fits = active.fits;
     let (_, facts) = prompt::model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &prompt, &facts);
-    if used > room && !fits && context::begin(step, used) {
+    let fill = handoff::Fill { used, room, facts };
+    if asks_first(step) && handoff::ask(step, &fill) {
+        return;
+    }
+    if fill.is_to_be_summed_up(step.session) && context::begin(step, used) {
+        return;
+    }
+    if handoff::ask(step, &fill) {
         return;
     }
     match budget::allow(step.session, &prompt) {
@@ -453,6 +459,17 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     let (model, purpose) = (prompt.model.clone(), flow::purpose(active).map(str::to_owned));
     step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
     step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+}
+
+/// How much of the window the next prompt would take, and how much it may take.
+pub(super) fn room(step: &Step<'_>) -> Option<(u64, u64)> {
+    let (_, facts) = prompt::model(&step.session.active()?.request);
+    Some(context::room(step.session, &prompt::build(step.session)?, &facts))
+}
+
+/// Whether a person wants to be asked before anything is summed up.
+fn asks_first(step: &Step<'_>) -> bool {
+    step.session.active().is_some_and(|active| active.request.settings.context.strategy == ContextStrategy::Ask)
 }
 
 fn save_partial(step: &mut Step<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {

@@ -246,6 +246,25 @@ pub const KEYS: &[Key] = &[
         "A new message while a request of its session runs: steer passes its words on to that request, queue waits for \
          its end, replace cancels it.",
     ),
+    key(
+        "context.handoff_at",
+        Kind::Float(0.1, 1.0),
+        "0.85",
+        "The part of the model's window, or of a session's document, from which on you are asked how to go on.",
+    ),
+    key(
+        "context.strategy",
+        Kind::Choice(&["both", "compress", "ask"]),
+        "\"both\"",
+        "What happens there: older turns are summed up and you are asked if that is not enough; only the one; only \
+         the other.",
+    ),
+    key(
+        "context.session_mb",
+        Kind::Int(0, 1_000_000),
+        "64",
+        "Megabytes of conversation that a session's document may hold. 0: any.",
+    ),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
     key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),

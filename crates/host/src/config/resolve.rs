@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
-    WhileRunning,
+    Applying, ContextSettings, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery,
+    RunSettings, Sandbox, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -41,6 +42,8 @@ pub struct Profile {
     pub hands: HandSettings,
     /// How much of the work a person wants to see before it happens.
     pub copilot: Copilot,
+    /// What happens when a conversation grows too large.
+    pub context: ContextSettings,
     /// How long old contents of files are kept.
     pub keeping: Keeping,
     /// What a new message does to a request of its session that runs.
@@ -249,7 +252,8 @@ impl Profile {
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
-        let copilot = copilot(&raw);
+        let copilot = section(&raw, "copilot.");
+        let context = section(&raw, "context.");
         let while_running = match text(&raw, "message.while_running").as_str() {
             "queue" => WhileRunning::Queue,
             "replace" => WhileRunning::Replace,
@@ -267,6 +271,7 @@ impl Profile {
             record,
             hands,
             copilot,
+            context,
             keeping,
             while_running,
             raw,
@@ -330,6 +335,7 @@ impl Profile {
             copilot: self.copilot.clone(),
             snapshot_files: self.limits.snapshot_files,
             snapshot_mb: self.limits.snapshot_mb,
+            context: self.context,
             ..RunSettings::default()
         })
     }
@@ -428,10 +434,9 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
     }
 }
 
-/// The settings under `copilot` have the names of the fields they set; each was checked for its kind.
-fn copilot(raw: &Raw) -> Copilot {
-    let fields =
-        raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix("copilot.")?.to_owned(), value.clone())));
+/// The settings of some sections have the names of the fields they set; each was checked for its kind.
+fn section<T: DeserializeOwned + Default>(raw: &Raw, prefix: &str) -> T {
+    let fields = raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix(prefix)?.to_owned(), value.clone())));
     Value::Table(fields.collect()).try_into().unwrap_or_default()
 }
 

@@ -37,7 +37,7 @@ impl Where {
             return Ok(session.clone());
         }
         let folder = place::folder(self.dir.as_deref())?;
-        client.sessions(Some(&folder)).await?.into_iter().next().map(|row| row.id).ok_or_else(|| {
+        client.latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, "There is no session in this folder.")
                 .hint("`trimtab sessions list` shows all; name one with --session.")
         })
@@ -154,7 +154,7 @@ impl Changes {
                     "number": at + 1, "changeSet": set.id, "time": set.time, "files": set.files(),
                     "totalStats": {"added": added, "removed": removed, "modified": modified}, "costUsd": set.cost,
                     "applied": at < history.in_force, "current": at + 1 == history.in_force,
-                    "undoes": set.undoes, "expired": set.expired,
+                    "undoes": set.undoes, "expired": set.expired, "inherited": set.inherited, "handedOffTo": set.lent,
                     "command": set.by.as_ref().map(|by| &by.command), "late": set.by.as_ref().is_some_and(|by| by.late),
                     "unkept": set.by.as_ref().map(|by| &by.unkept), "more": set.by.as_ref().map_or(0, |by| by.more),
                 }))?;
@@ -163,8 +163,10 @@ impl Changes {
             let mark = if at + 1 == history.in_force { "●" } else { "○" };
             let of = number_of(set).map(|of| format!(" (takes back a part of #{of})")).unwrap_or_default();
             let gone = if at < history.in_force { "" } else { " (taken back)" };
+            let from = if set.inherited { " (from an earlier session)" } else { "" };
+            let to = set.lent.as_ref().map(|child| format!(" (now in session {child})")).unwrap_or_default();
             let lost = if set.expired { " (expired: cannot be undone)" } else { "" };
-            print(&calm(&format!("{mark} {}{of}{gone}{lost}\n", line(set, at + 1, now))))?;
+            print(&calm(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now))))?;
             if let Some(by) = &set.by {
                 let late = if by.late { " (cut off; what others changed meanwhile is among it)" } else { "" };
                 print(&calm(&format!("    by the command {}{late}\n", one_line(&by.command))))?;

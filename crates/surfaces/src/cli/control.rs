@@ -99,7 +99,7 @@ impl Control {
         let about_the_past = matches!(self.action, ActionArgument::EditSummary | ActionArgument::UndoSummary);
         let session = match self.session {
             Some(session) => session,
-            None if about_the_past => match client.sessions(Some(&folder)).await?.into_iter().next() {
+            None if about_the_past => match client.latest(&folder).await? {
                 Some(row) => row.id,
                 None => return Err(Problem::new(ProblemKind::NotFound, "There is no session in this folder.")),
             },

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use trimtab_host::{Client, SessionRow, Set, is_text};
-use trimtab_vocab::event::BugFact;
+use trimtab_vocab::event::{BugFact, SessionFact};
 use trimtab_vocab::{Event, Fact, FileWrite, Problem, SessionId};
 
 use super::output::print;
@@ -19,6 +19,7 @@ pub(super) async fn export(client: &Client, row: &SessionRow, head: &Value) -> R
     print(r#","events":["#)?;
     let mut last = 0;
     let mut bugs = Vec::new();
+    let mut extensions = Vec::new();
     loop {
         let page = client.events(&row.id, last).await?;
         if page.is_empty() {
@@ -28,11 +29,17 @@ pub(super) async fn export(client: &Client, row: &SessionRow, head: &Value) -> R
             let comma = if last == 0 { "" } else { "," };
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
+            if let Fact::Session(SessionFact::Extended { extension }) = &event.fact {
+                extensions.push(json!({
+                    "id": extension, "docType": "extension", "sessionId": row.id, "number": extensions.len() + 1,
+                    "timestamp": event.time, "fromSeq": last,
+                }));
+            }
             print(&format!("{comma}{}", json!(event)))?;
         }
     }
     let history = client.history(&row.id).await?;
-    print(&format!(r#"],"bugs":{},"changeHistory":{{"history":["#, json!(bugs)))?;
+    print(&format!(r#"],"bugs":{},"extensions":{},"changeHistory":{{"history":["#, json!(bugs), json!(extensions)))?;
     let mut named = i64::MIN;
     for (at, set) in history.sets.iter().enumerate() {
         // Two sets of the same millisecond have names of their own all the same.
@@ -59,8 +66,11 @@ async fn entry(client: &Client, row: &SessionRow, set: &Set, named: i64, applied
         files.push(entry);
         total.iter_mut().zip(stats).for_each(|(sum, one)| *sum += one);
     }
+    let id = format!("cs-{named}");
+    // Names come from the time, and a set keeps its time: it is called here what its parent called it.
+    let inherited = set.inherited.then(|| id.clone());
     Ok(json!({
-        "id": format!("cs-{named}"), "sessionId": row.id, "timestamp": set.time, "files": files,
+        "id": id, "sessionId": row.id, "parentChangeSetId": inherited, "timestamp": set.time, "files": files,
         "totalStats": stats(total), "applied": applied,
         "changeSet": set.id, "undoes": set.undoes, "costUsd": set.cost,
     }))

@@ -12,13 +12,13 @@ use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, IntentFact, Level,
-    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, StageFact, Status, StepsFact, ToolFact, ToolStatus,
+    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, SessionFact, StageFact, Status, StepsFact, ToolFact,
+    ToolStatus,
 };
 use trimtab_vocab::{
     CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind, SeriesState, StepStatus,
 };
 
-use super::Outcome;
 use super::diff::{Loaded, glimpse, written};
 use super::effects;
 use super::elapsed::{Elapsed, in_words};
@@ -26,6 +26,7 @@ use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::question::{self, Wanted};
 use super::run::Approve;
 use super::telemetry;
+use super::{Outcome, handoff};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -643,6 +644,13 @@ impl Screen {
                 }
             }
             Fact::Checkpoint(fact) => self.asked = matches!(fact, CheckpointFact::Opened { .. }),
+            Fact::Session(SessionFact::Handoff { child, change_sets, prefill }) => {
+                self.answered = true;
+                let told = handoff::in_words(child, change_sets.len(), prefill.as_deref());
+                self.say(&calm(told.trim_end()));
+            }
+            Fact::Session(SessionFact::Extended { .. }) => self.say(handoff::EXTENDED),
+            Fact::Session(SessionFact::Refused { reason }) => self.say(&calm(reason)),
             Fact::Banner(BannerFact { level, text }) => {
                 let mark = if *level == Level::Info { "note" } else { "warning" };
                 self.say(&format!("{mark}: {}", calm(text)));

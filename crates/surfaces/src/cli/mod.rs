@@ -13,6 +13,7 @@ mod effects;
 mod elapsed;
 mod export;
 mod follow;
+mod handoff;
 mod jobs;
 mod models;
 mod output;
@@ -76,6 +77,10 @@ enum Command {
     Rewind(changes::Rewind),
     /// Bring changes forward that were taken back
     Forward(changes::Forward),
+    /// Go on in a new session, with a summary, the open tasks and the change history
+    Handoff(handoff::Handoff),
+    /// Go on in this session with its whole conversation
+    Extend(handoff::Extend),
     /// Say something to a request that runs: pause, steer, skip, cancel
     Control(control::Control),
     /// List the workflows that can be called by name
@@ -157,6 +162,8 @@ pub fn main() -> ExitCode {
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,
             Command::Answer(command) => command.go().await,
+            Command::Handoff(command) => command.go().await,
+            Command::Extend(command) => command.go().await,
             Command::Control(command) => command.go().await,
             Command::Rules(command) => command.go().await,
             Command::Trust(command) => command.go().await,

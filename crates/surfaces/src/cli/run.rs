@@ -11,13 +11,15 @@ use trimtab_vocab::{Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
 use super::follow::{Asking, Form, follow};
-use super::output::note;
+use super::handoff::quoted;
+use super::output::{calm, note};
 use super::{Outcome, picture, place};
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// What you would like to have done; `-` reads it from standard input
-    prompt: OsString,
+    /// What you would like to have done; `-` reads it from standard input. Without it, a session that an
+    /// earlier one was handed off to takes the open tasks that it begins with
+    prompt: Option<OsString>,
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
@@ -86,7 +88,7 @@ enum ModeArgument {
 impl Run {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let text = read_prompt(self.prompt)?;
+        let said = self.prompt.map(read_prompt).transpose()?;
         let mut flags = Vec::new();
         if let Some(model) = self.model {
             flags.push(Flag { path: "model", option: "--model", value: model });
@@ -114,6 +116,10 @@ impl Run {
             Some(session) => Target::Session(session),
             None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
             None => Target::New { folder },
+        };
+        let text = match said {
+            Some(text) => text,
+            None => prefilled(&client, &target).await?,
         };
         let works_in = match &target {
             Target::New { folder } => folder.clone(),
@@ -159,6 +165,22 @@ fn pill(profile: &Profile, folder: &str, trusted: bool, text: &str) -> Result<Op
     Ok(called)
 }
 
+/// What the input of a session begins with, which a person takes as it is by saying nothing else.
+async fn prefilled(client: &Client, target: &Target) -> Result<String, Problem> {
+    let prefill = match target {
+        Target::Session(session) => client.prefill(session).await?,
+        Target::New { .. } => None,
+    };
+    let text = prefill.ok_or_else(|| {
+        Problem::new(ProblemKind::Usage, "The request is empty.").hint(
+            "Say what you would like to have done. Only a session that an earlier one was just handed off to \
+             begins with something.",
+        )
+    })?;
+    note(&calm(&format!("Taken from the earlier session:\n{}", quoted(&text))));
+    Ok(text)
+}
+
 async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {
     let found = client.sessions(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
@@ -178,7 +200,7 @@ impl From<Approve> for trimtab_vocab::Approve {
 }
 
 async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Problem> {
-    match client.sessions(Some(folder)).await?.into_iter().next() {
+    match client.latest(folder).await? {
         Some(row) => Ok(row.id),
         None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
             .hint("Leave --continue out to begin one.")),

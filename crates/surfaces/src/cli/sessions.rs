@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
-use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, Status};
+use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId};
 
 use super::elapsed::{self, Elapsed};
@@ -79,7 +79,10 @@ impl Sessions {
 }
 
 fn object(row: &SessionRow) -> serde_json::Value {
-    json!({"id": row.id, "folder": row.folder, "title": row.title, "created": row.created, "updated": row.updated})
+    json!({
+        "id": row.id, "docType": "chat", "parentSessionId": row.parent, "folder": row.folder, "title": row.title,
+        "created": row.created, "updated": row.updated,
+    })
 }
 
 async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &str, json: bool) -> Result<(), Problem> {
@@ -91,7 +94,9 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
             print_json(&object(row))?;
         } else {
             let place = if all { format!("  {}", row.folder) } else { String::new() };
-            print(&format!("{}  {:>8}  {}{}\n", row.id, age(row.updated, now), calm(&row.title), calm(&place)))?;
+            let from = row.parent.as_ref().map(|parent| format!("  (from {parent})")).unwrap_or_default();
+            let title = calm(&row.title);
+            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), calm(&place)))?;
         }
     }
     if rows.is_empty() && !json {
@@ -124,6 +129,12 @@ async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
     let row = find(client, id).await?;
     print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
     let mut times: BTreeMap<RequestId, Elapsed> = BTreeMap::new();
+    if let Some(parent) = &row.parent {
+        print(&format!("Goes on from session {parent}.\n"))?;
+    }
+    for child in client.sessions(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
+        print(&format!("Goes on in session {}.\n", child.id))?;
+    }
     for event in all_events(client, id).await? {
         if let Some(text) = in_words(&event.fact) {
             print(&format!("\n{}\n", calm(&text)))?;
@@ -156,6 +167,14 @@ fn in_words(fact: &Fact) -> Option<String> {
             format!("{}\n[The reply broke off here.]", message.text().trim_end())
         }
         Fact::Commands(CommandsFact { progress, .. }) if !progress.is_empty() => progress.clone(),
+        Fact::Session(SessionFact::Inherited { text, prefill, .. }) => match prefill {
+            Some(prefill) => {
+                format!("{}\n\nThe input begins with:\n{}", text.trim_end(), super::handoff::quoted(prefill))
+            }
+            None => text.trim_end().to_owned(),
+        },
+        Fact::Session(SessionFact::Handoff { child, .. }) => format!("[Handed off to session {child}.]"),
+        Fact::Session(SessionFact::Extended { .. }) => "[The session was extended.]".to_owned(),
         Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
         Fact::Request(RequestFact::Finished { status: Status::Cancelled, .. }) => "[Cancelled.]".to_owned(),
         Fact::Request(RequestFact::Finished { error: Some(error), .. }) => format!("[Failed: {}]", error.message),

@@ -7,7 +7,8 @@ use trimtab_engine::Session;
 use trimtab_engine::record::About;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, ModelFact,
-    ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, Status, ToolFact, ToolStatus,
+    ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, SessionFact, Status, ToolFact,
+    ToolStatus,
 };
 use trimtab_vocab::{
     Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, RequestId, Rule, RuleVerdict, RunSettings,
@@ -157,6 +158,8 @@ struct Told<'a> {
     /// The last reply that is not a summary.
     last: Option<(Ask, String)>,
     answer: Option<&'a str>,
+    /// It goes on in another session, and is answered there.
+    handed_off: bool,
     /// Tools that have begun and not ended.
     open: BTreeSet<&'a CallId>,
     /// Questions that are open, and what they are about.
@@ -298,6 +301,10 @@ impl<'a> Story<'a> {
                 self.tally.compressed += 1;
                 Ok(())
             }
+            Fact::Session(SessionFact::Handoff { .. }) => {
+                told.handed_off = true;
+                Ok(())
+            }
             Fact::Answer(AnswerFact { answer }) => {
                 told.answer = Some(&answer.summary);
                 Ok(())
@@ -318,6 +325,7 @@ impl<'a> Story<'a> {
             assessments: 0,
             last: None,
             answer: None,
+            handed_off: false,
             open: BTreeSet::new(),
             asked: BTreeMap::new(),
         };
@@ -647,6 +655,7 @@ impl<'a> Story<'a> {
             match request.finished {
                 None => return Err(format!("{id} has no end")),
                 Some(Status::NeedsUser) => return Err(format!("{id} ended for want of a person, who never came")),
+                Some(Status::Completed) if request.handed_off => {}
                 Some(Status::Completed) => self.is_answered(request).map_err(|broken| format!("{id}: {broken}"))?,
                 Some(_) => {}
             }

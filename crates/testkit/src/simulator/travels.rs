@@ -102,7 +102,7 @@ impl Sets {
                 self.undo = undo.clone().map(|undo| (undo, prefer));
                 return Ok(false);
             }
-            ChangeFact::Refused { .. } | ChangeFact::Expired { .. } => return Ok(false),
+            ChangeFact::Refused { .. } | ChangeFact::Expired { .. } | ChangeFact::Inherited(_) => return Ok(false),
             ChangeFact::Applied(change) => self.undone(change, files)?,
             ChangeFact::Reverted(change) => {
                 self.in_force = self.in_force.checked_sub(1).ok_or("more was taken back than there was")?;

@@ -65,6 +65,19 @@ pub struct SessionRow {
     pub created: Time,
     /// When something last happened.
     pub updated: Time,
+    /// The session that was handed off to it, whether or not it still exists.
+    pub parent: Option<SessionId>,
+}
+
+/// A session that begins with a log, made by the session that is handed off to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSession {
+    /// How lists show it.
+    pub row: SessionRow,
+    /// Its facts so far, already numbered.
+    pub events: Vec<Event>,
+    /// Stored bytes of its parent that it needs, each with the name that it has there and here.
+    pub shares: Vec<(RefKey, RefKey)>,
 }
 
 /// An input to put into a session's inbox, with what must become durable together with it.
@@ -123,6 +136,8 @@ pub struct Commit {
     pub settled: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
+    /// A session that it makes.
+    pub child: Option<Box<NewSession>>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
 }
@@ -213,12 +228,13 @@ pub trait Store: Send + Sync {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
     /// One session.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
-    /// All sessions, newest first; of one folder if it is given.
+    /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
     /// Those among them in which somebody said or was told what is looked for.
     async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>>;
-    /// Forgets a session and every text only it had. Refused while somebody runs it.
-    async fn delete_session(&self, id: &SessionId) -> Result<()>;
+    /// Forgets a session and every text only it had. Refused while somebody runs it. The session that was
+    /// handed off to it, if it still exists, gets `tell` as an input.
+    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()>;
 
     /// Puts an input into a session's inbox, from anywhere.
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;

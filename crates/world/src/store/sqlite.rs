@@ -20,8 +20,8 @@ use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, Result, RuleChange, SessionRow,
-    Store, StoreError, Wanted,
+    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
+    SessionRow, Store, StoreError, Wanted,
 };
 use crate::clock::Clock;
 
@@ -109,6 +109,43 @@ fn demand_lease(tx: &Transaction<'_>, owner: &Owner, lease: &Lease) -> Result<()
         Some((Some(name), token)) if name == owner.name() && token == lease.token() => Ok(()),
         _ => Err(StoreError::LeaseLost),
     }
+}
+
+fn insert_session(tx: &Transaction<'_>, row: &SessionRow) -> Result<()> {
+    tx.execute(
+        "INSERT INTO sessions (id, folder, title, created, updated, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            row.id.as_str(),
+            row.folder,
+            row.title,
+            row.created.millis(),
+            row.updated.millis(),
+            row.parent.as_ref().map(SessionId::as_str)
+        ],
+    )?;
+    Ok(())
+}
+
+fn insert_events(tx: &Transaction<'_>, session: &SessionId, events: &[Event]) -> Result<()> {
+    let mut add = tx.prepare_cached("INSERT INTO events (session, seq, event) VALUES (?1, ?2, ?3)")?;
+    for event in events {
+        let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
+        add.execute(params![session.as_str(), event.seq, line])?;
+    }
+    Ok(())
+}
+
+/// Makes a session with its log; what it shares with its parent is stored once. It is as new as its parent
+/// becomes by the same step, and younger: of the two it is listed first.
+fn insert_child(tx: &Transaction<'_>, child: &NewSession, now: Time) -> Result<()> {
+    insert_session(tx, &SessionRow { created: now, updated: now, ..child.row.clone() })?;
+    insert_events(tx, &child.row.id, &child.events)?;
+    let mut share =
+        tx.prepare_cached("INSERT INTO refs (key, session, hash) SELECT ?1, ?2, hash FROM refs WHERE key = ?3")?;
+    for (there, here) in &child.shares {
+        share.execute([here.as_str(), child.row.id.as_str(), there.as_str()])?;
+    }
+    Ok(())
 }
 
 fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time) -> Result<()> {
@@ -217,10 +254,11 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         title: row.get(2)?,
         created: Time::from_millis(row.get(3)?),
         updated: Time::from_millis(row.get(4)?),
+        parent: row.get::<_, Option<String>>(5)?.map(|_| read_id(row, 5)).transpose()?,
     })
 }
 
-const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated FROM sessions";
+const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated, parent FROM sessions";
 
 fn status_text(status: Status) -> String {
     match serde_json::to_value(status) {
@@ -237,10 +275,7 @@ fn read_event(text: &str) -> Result<Event> {
 impl Store for SqliteStore {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
         self.write(move |tx| {
-            tx.execute(
-                "INSERT INTO sessions (id, folder, title, created, updated) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![row.id.as_str(), row.folder, row.title, row.created.millis(), row.updated.millis()],
-            )?;
+            insert_session(tx, &row)?;
             for input in &inputs {
                 insert_input(tx, &row.id, input, row.created)?;
             }
@@ -261,7 +296,9 @@ impl Store for SqliteStore {
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>> {
         let folder = folder.map(str::to_owned);
         self.read(move |tx| {
-            let sql = format!("{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, id DESC");
+            let sql = format!(
+                "{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, created DESC, id DESC"
+            );
             let mut statement = tx.prepare(&sql)?;
             let rows = statement.query_map([folder], read_session)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -300,8 +337,8 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId) -> Result<()> {
-        let (id, owner) = (id.clone(), Arc::clone(&self.owner));
+    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()> {
+        let (id, owner, now) = (id.clone(), Arc::clone(&self.owner), self.clock.now());
         self.write(move |tx| {
             let holder: Option<Option<String>> = tx
                 .query_row("SELECT owner FROM leases WHERE session = ?1", [id.as_str()], |row| row.get(0))
@@ -315,6 +352,16 @@ impl Store for SqliteStore {
                 tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
             }
             tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
+            let parent = tx
+                .query_row(
+                    "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent WHERE s.id = ?1",
+                    [id.as_str()],
+                    |row| read_id::<SessionId>(row, 0),
+                )
+                .optional()?;
+            if let Some(parent) = parent {
+                insert_input(tx, &parent, &tell, now)?;
+            }
             match tx.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])? {
                 0 => Err(StoreError::NoSession),
                 _ => Ok(()),
@@ -377,11 +424,7 @@ impl Store for SqliteStore {
             if let Some(needed) = &commit.keep_only {
                 forget_files(tx, session, needed)?;
             }
-            let mut add = tx.prepare_cached("INSERT INTO events (session, seq, event) VALUES (?1, ?2, ?3)")?;
-            for event in &commit.events {
-                let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
-                add.execute(params![session.as_str(), event.seq, line])?;
-            }
+            insert_events(tx, session, &commit.events)?;
             let mut take = tx.prepare_cached("DELETE FROM inbox WHERE id = ?1")?;
             for id in &commit.consumed {
                 take.execute([id])?;
@@ -415,6 +458,9 @@ impl Store for SqliteStore {
                 forget.execute([request.as_str()])?;
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
+            if let Some(child) = &commit.child {
+                insert_child(tx, child, now)?;
+            }
             // What only tidies up is no use of the session.
             let used = commit.keep_only.is_none().then_some(now.millis());
             tx.prepare_cached(
@@ -606,8 +652,14 @@ mod tests {
         let store = SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens");
         let session: SessionId = "s1".parse().expect("an id");
         let now = Time::from_millis(0);
-        let row =
-            SessionRow { id: session.clone(), folder: "/a".into(), title: String::new(), created: now, updated: now };
+        let row = SessionRow {
+            id: session.clone(),
+            folder: "/a".into(),
+            title: String::new(),
+            created: now,
+            updated: now,
+            parent: None,
+        };
         let input = |payload: String| NewInput { payload, ..NewInput::default() };
         store.create_session(row, vec![input("kept".into())]).await.expect("is made");
         limit_pages(&store, 1).await;

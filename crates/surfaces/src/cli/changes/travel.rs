@@ -131,7 +131,7 @@ async fn travel(client: &Client, session: &SessionId, history: &History, wish: C
                     target = Some(*position);
                     continue;
                 }
-                ChangeFact::Expired { .. } => continue,
+                ChangeFact::Expired { .. } | ChangeFact::Inherited(_) => continue,
                 ChangeFact::Refused { reason, conflicts } => return Ok(Some((reason.clone(), conflicts.clone()))),
                 ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => change,
             };

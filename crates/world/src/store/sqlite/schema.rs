@@ -46,6 +46,9 @@ const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE rules (rule TEXT PRIMARY KEY, created INTEGER NOT NULL);
 ",
+    "
+    ALTER TABLE sessions ADD COLUMN parent TEXT;
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

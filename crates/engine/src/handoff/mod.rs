@@ -1,0 +1,320 @@
+//! When a conversation fills its limit, a person decides: it goes on in a new session (handoff), here with
+//! all of it (extend), or as it is.
+//!
+//! A handoff is one step: the new session, with its copy of the change history, becomes durable together with
+//! the fact that names it, or neither does. There is no half of it to be resumed. A set can be moved in one
+//! session only, the one that has it last; so the same change is never undone twice.
+
+mod text;
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use trimtab_vocab::event::{
+    BannerFact, Change as Moved, ChangeFact, ChangedFile, CheckpointKind, ContextFact, ContextLimit, Inherited, Level,
+    SessionFact, Stage, StageFact, Status, StepsFact,
+};
+use trimtab_vocab::{
+    Approve, ChangeSetId, CheckpointId, ContextStrategy, ExtensionId, Fact, FileWrite, ModelFacts, RequestId, SessionId,
+};
+
+pub use text::{context, prefill};
+
+use crate::record::{About, ChangeSet, Session};
+use crate::step::Step;
+use crate::turn::answers::{self, Question, choice};
+
+/// The answer that goes on in a new session.
+pub const HANDOFF: &str = "handoff";
+/// The answer that goes on here with all of it.
+pub const EXTEND: &str = "extend";
+/// The answer that changes nothing.
+pub const CANCEL: &str = "cancel";
+
+/// A session to make, together with the facts of the step that asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    /// Names it.
+    pub id: SessionId,
+    /// Where it works.
+    pub folder: String,
+    /// Its log so far.
+    pub facts: Vec<Fact>,
+    /// Contents of files that it needs of its parent, by their hashes.
+    pub files: Vec<String>,
+}
+
+/// How full the conversation is.
+pub(crate) struct Fill {
+    /// Tokens of the next prompt.
+    pub(crate) used: u64,
+    /// Tokens that it may have.
+    pub(crate) room: u64,
+    /// What is known of the model.
+    pub(crate) facts: ModelFacts,
+}
+
+impl Fill {
+    /// Whether older turns are to be summed up now. Before a person is asked they are, unless a person wants
+    /// to be asked first, or wants the conversation whole.
+    pub(crate) fn is_to_be_summed_up(&self, session: &Session) -> bool {
+        let Some(active) = session.active().filter(|active| !active.fits) else { return false };
+        let before_asking = active.request.settings.context.strategy == ContextStrategy::Both
+            && !active.told_full
+            && session.lineage().extensions == 0;
+        self.used > self.room || (before_asking && self.is_nearly_full(session))
+    }
+
+    fn is_nearly_full(&self, session: &Session) -> bool {
+        let Some(active) = session.active() else { return false };
+        let window = self.facts.window;
+        window > 0 && self.used as f64 >= active.request.settings.context.handoff_at * window as f64
+    }
+
+    /// Which limit is nearly reached, if a person does not know yet: how much of it is used, and how much
+    /// there is. With an extension, the window is full when it is full.
+    fn limit(&self, session: &Session) -> Option<(ContextLimit, u64, u64)> {
+        let active = session.active().filter(|active| !active.told_full)?;
+        let settings = active.request.settings.context;
+        if settings.strategy == ContextStrategy::Compress {
+            return None;
+        }
+        let documents = 1 + u64::from(session.lineage().extensions);
+        let (stored, storage) = (session.memory().stored, (u64::from(settings.session_mb) << 20) * documents);
+        if storage > 0 && stored as f64 >= settings.handoff_at * storage as f64 {
+            return Some((ContextLimit::Storage, stored, storage));
+        }
+        // At the first words of a session there is nothing that a new one could leave behind.
+        if session.memory().exchanges == 0 && active.steps == 0 {
+            return None;
+        }
+        let full = if documents > 1 { self.used > self.room } else { self.is_nearly_full(session) };
+        full.then_some((ContextLimit::Window, self.used, self.facts.window))
+    }
+}
+
+/// Asks how to go on, if that must be asked; whether the request waits now. It never happens by itself: where
+/// nobody is to be asked, that is told, and the work goes on.
+pub(crate) fn ask(step: &mut Step<'_>, fill: &Fill) -> bool {
+    let Some((limit, used, of)) = fill.limit(step.session) else { return false };
+    let Some(active) = step.session.active() else { return false };
+    let (request, settings) = (active.request.id.clone(), &active.request.settings);
+    let is_asked = settings.attended && settings.approve == Approve::Ask;
+    let summed_up = active.fits;
+    step.say(Some(&request), ContextFact::Full { limit, used, of });
+    let percent = used.saturating_mul(100) / of.max(1);
+    let what = match limit {
+        ContextLimit::Storage => format!("The session's document is {percent} % full."),
+        _ if summed_up => format!("The conversation fills {percent} % of the model's window, even summed up."),
+        _ => format!("The conversation fills {percent} % of the model's window."),
+    };
+    if !is_asked {
+        let text = format!(
+            "{what} Nobody is asked in this run: it goes on here, summed up where it must be. \
+             `trimtab handoff` goes on in a new session, `trimtab extend` with the complete conversation."
+        );
+        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        return false;
+    }
+    let body = json!({"limit": limit, "used": used, "of": of});
+    let question = Question {
+        kind: CheckpointKind::Handoff,
+        about: About::Handoff,
+        title: format!("{what} How shall it go on?"),
+        choices: vec![
+            choice(
+                HANDOFF,
+                "Go on in a new session with a summary, the open tasks and the change history: for long-running \
+                 tasks and a fresh start, with faster answers",
+            ),
+            choice(
+                EXTEND,
+                "Go on here with the complete conversation: when all of it is needed; answers may become slower",
+            ),
+            choice(CANCEL, "Carry on here as it is"),
+        ],
+        body: body.as_object().cloned().unwrap_or_default(),
+    };
+    answers::ask(step, question, Status::NeedsUser);
+    true
+}
+
+/// The question how to go on, if it is open and nothing else is under way.
+fn open_question(session: &Session) -> Option<CheckpointId> {
+    let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
+    let mut open = session.checkpoints().filter(|(_, open)| open.about == About::Handoff && free(&open.request));
+    open.next().map(|(id, _)| id.clone())
+}
+
+/// A person wants the session handed off, asked or not.
+pub(crate) fn wanted(step: &mut Step<'_>) {
+    if let Some(id) = open_question(step.session) {
+        return answers::answered(step, &id, HANDOFF.into(), None, "user".into());
+    }
+    match objection(step.session, None) {
+        Some(reason) => step.say(None, SessionFact::Refused { reason }),
+        None => hand_off(step, None),
+    }
+}
+
+/// A person wants the session extended, asked or not.
+pub(crate) fn extension_wanted(step: &mut Step<'_>) {
+    if let Some(id) = open_question(step.session) {
+        return answers::answered(step, &id, EXTEND.into(), None, "user".into());
+    }
+    extend(step, None, None);
+}
+
+/// Why the session cannot be handed off now, on behalf of this request or of none.
+pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Option<String> {
+    let is_busy = session.active().is_some_and(|active| Some(&active.request.id) != request);
+    if is_busy {
+        return Some("A request is running or waits for an answer. Stop it first, then try again.".into());
+    }
+    if session.is_moving() {
+        return Some("The change history is being moved. Try again when it is at rest.".into());
+    }
+    if !session.has_requests() {
+        return Some("Nothing was said in this session yet: there is nothing to hand over.".into());
+    }
+    session.id().is_none().then(|| "The session has no name to refer to.".into())
+}
+
+/// The documented order: the text, the change history, the new session, its input.
+pub(crate) fn hand_off(step: &mut Step<'_>, request: Option<&RequestId>) {
+    let Some(parent) = step.session.id().cloned() else { return };
+    let stage = |step: &mut Step<'_>, stage, label: String| step.say(request, StageFact { stage, label });
+    stage(step, Stage::Summarizing, "Generating the handoff context...".into());
+    let text = context(step.session);
+    let prefill = prefill(step.session);
+    let history = inherited(step.session);
+    let plural = if history.len() == 1 { "" } else { "s" };
+    stage(step, Stage::Running, format!("Transferring the change history: {} change{plural}...", history.len()));
+    let child = SessionId::child_of(&parent, step.session.lineage().handoffs + 1);
+    stage(step, Stage::Running, format!("Creating the session {child}..."));
+    stage(step, Stage::Finishing, "Prefilling its input with the open tasks...".into());
+    let states = history.iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
+    let states = states.flat_map(|write| [&write.before, &write.after]).flatten();
+    let files: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
+    let change_sets: Vec<ChangeSetId> = history.iter().map(|set| set.change.change_set.clone()).collect();
+    let folder = step.session.folder().unwrap_or_default().to_owned();
+    let mut facts: Vec<Fact> =
+        vec![SessionFact::Opened { folder: folder.clone(), parent_session_id: Some(parent.clone()) }.into()];
+    facts.extend(history.into_iter().map(|set| Fact::from(ChangeFact::Inherited(Box::new(set)))));
+    if !step.session.todos().is_empty() {
+        facts.push(StepsFact { todos: step.session.todos().to_vec() }.into());
+    }
+    let referenced = step.session.memory().referenced.clone();
+    facts.push(SessionFact::Inherited { from: parent, text, prefill: prefill.clone(), referenced }.into());
+    step.bear(Child { id: child.clone(), folder, facts, files: files.into_iter().collect() });
+    step.say(request, SessionFact::Handoff { child, change_sets, prefill });
+}
+
+/// The sets that a new session gets: all but those that another one has already.
+fn inherited(session: &Session) -> Vec<Inherited> {
+    let lent = &session.lineage().lent;
+    let free = |(at, set): (usize, &ChangeSet)| (!lent.contains_key(&set.id)).then(|| (at, set.clone()));
+    let sets: Vec<(usize, ChangeSet)> = session.history().iter().enumerate().filter_map(free).collect();
+    let in_force = sets.iter().filter(|(at, _)| *at < session.in_force()).count();
+    let position = i32::try_from(in_force).unwrap_or(i32::MAX) - 1;
+    let file = |write: &FileWrite| ChangedFile {
+        path: write.path.clone(),
+        added: write.added,
+        removed: write.removed,
+        modified: write.modified,
+        is_new: write.before.is_none(),
+        is_deleted: write.after.is_none(),
+    };
+    let inherited = |(_, set): (usize, ChangeSet)| Inherited {
+        change: Moved { change_set: set.id, files: set.writes.iter().map(file).collect(), position, by: None },
+        writes: set.writes,
+        expired: set.expired,
+        made: None,
+        cost_usd: None,
+        undoes: None,
+    };
+    sets.into_iter().map(inherited).collect()
+}
+
+/// Goes on here: with one document more, and with the turns that were summed up last in their place again, if
+/// they fit. Where nothing runs they are put back in any case: the next call sees to it that all fits.
+pub(crate) fn extend(step: &mut Step<'_>, request: Option<&RequestId>, room: Option<(u64, u64)>) {
+    let Some(id) = step.session.id() else { return };
+    let extension = ExtensionId::nth(id, step.session.lineage().extensions + 1);
+    step.say(request, SessionFact::Extended { extension });
+    let fits = match (step.session.active().is_some(), room, step.session.undoing_adds()) {
+        (false, _, Some(_)) => true,
+        (true, Some((used, room)), Some(more)) => used + more <= room,
+        _ => false,
+    };
+    if let Some(source) = step.session.last_summary().filter(|_| fits).cloned() {
+        step.say(request, ContextFact::Restored { source });
+    }
+}
+
+/// A session that had taken over was deleted.
+pub(crate) fn child_gone(step: &mut Step<'_>, child: SessionId) {
+    if step.session.lineage().children.contains(&child) {
+        step.say(None, SessionFact::Reclaimed { child });
+    }
+}
+
+/// Why a set cannot be moved here: another session has it.
+pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<String> {
+    let child = session.lineage().lent.get(set)?;
+    let number = session.history().iter().position(|other| other.id == *set).map_or(0, |at| at + 1);
+    Some(format!(
+        "Change #{number} was handed off to session {child} and can only be moved there, with --session {child}. \
+         Nothing was changed."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_vocab::event::{AnswerFact, RequestFact};
+    use trimtab_vocab::{Answer, ContextSettings, Mode, RunSettings};
+
+    use super::*;
+
+    /// A session at work under these settings.
+    fn session(context: ContextSettings) -> Session {
+        let mut session = Session::of("s1".parse().expect("an id"));
+        let request = "r1".parse().expect("an id");
+        let settings = Box::new(RunSettings { context, ..RunSettings::default() });
+        let (text, refs, images, mode) = ("x".into(), Vec::new(), Vec::new(), Mode::Auto);
+        let (tags, pill, while_running) = (Vec::new(), None, None);
+        let received = RequestFact::Received { text, refs, images, mode, tags, pill, while_running, settings };
+        session.fold(Some(&request), &received.into());
+        assert_eq!(fill(99_000).limit(&session), None, "nothing could be left behind yet");
+        session.fold(Some(&request), &AnswerFact { answer: Answer::default() }.into());
+        session
+    }
+
+    fn fill(used: u64) -> Fill {
+        Fill { used, room: 90_000, facts: ModelFacts { window: 100_000, ..ModelFacts::default() } }
+    }
+
+    #[test]
+    fn the_window_is_nearly_full_from_the_documented_part_on() {
+        let plain = session(ContextSettings::default());
+        assert_eq!(fill(84_999).limit(&plain), None);
+        assert_eq!(fill(85_000).limit(&plain), Some((ContextLimit::Window, 85_000, 100_000)));
+        let later = session(ContextSettings { handoff_at: 0.9, ..ContextSettings::default() });
+        assert_eq!(fill(85_000).limit(&later), None);
+        let never = session(ContextSettings { strategy: ContextStrategy::Compress, ..ContextSettings::default() });
+        assert_eq!(fill(99_000).limit(&never), None);
+    }
+
+    #[test]
+    fn a_person_is_told_once_per_request_and_with_an_extension_only_when_it_is_full() {
+        let mut known = session(ContextSettings::default());
+        known.fold(None, &ContextFact::Full { limit: ContextLimit::Window, used: 1, of: 1 }.into());
+        assert_eq!(fill(99_000).limit(&known), None);
+        let mut extended = session(ContextSettings::default());
+        extended.fold(None, &SessionFact::Extended { extension: "s1-e1".parse().expect("an id") }.into());
+        assert_eq!(fill(90_000).limit(&extended), None);
+        assert!(!fill(90_000).is_to_be_summed_up(&extended), "it is kept whole as long as it fits");
+        assert!(fill(90_001).is_to_be_summed_up(&extended));
+        assert!(fill(90_001).limit(&extended).is_some());
+    }
+}

@@ -1,0 +1,43 @@
+//! Where a session comes from, and where it went on.
+
+use std::collections::BTreeMap;
+
+use trimtab_vocab::event::SessionFact;
+use trimtab_vocab::{ChangeSetId, SessionId};
+
+/// Where a session comes from, and where it went on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lineage {
+    /// The session that was handed off to this one.
+    pub parent: Option<SessionId>,
+    /// What a person finds in the input line, until they say something.
+    pub prefill: Option<String>,
+    /// The sessions that it was handed off to, the latest last. One that was deleted is not among them.
+    pub children: Vec<SessionId>,
+    /// How often it was handed off.
+    pub handoffs: u32,
+    /// How many documents it has beside the first.
+    pub extensions: u32,
+    /// Change sets that only a child can move, and which one.
+    pub lent: BTreeMap<ChangeSetId, SessionId>,
+}
+
+impl Lineage {
+    pub(super) fn fold(&mut self, fact: &SessionFact) {
+        match fact {
+            SessionFact::Opened { parent_session_id, .. } => self.parent.clone_from(parent_session_id),
+            SessionFact::Inherited { prefill, .. } => self.prefill.clone_from(prefill),
+            SessionFact::Handoff { child, change_sets, .. } => {
+                self.handoffs += 1;
+                self.children.push(child.clone());
+                self.lent.extend(change_sets.iter().map(|set| (set.clone(), child.clone())));
+            }
+            SessionFact::Reclaimed { child } => {
+                self.children.retain(|known| known != child);
+                self.lent.retain(|_, borrower| borrower != child);
+            }
+            SessionFact::Extended { .. } => self.extensions += 1,
+            SessionFact::Titled { .. } | SessionFact::Refused { .. } => {}
+        }
+    }
+}

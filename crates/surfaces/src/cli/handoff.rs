@@ -1,0 +1,126 @@
+//! `trimtab handoff` and `trimtab extend`: go on in a new session, or in this one with all of it.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_host::Client;
+use trimtab_vocab::event::{SessionFact, Status};
+use trimtab_vocab::{Control, Fact, Problem, ProblemKind, SessionId};
+
+use super::changes::{Where, settled};
+use super::output::{calm, note, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Handoff {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Extend {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+/// Whoever runs the session should have answered by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Handoff {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let SessionFact::Handoff { child, change_sets, prefill } = wish(&client, &session, Control::Handoff).await?
+        else {
+            return Ok(Outcome::Finished(Status::Failed));
+        };
+        if self.json {
+            print_json(&json!({
+                "session": child, "parentSessionId": session, "changeSets": change_sets, "prefill": prefill,
+            }))?;
+        } else {
+            print(&calm(&in_words(&child, change_sets.len(), prefill.as_deref())))?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+impl Extend {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let SessionFact::Extended { extension } = wish(&client, &session, Control::Extend).await? else {
+            return Ok(Outcome::Finished(Status::Failed));
+        };
+        if self.json {
+            print_json(&json!({"session": session, "extension": extension}))?;
+        } else {
+            print(&format!("{EXTENDED}\n"))?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// What an extension means.
+pub(super) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
+                                   fits the model's window. What was summed up stays readable (trimtab ref).";
+
+/// Passes the wish on, and waits for what comes of it.
+async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {
+    let last = settled(client, session).await?;
+    // A wish that was left behind by a process that was killed is taken up, not doubled.
+    match client.has_wish(session, &wish).await? {
+        true => client.resume(session),
+        false => client.control(session, None, wish).await?,
+    }
+    let mut watch = client.watch(session, last);
+    let told = async {
+        loop {
+            match watch.next().await?.fact {
+                Fact::Session(SessionFact::Refused { reason }) => {
+                    note(&calm(&reason));
+                    return Ok(SessionFact::Refused { reason });
+                }
+                Fact::Session(fact @ (SessionFact::Handoff { .. } | SessionFact::Extended { .. })) => {
+                    return Ok::<_, Problem>(fact);
+                }
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemKind::Busy, "The session does not answer.")
+            .hint("Another process runs it; see `trimtab jobs`."))
+    })
+}
+
+/// Where the work goes on, and how.
+pub(super) fn in_words(child: &SessionId, change_sets: usize, prefill: Option<&str>) -> String {
+    let changes = match change_sets {
+        0 => String::new(),
+        1 => " 1 change went with it, and can be taken back there.".into(),
+        all => format!(" {all} changes went with it, and can be taken back there."),
+    };
+    let mut text = format!("Handed off to session {child}.{changes}\n");
+    match prefill {
+        Some(prefill) => {
+            text += &format!("Its input begins with:\n{}\n", quoted(prefill));
+            text += &format!("Take that as it is: trimtab run --session {child}\n");
+            text += &format!("Or say something else: trimtab run --session {child} \"…\"\n");
+        }
+        None => text += &format!("Go on there: trimtab run --session {child} \"…\"\n"),
+    }
+    text
+}
+
+/// A text as a person's own words are shown.
+pub(super) fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
