@@ -50,6 +50,8 @@ impl Hands for PlainHands {
         let mut command = tokio::process::Command::new("sh");
         let line = format!("exec 2>&1; {}", run.command);
         command.args(["-c", &line]).current_dir(&run.cwd).stdin(Stdio::null()).stdout(Stdio::piped());
+        // There is none here, but a script can tell whether it would have one.
+        command.env("TERMINAL", if run.terminal { "yes" } else { "no" });
         let mut child = command.kill_on_drop(true).spawn().expect("a shell");
         let mut stdout = child.stdout.take().expect("is piped");
         let mut output = Vec::new();

@@ -403,6 +403,28 @@ fn files_that_a_verdict_changes_first_are_changed_and_the_series_goes_on() {
 }
 
 #[test]
+fn a_terminal_is_given_to_who_asks_for_it_and_shown_before() {
+    let log = play(
+        r#"
+        > go
+        <@ run_command {"command":"echo terminal: $TERMINAL","terminal":true}
+        ! allow
+        ?~ terminal: yes
+        <@ run_command {"command":"echo terminal: $TERMINAL","terminal":null}
+        ! allow
+        ?~ terminal: no
+        < Done.
+        "#,
+    );
+    let asked: Vec<bool> = log
+        .lines()
+        .filter(|line| line.contains("checkpoint.opened"))
+        .map(|line| line.contains(r#""timeoutS":30,"terminal":true}"#))
+        .collect();
+    assert_eq!(asked, [true, false], "{log}");
+}
+
+#[test]
 fn leaving_the_sandbox_is_a_permission_of_its_own() {
     let log = play(
         r#"

@@ -179,6 +179,9 @@ pub struct CommandRun {
     /// It runs by itself and is git's: what a repository names to be run is not.
     #[serde(default)]
     pub plain_git: bool,
+    /// It has a terminal, at which nobody sits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// What it writes is stored whole, if it is not shown whole.
     #[serde(default)]
     pub archive: bool,

@@ -13,6 +13,8 @@ mod fences;
 mod lives;
 #[path = "sandbox/scene.rs"]
 mod scene;
+#[path = "sandbox/terminals.rs"]
+mod terminals;
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let checks = lives::CHECKS.iter().chain(fences::CHECKS);
+    let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS);
     #[cfg(target_os = "linux")]
     let checks = checks.chain(escapes::CHECKS);
     let chosen: Vec<&Check> =

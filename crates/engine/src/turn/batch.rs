@@ -281,8 +281,9 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         return finished(step, call, ToolStatus::Error, text);
     }
     let run = match errand {
-        Errand::Run { command, timeout_s, outside } => {
+        Errand::Run { command, timeout_s, outside, terminal } => {
             let run = command_run(step.session, call, command, *timeout_s, false);
+            let run = CommandRun { terminal: *terminal, ..run };
             // Leaving the sandbox is a permission of its own, and part of what is approved.
             Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
         }
@@ -324,7 +325,8 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             // What runs by itself is what nobody was asked about; what was approved stays as it was approved.
             let run = match permit.is_standing() {
                 true => {
-                    CommandRun { sandbox: asked.sandbox, ..command_run(step.session, call, command, *timeout_s, true) }
+                    let by_itself = command_run(step.session, call, command, *timeout_s, true);
+                    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
                 }
                 false => asked,
             };
@@ -395,6 +397,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         attended: overtime::is_attended(&settings),
         archive: settings.archive_output,
         plain_git,
+        terminal: false,
         sandbox: settings.sandbox,
         folder,
     }
@@ -449,7 +452,10 @@ fn ask_permission(
     }
     if let Some(run) = run {
         let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
-        let plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
+        let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
+        if run.terminal {
+            plan["terminal"] = json!(true);
+        }
         body.insert("plan".into(), plan);
         body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
     }

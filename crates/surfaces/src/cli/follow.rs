@@ -179,7 +179,8 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     }
     if let Some(plan) = body.get("plan") {
         let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        lines.push(format!("It would run in {}, sandbox: {}.", field("cwd"), field("sandbox")));
+        let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
+        lines.push(format!("It would run in {}, sandbox: {}{terminal}.", field("cwd"), field("sandbox")));
     }
     for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
         let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();

@@ -107,12 +107,22 @@ fn become_command(order: &Order) -> String {
     };
     let argv = system::argv(order);
     let Some((program, arguments)) = argv.split_first() else { return "There is no program to run.".into() };
+    let input = match order.terminal {
+        true => match terminal() {
+            Ok(input) => input,
+            Err(error) => return format!("The command cannot be given a terminal: {error}."),
+        },
+        false => Stdio::null(),
+    };
     let mut command = new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::from(output)).stderr(Stdio::inherit());
+    command.args(arguments).stdin(input).stdout(Stdio::from(output)).stderr(Stdio::inherit());
     // Whoever reads it sees where the command runs, not where the supervisor was started.
     command.env("PWD", &order.cwd).env_remove("OLDPWD");
     if let Some(temp) = &order.temp {
         command.env("TMPDIR", temp).env("TMP", temp).env("TEMP", temp);
+    }
+    if order.terminal {
+        command.env("TERM", "xterm-256color");
     }
     if order.plain_git {
         git::tame(&mut command, &order.cwd);
@@ -131,6 +141,13 @@ fn become_command(order: &Order) -> String {
         std::io::ErrorKind::PermissionDenied => format!("{program} may not be executed."),
         _ => format!("{program} cannot be run: {error}."),
     }
+}
+
+/// Standard error, which is a terminal, becomes the one of this session, and is what the command reads from.
+fn terminal() -> std::io::Result<Stdio> {
+    let terminal = std::io::stderr().as_fd().try_clone_to_owned()?;
+    rustix::process::ioctl_tiocsctty(&terminal)?;
+    Ok(Stdio::from(terminal))
 }
 
 fn is_anywhere(program: &str) -> bool {

@@ -26,6 +26,7 @@ mod protect;
 pub mod run;
 mod strays;
 pub mod supervise;
+mod terminal;
 mod tree;
 mod wire;
 

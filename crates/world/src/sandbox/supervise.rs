@@ -15,6 +15,7 @@ use trimtab_vocab::{Overtime, Sandbox};
 
 use super::protect::Protected;
 use super::run::this_program;
+use super::terminal::{self, Terminal};
 use super::tree::Tree;
 use super::wire::{Ending, Order, Ready, Report};
 use super::{fence, strays};
@@ -28,6 +29,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long what a command leaves running may take to end by itself. A `tee` at the end of a
 /// redirection is still writing then; a server is not going to end.
 const AFTERGLOW: Duration = Duration::from_millis(250);
+
+/// How long the host may take to read what is left in the terminal of a command that is over.
+const LAST_READING: Duration = Duration::from_secs(5);
 
 /// An order is a command line and some paths. What is longer is not one.
 const LONGEST_ORDER: usize = 32 * 1024 * 1024;
@@ -78,8 +82,8 @@ async fn supervise() -> Option<()> {
 
 async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String> {
     let mut child = signal(SignalKind::child()).map_err(|error| format!("Signals cannot be received: {error}."))?;
-    let (mut tree, main, ready) = loop {
-        let (mut tree, main, words) = start(order)?;
+    let (mut tree, main, ours, ready) = loop {
+        let (mut tree, main, ours, words) = start(order)?;
         let ready = tokio::select! {
             ready = hear(words) => ready,
             () = control.stop() => None,
@@ -90,10 +94,12 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
                 tree.kill();
                 order.no_namespaces = Some(why);
             }
-            ready => break (tree, main, ready),
+            ready => break (tree, main, ours, ready),
         }
     };
-    // The command has the pipe now. It shall end with the last one who can write to it.
+    let output = std::io::stderr().as_fd().try_clone_to_owned();
+    let terminal = ours.zip(output.ok()).map(|(ours, output)| Terminal::attend(ours, output));
+    // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
     release_output();
     let fences = match ready {
         Some(Ready::Fenced(fences)) => fences,
@@ -128,6 +134,10 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
         }
     }
     ending.stuck = tree.kill();
+    if let Some(terminal) = terminal {
+        let is_free = !control.stopped && ending.stuck == 0;
+        terminal.close(if is_free { LAST_READING } else { AFTERGLOW }).await;
+    }
     ending.left = tree.left;
     ending.stopped = control.stopped;
     ending.exit_code = tree.ended.and_then(|status| status.exit_status());
@@ -167,13 +177,14 @@ async fn main_ends(tree: &mut Tree, child: &mut Signal) {
 }
 
 /// Starts a fence, which will become the command.
-fn start(order: &Order) -> Result<(Tree, Pid, ChildStdout), String> {
+fn start(order: &Order) -> Result<(Tree, Pid, Option<OwnedFd>, ChildStdout), String> {
     let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
+    let (ours, theirs) = order.terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
         .args([super::SUPERVISE, FENCE])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
+        .stderr(theirs.map_or_else(Stdio::inherit, Stdio::from))
         .spawn()
         .map_err(failed)?;
     let pid = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
@@ -182,7 +193,7 @@ fn start(order: &Order) -> Result<(Tree, Pid, ChildStdout), String> {
     // If it dies while it listens, what it says, or does not say, tells.
     let _ = fence.stdin.take().map(|mut stdin| stdin.write_all(&text));
     let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
-    Ok((tree, pid, words))
+    Ok((tree, pid, ours, words))
 }
 
 /// What the fence says last: it falls silent by becoming the command, or by failing to.

@@ -20,6 +20,9 @@ pub(super) struct Order {
     /// Git runs nothing that a repository names.
     #[serde(default)]
     pub(super) plain_git: bool,
+    /// It has a terminal: what the fence finds as standard error is one.
+    #[serde(default)]
+    pub(super) terminal: bool,
     /// What must not be read.
     pub(super) hidden: Vec<PathBuf>,
     pub(super) memory: Option<u64>,

@@ -13,6 +13,8 @@ use trimtab_world::sandbox::{Outcome, Setup, Told, run};
 
 /// The argument that makes the test a program that runs a command and waits.
 pub(crate) const HOST: &str = "__host";
+/// One more argument for it: the command has a terminal.
+pub(crate) const TERMINAL: &str = "__terminal";
 /// The same with a time that is up after a second, and somebody there.
 pub(crate) const HOST_ATTENDED: &str = "__host_attended";
 
@@ -22,6 +24,7 @@ pub(crate) struct Scene {
     pub(crate) timeout: u64,
     pub(crate) attended: bool,
     pub(crate) plain_git: bool,
+    pub(crate) terminal: bool,
 }
 
 impl Scene {
@@ -38,7 +41,7 @@ impl Scene {
         let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
         let mut setup = Setup::new(environment);
         setup.hidden.push(base.path().join("data"));
-        Self { base, setup, timeout: 60, attended: false, plain_git: false }
+        Self { base, setup, timeout: 60, attended: false, plain_git: false, terminal: false }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
@@ -56,6 +59,7 @@ impl Scene {
             attended: self.attended,
             archive: true,
             plain_git: self.plain_git,
+            terminal: self.terminal,
             sandbox,
             folder,
         };
@@ -132,7 +136,8 @@ pub(crate) fn wait_for_processes(part: &str, count: usize) -> Duration {
 /// A program that runs a shell script until it is killed.
 pub(crate) fn host() -> ExitCode {
     let script = std::env::args().nth(2).unwrap();
-    let outcome = Scene::new().sh(&script, Sandbox::Workspace);
+    let terminal = std::env::args().nth(3).is_some_and(|argument| argument == TERMINAL);
+    let outcome = Scene { terminal, ..Scene::new() }.sh(&script, Sandbox::Workspace);
     println!("{}", outcome.not_started.unwrap_or_default());
     ExitCode::SUCCESS
 }

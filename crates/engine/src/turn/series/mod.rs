@@ -115,7 +115,7 @@ pub(super) fn begin(step: &mut Step<'_>) {
 /// What will happen to a command once its turn comes, as far as that is known now.
 fn foreseen(step: &Step<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
-    let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None };
+    let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
     let (what, reason) = match permit::judge(step.session, &agreed, &errand, None) {
         Ruling::Go(_) => ("auto", String::new()),

@@ -50,6 +50,8 @@ pub(crate) enum Errand {
         timeout_s: Option<u64>,
         /// Why it should run outside of the sandbox; absent: it should not.
         outside: Option<String>,
+        /// Whether it needs a terminal.
+        terminal: bool,
     },
     /// Keep the list of steps.
     Steps(Vec<Todo>),

@@ -6,8 +6,8 @@ use super::{Errand, Tool, arguments, number};
 
 pub(super) const RUN: Tool = Tool {
     name: "run_command",
-    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
-    schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"},"outside":{"type":"string"}},"required":["command"]}"#,
+    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. `terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
+    schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"},"outside":{"type":"string"},"terminal":{"type":"boolean"}},"required":["command"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
@@ -17,12 +17,19 @@ pub(super) const RUN: Tool = Tool {
             timeout_s: Option<u64>,
             #[serde(default)]
             outside: Option<String>,
+            #[serde(default)]
+            terminal: Option<bool>,
         }
-        let Arguments { command, timeout_s, outside } = arguments(input)?;
+        let Arguments { command, timeout_s, outside, terminal } = arguments(input)?;
         if command.trim().is_empty() {
             return Err("the command is empty.".into());
         }
         let outside = outside.map(|why| why.trim().to_owned()).filter(|why| !why.is_empty());
-        Ok(Errand::Run { command, timeout_s: timeout_s.filter(|seconds| *seconds > 0), outside })
+        Ok(Errand::Run {
+            command,
+            timeout_s: timeout_s.filter(|seconds| *seconds > 0),
+            outside,
+            terminal: terminal.unwrap_or(false),
+        })
     },
 };

@@ -55,6 +55,10 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
     for path in DEVICES {
         rules = allow(rules, Path::new(path), device)?;
     }
+    if order.terminal {
+        // Whoever opens it gets the terminal of its own session, which is the one made for this command.
+        rules = allow(rules, Path::new("/dev/tty"), device)?;
+    }
     if order.sandbox == Sandbox::Workspace {
         rules = allow(rules, &order.folder, everything)?;
     }
