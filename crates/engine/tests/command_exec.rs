@@ -207,27 +207,35 @@ fn line(dice: &mut Dice) -> String {
 
 /// Programs that report their words: three as functions of the shell, which is quick, and one as a program.
 const FUNCTIONS: [&str; 3] = ["echo", "ls", "cat"];
-const REPORT: &str = "{ printf '%s\\001' NAME \"$@\"; printf '\\002'; } >> \"$REPORT\"";
+/// Each process has a file of its own: the parts of a pipeline write at the same time.
+const REPORT: &str = "{ printf '%s\\001' NAME \"$@\"; printf '\\002'; } >> \"$REPORT/PID\"";
 
 /// Runs a line as the product would, and gives the words of each program that it called.
-fn called(folder: &Path, line: &str) -> Vec<Vec<String>> {
-    let report = folder.join("report.out");
-    let _ = fs::remove_file(&report);
+fn called(folder: &Path, number: usize, line: &str) -> Vec<Vec<String>> {
+    let reports = folder.join(format!("reports-{number}"));
+    fs::create_dir(&reports).expect("a folder");
+    let report_of = |name: &str| REPORT.replace("NAME", name).replace("PID", "$BASHPID");
     let mut shell = Command::new("bash");
-    shell.args(["-c", line]).env_clear().env("REPORT", &report).env("HOME", HOME).env("LC_ALL", "C.UTF-8");
+    shell.args(["-c", line]).env_clear().env("REPORT", &reports).env("HOME", HOME).env("LC_ALL", "C.UTF-8");
     shell.env("PATH", format!("{}:/usr/bin:/bin", folder.join("bin").display()));
     for name in FUNCTIONS {
-        shell.env(format!("BASH_FUNC_{name}%%"), format!("() {{ {}; }}", REPORT.replace("NAME", name)));
+        shell.env(format!("BASH_FUNC_{name}%%"), format!("() {{ {}; }}", report_of(name)));
     }
     // Whatever else is called is not there, and reports itself all the same.
-    let nobody = format!("() {{ {}; }}", REPORT.replace("NAME ", ""));
+    let nobody = format!("() {{ {}; }}", report_of("").replace("  ", " "));
     shell.env("BASH_FUNC_command_not_found_handle%%", nobody);
     shell.current_dir(folder.join("work")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     shell.status().expect("bash");
-    let bytes = fs::read(&report).unwrap_or_default();
-    let text = String::from_utf8(bytes).expect("words are texts");
-    let calls = text.split_terminator('\u{2}');
-    calls.map(|call| call.split_terminator('\u{1}').map(str::to_owned).collect()).collect()
+    let mut calls = Vec::new();
+    for report in fs::read_dir(&reports).expect("the folder") {
+        let bytes = fs::read(report.expect("a report").path()).expect("a report");
+        let text = String::from_utf8(bytes).expect("words are texts");
+        let each = text.split_terminator('\u{2}');
+        calls.extend(each.map(|call| call.split_terminator('\u{1}').map(str::to_owned).collect::<Vec<_>>()));
+    }
+    // What is still running writes nothing any more that could be taken for the next line's.
+    let _ = fs::remove_dir_all(&reports);
+    calls
 }
 
 const HOME: &str = "/home/ada";
@@ -248,7 +256,8 @@ fn what_is_known_of_a_line_is_what_a_shell_executes() {
         fs::write(work.join(name), "").expect("a file");
     }
     let program = folder.join("bin/report");
-    fs::write(&program, format!("#!/bin/sh\n{}\n", REPORT.replace("NAME", "report"))).expect("a program");
+    fs::write(&program, format!("#!/bin/sh\n{}\n", REPORT.replace("NAME", "report").replace("PID", "$$")))
+        .expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("may be run");
     let policy = Policy::new(work.display().to_string(), HOME);
     let mut dice = Dice(seed);
@@ -258,7 +267,7 @@ fn what_is_known_of_a_line_is_what_a_shell_executes() {
         let line = line(&mut dice);
         let Some(expected) = judge(&line, &policy).argv else { continue };
         known += 1;
-        let ran = called(&folder, &line);
+        let ran = called(&folder, known, &line);
         calls += ran.len();
         let mut left = expected.clone();
         // What stands behind `||` is not called when all goes well; of parts side by side, either may be first.
