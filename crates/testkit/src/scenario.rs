@@ -692,6 +692,15 @@ impl Stage {
     }
 }
 
+/// Of a log only the facts of these kinds, and the files: for scenarios whose whole log would hide the point.
+pub fn only(log: &str, kinds: &[&str]) -> String {
+    let wanted = |line: &&str| {
+        let kind = line.split(' ').nth(1).unwrap_or_default();
+        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
+    };
+    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
+}
+
 fn start(home: &Path, models: &ScriptedModels) -> Client {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");

@@ -1,16 +1,7 @@
 //! What a person and the copilot agree on, with the real engine, host, database and files: plans, steps,
 //! conversations, and whether a person is content.
 
-use trimtab_testkit::scenario::play;
-
-/// Only the lines of these kinds, and the files.
-fn only(log: &str, kinds: &[&str]) -> String {
-    let wanted = |line: &&str| {
-        let kind = line.split(' ').nth(1).unwrap_or_default();
-        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
-    };
-    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
-}
+use trimtab_testkit::scenario::{only, play};
 
 #[test]
 fn in_plan_mode_the_engine_itself_refuses_every_effect() {

@@ -1,15 +1,6 @@
 //! Answers of models without tools that are damaged, cut off, or without effect.
 
-use trimtab_testkit::scenario::play;
-
-/// The log without the facts that a test is not about.
-fn only(log: &str, kinds: &[&str]) -> String {
-    let wanted = |line: &&str| {
-        let kind = line.split(' ').nth(1).unwrap_or_default();
-        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
-    };
-    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
-}
+use trimtab_testkit::scenario::{only, play};
 
 /// Where the content ends cannot be told by the rules: an odd number of marks.
 const DAMAGED: &str =

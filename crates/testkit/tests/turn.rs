@@ -2,16 +2,7 @@
 //! and files. What each model call is sent is asserted in the dialogue; that every prompt is valid for
 //! every provider is checked by the scripted model itself.
 
-use trimtab_testkit::scenario::play;
-
-/// Only the lines of these kinds, for scenarios whose whole log would hide the point.
-fn only(log: &str, kinds: &[&str]) -> String {
-    let wanted = |line: &&str| {
-        let kind = line.split(' ').nth(1).unwrap_or_default();
-        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
-    };
-    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
-}
+use trimtab_testkit::scenario::{only, play};
 
 #[test]
 fn tools_run_until_the_model_is_done() {

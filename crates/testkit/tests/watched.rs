@@ -1,15 +1,6 @@
 //! What commands do to files, as the log tells it and as the model is told.
 
-use trimtab_testkit::scenario::play;
-
-/// Only the lines of these kinds, and the files.
-fn only(log: &str, kinds: &[&str]) -> String {
-    let wanted = |line: &&str| {
-        let kind = line.split(' ').nth(1).unwrap_or_default();
-        line.starts_with("---") || !line.starts_with(['r', '-']) || kinds.contains(&kind)
-    };
-    log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
-}
+use trimtab_testkit::scenario::{only, play};
 
 #[test]
 fn a_command_is_a_change_set_with_its_origin() {

@@ -8,10 +8,9 @@ mod words;
 
 use std::sync::Arc;
 
-use trimtab_vocab::event::{ModelFact, RouteDecision, RouteFact, Stage, StageFact};
-use trimtab_vocab::{CallId, Message, Mode, Prompt, Request, Role, Routing};
+use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
+use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
 
-use crate::Effect;
 use crate::intake;
 use crate::record::Session;
 use crate::step::Step;
@@ -112,12 +111,7 @@ pub(crate) fn call(step: &mut Step<'_>) {
     if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    let Some(active) = step.session.active() else { return };
-    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
-    let call = CallId::nth(step.session.next_call());
-    let (model, purpose) = (prompt.model.clone(), Some(PURPOSE.to_owned()));
-    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
-    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+    turn::send(step, prompt, Some(PURPOSE));
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, ModelFact, Stage, StageFact};
-use trimtab_vocab::{CallId, Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
+use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
+use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
 
 use super::{budget, guard, next, prompt};
-use crate::Effect;
 use crate::record::{Compressing, Session};
 use crate::step::Step;
 use crate::tokens::estimate;
@@ -110,7 +109,6 @@ pub(super) fn call(step: &mut Step<'_>) {
         n if n == parts.len() && n > 1 => (REDUCE_SYSTEM_PROMPT, done.join("\n\n---\n\n")),
         _ => return finish(step),
     };
-    let request = active.request.id.clone();
     let (model, facts) = fast(&active.request);
     let prompt = Prompt {
         model: model.to_owned(),
@@ -123,11 +121,7 @@ pub(super) fn call(step: &mut Step<'_>) {
     if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
-    let call = CallId::nth(step.session.next_call());
-    let attempt = active.failures + 1;
-    let purpose = Some("summary".to_owned());
-    step.say(Some(&request), ModelFact::Called { call: call.clone(), model: prompt.model.clone(), attempt, purpose });
-    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+    super::send(step, prompt, Some("summary"));
 }
 
 /// Who does small work behind the scenes.

@@ -24,8 +24,8 @@ use trimtab_vocab::event::{
     Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply, RequestId, Retry,
-    StopReason, TimerId, Usage,
+    CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey, Reply, RequestId,
+    Retry, StopReason, TimerId, Usage,
 };
 
 use crate::flow::{self, conversation};
@@ -452,11 +452,16 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
         budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
         budget::Verdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    let call = CallId::nth(step.session.next_call());
+    let purpose = step.session.active().and_then(flow::purpose);
+    send(step, prompt, purpose);
+}
+
+/// Calls a model for the request that is worked on; `purpose`: what for, if not for the turn itself.
+pub(crate) fn send(step: &mut Step<'_>, prompt: Prompt, purpose: Option<&str>) {
     let Some(active) = step.session.active() else { return };
-    let request = active.request.id.clone();
-    let attempt = active.failures + 1;
-    let (model, purpose) = (prompt.model.clone(), flow::purpose(active).map(str::to_owned));
+    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let call = CallId::nth(step.session.next_call());
+    let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
     step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
     step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }

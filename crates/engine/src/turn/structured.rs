@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, BugFact, CheckpointKind, Level, ModelFact, RequestFact, Stage, StageFact, Status, StepsFact,
+    AnswerFact, BannerFact, BugFact, CheckpointKind, Level, RequestFact, Stage, StageFact, Status, StepsFact,
 };
 use trimtab_vocab::{
-    Answer, CallId, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, Role, SeriesState,
-    StopReason, ToolCall,
+    Answer, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, Role, SeriesState, StopReason,
+    ToolCall,
 };
 
 use super::answers::{self, Question};
-use super::{batch, budget, context, end_or_go_on, finish, next, prompt, series};
-use crate::Effect;
+use super::{batch, budget, context, end_or_go_on, finish, next, prompt, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, Stop, mended, recover};
@@ -87,7 +86,7 @@ fn repair(step: &mut Step<'_>, request: &RequestId, words: &str, read: &Recovere
     let Some(prompt) = repair_prompt(step, words, read) else { return false };
     let label = "Repairing the answer...".into();
     step.say(Some(request), StageFact { stage: Stage::Repairing, label });
-    call(step, request, prompt);
+    send(step, prompt, Some(REPAIR));
     true
 }
 
@@ -96,16 +95,9 @@ pub(super) fn repair_again(step: &mut Step<'_>, repairing: &Repairing) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let read = read(step, &repairing.words, repairing.stop.as_ref());
     match repair_prompt(step, &repairing.words, &read) {
-        Some(prompt) => call(step, &request, prompt),
+        Some(prompt) => send(step, prompt, Some(REPAIR)),
         None => settle(step, &request, &repairing.words, repairing.stop.as_ref(), read),
     }
-}
-
-fn call(step: &mut Step<'_>, request: &RequestId, prompt: Prompt) {
-    let call = CallId::nth(step.session.next_call());
-    let (model, purpose) = (prompt.model.clone(), Some(REPAIR.to_owned()));
-    step.say(Some(request), ModelFact::Called { call: call.clone(), model, attempt: 1, purpose });
-    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
 /// What is wrong comes first, then the text. None where the answer is too long to be said again, or the
