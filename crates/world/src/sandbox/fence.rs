@@ -3,8 +3,8 @@
 //! On Linux there are three layers, none of which needs rights that an ordinary person lacks:
 //!
 //! * **Namespaces** (`fence/namespaces.rs`): a view of the file system in which everything but the
-//!   folder is read-only and secrets are empty, a network without a way out, and no System V memory
-//!   shared with others.
+//!   folder is read-only and secrets are empty, devices and terminals of its own (`fence/devices.rs`), a
+//!   network without a way out, and no System V memory shared with others.
 //! * **Landlock** (`fence/paths.rs`): the kernel refuses to write, or read secrets, by path. It also
 //!   keeps signals and traces inside.
 //! * **A filter for system calls** (`fence/calls.rs`): no sockets that lead to other programs, and none
@@ -16,6 +16,8 @@
 
 #[cfg(target_os = "linux")]
 mod calls;
+#[cfg(target_os = "linux")]
+mod devices;
 mod git;
 #[cfg(target_os = "linux")]
 mod linux;

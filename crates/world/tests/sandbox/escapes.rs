@@ -5,14 +5,15 @@ use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 
-use trimtab_vocab::Sandbox::Workspace;
+use trimtab_vocab::Sandbox::{self, ReadOnly, Workspace};
 use trimtab_world::sandbox::Outcome;
 
 use crate::scene::{Scene, text, wait};
+use crate::terminals::Theirs;
 
 crate::checks![nothing_gets_out];
 
@@ -54,7 +55,7 @@ fn outside(scene: &Scene) -> Vec<String> {
     found
 }
 
-/// The world around one attempt: secrets, listeners and another process.
+/// The world around one attempt: secrets, listeners, another process and another terminal.
 struct World {
     scene: Scene,
     before: Vec<String>,
@@ -62,12 +63,15 @@ struct World {
     udp: UdpSocket,
     path: UnixListener,
     named: UnixListener,
+    /// Like the one that takes what programs say to the system's log.
+    log: UnixDatagram,
+    terminal: Theirs,
     other: Child,
     name: String,
 }
 
 impl World {
-    fn new(number: usize) -> Self {
+    fn new(number: usize, sandbox: Sandbox) -> Self {
         let mut scene = Scene::new();
         for path in ["home/.ssh/id", "home/.netrc", "home/.aws/credentials", "data/db"] {
             fs::write(scene.at(path), "SECRET\n").unwrap();
@@ -81,7 +85,7 @@ impl World {
         for name in ["GITHUB_TOKEN", "OPENAI_API_KEY", "TRIMTAB_PASSWORD"] {
             scene.setup.environment.push((name.into(), "SECRET".into()));
         }
-        let name = format!("trimtab-escape-{}-{number}", std::process::id());
+        let name = format!("trimtab-escape-{}-{number}-{sandbox:?}", std::process::id());
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let path = UnixListener::bind(scene.at("agent")).unwrap();
@@ -92,9 +96,16 @@ impl World {
         for listener in [&path, &named] {
             listener.set_nonblocking(true).unwrap();
         }
-        let other = std::process::Command::new("sleep").arg("300").spawn().unwrap();
+        let log = UnixDatagram::bind(scene.at("log")).unwrap();
+        log.set_nonblocking(true).unwrap();
+        let terminal = Theirs::new();
+        // It has what a person's other programs have: secrets in its environment and open, and its terminal.
+        let open = fs::File::open(scene.at("data/db")).unwrap();
+        let shown = Stdio::from(terminal.end.try_clone().unwrap());
+        let mut other = std::process::Command::new("sleep");
+        let other = other.arg("300").env("PASSWORD", "SECRET").stdin(open).stdout(shown).spawn().unwrap();
         let before = outside(&scene);
-        Self { scene, before, tcp, udp, path, named, other, name }
+        Self { scene, before, tcp, udp, path, named, log, terminal, other, name }
     }
 
     fn filled(&self, script: &str) -> String {
@@ -110,6 +121,7 @@ impl World {
             ("{abstract}", self.name.clone()),
             ("{name}", self.name.clone()),
             ("{shm}", SHARED.to_string()),
+            ("{tty}", self.terminal.name.clone()),
         ]
         .into_iter()
         .fold(script.to_owned(), |script, (what, with)| script.replace(what, &with))
@@ -131,9 +143,13 @@ impl World {
         let spoken = self.tcp.accept().is_ok()
             || self.udp.recv(&mut [0; 8]).is_ok()
             || self.path.accept().is_ok()
-            || self.named.accept().is_ok();
+            || self.named.accept().is_ok()
+            || self.log.recv(&mut [0; 8]).is_ok();
         if spoken {
             return Some("a listener was spoken to".into());
+        }
+        if self.terminal.is_touched() {
+            return Some("another terminal was touched".into());
         }
         let state = fs::read_to_string(format!("/proc/{}/stat", self.other.id())).unwrap_or_default();
         if !state.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S") || rest.starts_with(" R")) {
@@ -165,6 +181,12 @@ impl Drop for World {
 /// The number of a piece of memory that somebody outside shares.
 const SHARED: u32 = 0x7472_696d;
 
+/// How many are tried at the same time.
+const AT_ONCE: usize = 4;
+
+/// How the names of those begin that have a terminal of their own.
+const AT_A_TERMINAL: &str = "from a terminal,";
+
 fn nothing_gets_out() {
     let fences = wait(trimtab_world::sandbox::probe(&Scene::new().setup));
     let stray = Scene::new();
@@ -174,39 +196,45 @@ fn nothing_gets_out() {
     let shared = std::process::Command::new("python3")
         .args(["-c", &format!("import ctypes; ctypes.CDLL(None).shmget({SHARED}, 4096, 0o1600)")])
         .status();
-    let mut worlds = Vec::new();
-    let mut out = Vec::new();
     let attempts = attempts();
     assert!(attempts.len() >= 60, "{} attempts", attempts.len());
-    for (number, attempt) in attempts.iter().enumerate() {
-        // Signals are kept inside by the kernel alone, since Linux 6.12.
-        if attempt.how == "kill" && !fences.programs.holds() {
-            continue;
+    // Signals are kept inside by the kernel alone, since Linux 6.12.
+    let tried = attempts.iter().enumerate().filter(|(_, attempt)| attempt.how != "kill" || fences.programs.holds());
+    let tried: Vec<_> = tried.flat_map(|(n, attempt)| [(n, attempt, Workspace), (n, attempt, ReadOnly)]).collect();
+    let shares = tried.chunks(tried.len().div_ceil(AT_ONCE));
+    let (mut worlds, mut out) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        let all: Vec<_> = shares.map(|share| scope.spawn(|| share.iter().map(each).collect::<Vec<_>>())).collect();
+        for (world, got_out) in all.into_iter().flat_map(|share| share.join().unwrap()) {
+            worlds.push(world);
+            out.extend(got_out);
         }
-        let mut world = World::new(number);
-        let script = world.filled(attempt.script);
-        let argv = match script.strip_prefix("py ") {
-            Some(script) => ["python3", "-c", script],
-            None => ["sh", "-c", script.as_str()],
-        };
-        world.scene.timeout = 20;
-        let outcome = world.scene.run(&argv, Workspace);
-        if let Some(how) = world.escaped(&outcome) {
-            out.push(format!("{} ({}): {how}", attempt.name, attempt.script));
-        }
-        if outcome.timed_out {
-            out.push(format!("{} took too long", attempt.name));
-        }
-        worlds.push((attempt.name, world));
-    }
+    });
     // Whoever comes late must not get out either.
     std::thread::sleep(std::time::Duration::from_secs(2));
     for (name, world) in &worlds {
         out.extend(world.is_changed().map(|how| format!("{name}, later: {how}")));
     }
+    let tried = worlds.len();
     if shared.is_ok() {
         let _ = std::process::Command::new("ipcrm").args(["-M", &SHARED.to_string()]).status();
     }
-    assert!(out.is_empty(), "{} of {} got out:\n{}", out.len(), attempts.len(), out.join("\n"));
-    println!("  {} attempts", attempts.len());
+    assert!(out.is_empty(), "{} of {tried} got out:\n{}", out.len(), out.join("\n"));
+    println!("  {} attempts, {tried} times", attempts.len());
+}
+
+/// One attempt, and what of it has got out.
+fn each((number, attempt, sandbox): &(usize, &Attempt, Sandbox)) -> ((&'static str, World), Vec<String>) {
+    let mut world = World::new(*number, *sandbox);
+    let script = world.filled(attempt.script);
+    let argv = match script.strip_prefix("py ") {
+        Some(script) => ["python3", "-c", script],
+        None => ["sh", "-c", script.as_str()],
+    };
+    world.scene.timeout = 20;
+    world.scene.terminal = attempt.name.starts_with(AT_A_TERMINAL);
+    let outcome = world.scene.run(&argv, *sandbox);
+    let escaped = world.escaped(&outcome).map(|how| format!("{} ({}): {how}", attempt.name, attempt.script));
+    let late = outcome.timed_out.then(|| format!("{} took too long", attempt.name));
+    ((attempt.name, world), escaped.into_iter().chain(late).collect())
 }

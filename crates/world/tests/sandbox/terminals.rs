@@ -1,5 +1,8 @@
 //! Commands that have a terminal.
 
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use trimtab_vocab::Sandbox::{self, Off, ReadOnly, Workspace};
@@ -14,6 +17,8 @@ crate::checks![
     time_runs_out_for_those_who_have_a_terminal,
     letting_go_of_a_terminal_ends_nothing,
     nobody_types_into_a_terminal_from_inside,
+    terminals_of_others_are_out_of_reach,
+    a_command_opens_terminals_of_its_own,
     a_terminal_that_cannot_be_had_starts_nothing,
 ];
 
@@ -107,6 +112,75 @@ fn nobody_types_into_a_terminal_from_inside() {
 
 #[cfg(not(target_os = "linux"))]
 fn nobody_types_into_a_terminal_from_inside() {}
+
+/// The terminal of somebody else, who has just typed a password that nobody has read yet.
+#[cfg(target_os = "linux")]
+pub(crate) struct Theirs {
+    screen: fs::File,
+    pub(crate) end: fs::File,
+    pub(crate) name: String,
+}
+
+#[cfg(target_os = "linux")]
+impl Theirs {
+    pub(crate) fn new() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions};
+        let screen = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+        rustix::io::fcntl_setfd(&screen, rustix::io::FdFlags::CLOEXEC).unwrap();
+        rustix::io::ioctl_fionbio(&screen, true).unwrap();
+        rustix::pty::unlockpt(&screen).unwrap();
+        let name = rustix::pty::ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+        let end = fs::OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(&name).unwrap();
+        let mut modes = rustix::termios::tcgetattr(&end).unwrap();
+        modes.local_modes.remove(LocalModes::ECHO);
+        rustix::termios::tcsetattr(&end, OptionalActions::Now, &modes).unwrap();
+        let mut screen = fs::File::from(screen);
+        screen.write_all(b"SECRET\n").unwrap();
+        Self { screen, end, name }
+    }
+
+    /// Whether something was written to it, or its settings are others.
+    pub(crate) fn is_touched(&mut self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.end).unwrap().local_modes;
+        self.screen.read(&mut [0; 64]).is_ok() || modes.contains(rustix::termios::LocalModes::ECHO)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn terminals_of_others_are_out_of_reach() {
+    for (sandbox, terminal) in [Workspace, ReadOnly].into_iter().flat_map(|sandbox| [(sandbox, true), (sandbox, false)])
+    {
+        let mut theirs = Theirs::new();
+        let script =
+            format!("timeout 2 head -1 {0}; (echo x > {0}) 2> /dev/null && echo out; stty -F {0} echo", theirs.name);
+        let outcome = Scene { terminal, ..Scene::new() }.sh(&script, sandbox);
+        let said = text(&outcome);
+        assert!(!said.contains("SECRET") && !said.contains("out\n") && !theirs.is_touched(), "{sandbox:?}: {said}");
+    }
+    // Outside of the sandbox they are as near as ever, so this would be seen.
+    let theirs = Theirs::new();
+    assert_eq!(text(&Scene::new().sh(&format!("timeout 2 head -1 {}", theirs.name), Off)), "SECRET\n");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn terminals_of_others_are_out_of_reach() {}
+
+fn a_command_opens_terminals_of_its_own() {
+    let script = "import os, pty, sys; pty.spawn(['sh', '-c', 'test -t 0 && tty > /dev/tty && stty size && echo x > /dev/stderr'])";
+    for (sandbox, terminal) in [Workspace, ReadOnly].into_iter().flat_map(|sandbox| [(sandbox, true), (sandbox, false)])
+    {
+        let outcome = Scene { terminal, ..Scene::new() }.run(&["python3", "-c", script], sandbox);
+        if cfg!(target_os = "linux") && outcome.fences.as_ref().is_some_and(|fences| fences.namespaces) {
+            assert!(text(&outcome).contains("/dev/pts/0"), "{sandbox:?}: {}", text(&outcome));
+            assert!(text(&outcome).trim_end().ends_with("x"), "{sandbox:?}: {}", text(&outcome));
+        }
+    }
+    // The one that it was given has a name, and can be opened by it.
+    let outcome = scene().sh("tty; echo by name > $(tty); echo again > /dev/stderr; cat < /dev/stdin", Workspace);
+    if outcome.fences.as_ref().is_some_and(|fences| fences.namespaces) {
+        assert_eq!(text(&outcome), "/dev/console\r\nby name\r\nagain\r\n");
+    }
+}
 
 fn a_terminal_that_cannot_be_had_starts_nothing() {
     let script = "mount --bind /dev/null /dev/ptmx && exec \"$0\" \"$@\"";

@@ -100,6 +100,10 @@ fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::
     let others =
         families.iter().map(|family| is(0, SeccompCmpOp::Ne, as_word(*family))).collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] });
+    // One end of a pair of these can be led elsewhere, to whatever takes single messages: the system's log, or
+    // a service that waits to be told something. Those of the other kinds cannot. The last four bits are the kind.
+    let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(1, SeccompCmpOp::MaskedEq(0xf), as_word(kind)));
+    rules.insert(libc::SYS_socketpair, kinds.into_iter().collect::<Result<_, _>>()?);
     // Typing into a terminal as if a person did.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(1, SeccompCmpOp::Eq, request & 0xffff_ffff));
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);

@@ -15,6 +15,7 @@ use trimtab_vocab::Sandbox;
 
 use super::super::protect::{Mark, marks};
 use super::super::wire::{Fence, Order};
+use super::devices;
 
 /// What is so in the new view.
 pub(super) struct Space {
@@ -22,8 +23,8 @@ pub(super) struct Space {
     pub(super) all_read_only: bool,
     /// All secrets are hidden.
     pub(super) hidden: bool,
-    /// Shared memory is private, so it may be written.
-    pub(super) shared_memory: bool,
+    /// What of the devices is its own.
+    pub(super) devices: devices::Own,
     /// There is a network that ends at this command.
     pub(super) loopback: bool,
     pub(super) protected: Fence,
@@ -77,15 +78,17 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
         mount_bind(temp, temp).map_err(at(temp))?;
         open.push(temp.clone());
     }
-    let shm = Path::new("/dev/shm");
-    let shared_memory = mount("tmpfs", shm, "tmpfs", HARMLESS, c"mode=1777").is_ok();
-    if shared_memory {
-        open.push(shm.into());
+    let devices = devices::cover(order).map_err(at(Path::new(devices::FOLDER)))?;
+    if devices.terminals {
+        open.push(devices::TERMINALS.into());
+    }
+    if devices.shared_memory {
+        open.push(devices::SHARED_MEMORY.into());
     }
     let hidden = order.hidden.iter().all(|path| hide(path, order));
     let protected = protect(order);
     let all_read_only = make_read_only(&open);
-    Ok(Space { all_read_only, hidden, shared_memory, loopback: loopback_up().is_ok(), protected })
+    Ok(Space { all_read_only, hidden, devices, loopback: loopback_up().is_ok(), protected })
 }
 
 /// Covers a secret with nothing. Whether it is out of sight then.

@@ -13,13 +13,11 @@ use landlock::{
 use trimtab_vocab::Sandbox;
 
 use super::super::wire::Order;
+use super::devices;
 use super::namespaces::Space;
 
 /// The newest version that was tried out. An older kernel gives what it has.
 const TRIED: ABI = ABI::V7;
-
-/// Devices without a state that anyone else could see.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 pub(super) struct Landlock {
     pub(super) version: u32,
@@ -48,16 +46,29 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
     let reading = AccessFs::from_read(TRIED);
     let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
     let mut rules = allow(rules.create()?, Path::new("/"), AccessFs::ReadDir.into())?;
-    let hidden: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut hidden: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    if order.folder.starts_with(devices::FOLDER) {
+        for path in readable(&order.folder, &hidden) {
+            rules = allow(rules, &path, reading)?;
+        }
+    }
+    hidden.push(devices::FOLDER.into());
     for path in readable(Path::new("/"), &hidden) {
         rules = allow(rules, &path, reading)?;
     }
-    for path in DEVICES {
+    for path in devices::PLAIN {
         rules = allow(rules, Path::new(path), device)?;
     }
     if order.terminal {
-        // Whoever opens it gets the terminal of its own session, which is the one made for this command.
-        rules = allow(rules, Path::new("/dev/tty"), device)?;
+        // The one made for this command, by whichever name: standard error is it.
+        rules = allow(rules, Path::new(devices::TERMINAL), device)?;
+        rules = allow(rules, Path::new("/proc/self/fd/2"), device)?;
+    }
+    let own = space.map(|space| space.devices).unwrap_or_default();
+    if own.terminals {
+        for path in [devices::TERMINALS, devices::NEW_TERMINAL, devices::TERMINAL] {
+            rules = allow(rules, Path::new(path), device)?;
+        }
     }
     if order.sandbox == Sandbox::Workspace {
         rules = allow(rules, &order.folder, everything)?;
@@ -65,8 +76,8 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
     if let Some(temp) = &order.temp {
         rules = allow(rules, temp, everything)?;
     }
-    if space.is_some_and(|space| space.shared_memory) {
-        rules = allow(rules, Path::new("/dev/shm"), everything)?;
+    if own.shared_memory {
+        rules = allow(rules, Path::new(devices::SHARED_MEMORY), everything)?;
     }
     rules.restrict_self()
 }

@@ -1,0 +1,81 @@
+//! The devices that a command sees: those without a state that anyone else could see, and terminals of its own.
+//!
+//! The others lead to people: what is typed at a terminal or a keyboard, what is on a screen, what a camera sees.
+//! They belong to whoever sits there, so the rights of files let every program of that person read them.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount, mount_bind};
+
+use super::super::wire::Order;
+
+/// Where they are.
+pub(super) const FOLDER: &str = "/dev";
+
+/// Devices without a state.
+pub(super) const PLAIN: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Whoever opens it gets the terminal of its own session, and of that only.
+pub(super) const TERMINAL: &str = "/dev/tty";
+
+/// New terminals are opened here.
+pub(super) const NEW_TERMINAL: &str = "/dev/ptmx";
+
+/// The terminals that there are.
+pub(super) const TERMINALS: &str = "/dev/pts";
+
+/// Memory that is shared by its name.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What of it is the command's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Own {
+    /// The terminals are, so it may open new ones.
+    pub(super) terminals: bool,
+    /// Shared memory is, so it may be written.
+    pub(super) shared_memory: bool,
+}
+
+/// Covers all devices with a few. The process is in a view of files of its own already.
+pub(super) fn cover(order: &Order) -> Result<Own, Errno> {
+    let folder = Path::new(FOLDER);
+    // Whoever works in shared memory sees no other there than the real one.
+    if order.folder.starts_with(folder) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
+        return Ok(Own::default());
+    }
+    let open = |path: &str| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
+    let names = PLAIN.iter().chain([&TERMINAL]);
+    let mut kept: Vec<(&str, OwnedFd)> = names.filter_map(|path| Some((*path, open(path)?))).collect();
+    if order.terminal {
+        // It is none of the new ones, and programs that want to know its name look here next.
+        let name = rustix::termios::ttyname(std::io::stderr(), Vec::new()).ok();
+        kept.extend(name.and_then(|name| name.to_str().ok().and_then(open)).map(|terminal| ("/dev/console", terminal)));
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("tmpfs", folder, "tmpfs", flags, c"mode=0755,size=64k")?;
+    for (path, device) in kept {
+        make(std::fs::write(path, ""))?;
+        mount_bind(format!("/proc/self/fd/{}", device.as_raw_fd()), path)?;
+    }
+    for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        make(symlink(format!("/proc/self/fd{target}"), folder.join(name)))?;
+    }
+    make(std::fs::create_dir(TERMINALS))?;
+    make(std::fs::create_dir(SHARED_MEMORY))?;
+    let own = c"newinstance,ptmxmode=0666,mode=0620";
+    let terminals = mount("devpts", TERMINALS, "devpts", flags, own).is_ok();
+    if terminals {
+        make(symlink("pts/ptmx", NEW_TERMINAL))?;
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let shared_memory = mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777").is_ok();
+    Ok(Own { terminals, shared_memory })
+}
+
+fn make(made: std::io::Result<()>) -> Result<(), Errno> {
+    made.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
