@@ -97,8 +97,8 @@ impl Answer {
     /// The recorded answer, if it allows.
     pub(crate) fn of(item: &crate::record::Item) -> Option<Self> {
         let choice = item.given.as_ref()?.choice.as_str();
-        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS};
-        matches!(choice, ALLOW | ALWAYS | AGAIN).then_some(Self(()))
+        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE};
+        matches!(choice, ALLOW | ALWAYS | AGAIN | OUTSIDE).then_some(Self(()))
     }
 
     /// The same for a command: what was approved must be what would run, to the last word.

@@ -86,6 +86,42 @@ fn without_a_person_a_permission_ends_the_run_with_code_3_and_an_answer_goes_on(
 }
 
 #[test]
+fn a_command_that_the_sandbox_kept_from_its_work_runs_outside_once_when_a_person_says_so() {
+    let program = program();
+    let outside = program.project().parent().expect("a folder").join("outside.txt");
+    let command = "echo made > ../outside.txt";
+    program.provider.push(asks(&[("run_command", json!({"command": command}))]));
+    let asked = program.run(&["run", "--json", "--trust", "make it"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    let offered = program.run(&["answer", "--json", &checkpoint(&asked), "allow"]);
+    assert_eq!(offered.code, Some(3), "{}", offered.stderr);
+    assert!(!outside.exists());
+    let events = offered.events();
+    let opened = *of(&events, "checkpoint.opened").last().expect("a question");
+    assert_eq!((&opened["about"], &opened["plan"]["sandbox"]), (&json!("outside"), &json!("off")), "{opened}");
+    let listed = program.run(&["checkpoints"]);
+    assert!(listed.stdout.contains("This command failed in the sandbox, perhaps because of it"), "{}", listed.stdout);
+    // Nothing but a person's own word takes it outside.
+    let resumed = program.run(&["resume", "--approve", "auto"]);
+    assert_eq!((resumed.code, outside.exists()), (Some(3), false), "{}", resumed.stderr);
+    program.provider.push(says("It is made."));
+    let answered = program.run(&["answer", "--json", &checkpoint(&offered), "outside"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert_eq!(std::fs::read_to_string(&outside).expect("is there"), "made\n");
+    let events = answered.events();
+    assert_eq!(
+        of(&events, "command.started")[0]["fingerprint"],
+        opened["fingerprint"],
+        "what was approved is what ran"
+    );
+    assert!(last_message(&program).contains("ran it once outside of the sandbox"));
+    assert!(
+        program.run(&["rules"]).stdout.lines().all(|line| !line.contains("run_outside")),
+        "once, and no rule of it"
+    );
+}
+
+#[test]
 fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
     let program = program();
     let asks = || asks(&[("run_command", json!({"command": "date +%s%N"}))]);

@@ -500,3 +500,77 @@ fn the_signs_of_an_assessment_are_not_proposals() {
     );
     assert!(started(&log).is_empty(), "{log}");
 }
+
+/// A command that says in the sandbox what fences make programs say, and works outside.
+const FENCED: &str =
+    r#"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"#;
+
+fn fenced(rest: &str) -> String {
+    play(&format!("> go\n<@ run_command {}\n! allow\n{rest}", serde_json::json!({"command": FENCED})))
+}
+
+#[test]
+fn a_command_that_failed_because_of_the_sandbox_runs_outside_once_where_a_person_says_so() {
+    let log = fenced(
+        "! outside\n?~ Exit code 0.\n?~ the user then ran it once outside of the sandbox\n?~ it works\n< Done.\n",
+    );
+    let kinds = [
+        "checkpoint.opened",
+        "checkpoint.resolved",
+        "command.started",
+        "command.finished",
+        "tool.finished",
+        "rule.added",
+    ];
+    insta::assert_snapshot!(only(&log, &kinds), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"},"reason":"`$SANDBOX` is expanded by the shell","ruleText":"allow run_command: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; } (in PROJECT)","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
+    r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT"}
+    r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":3,"timedOut":false,"preview":"touch: /opt/x: Read-only file system\n"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"This command failed in the sandbox, perhaps because of it: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"outside","label":"Run it once outside of the sandbox"},{"id":"skip","label":"Leave it, and let the model see how it failed"}],"about":"outside","call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","sign":"touch: /opt/x: Read-only file system","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off","timeoutS":30},"result":{"status":"error","preview":"Exit code 3.\ntouch: /opt/x: Read-only file system\n"}}
+    r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"outside","by":"user"}
+    r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT"}
+    r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":0,"timedOut":false,"preview":"it works\n"}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\n[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]\nit works\n"}
+    "#);
+}
+
+#[test]
+fn a_command_that_a_person_leaves_fails_as_it_did_and_is_not_offered_again() {
+    let command = serde_json::json!({"command": FENCED});
+    let log = fenced(&format!(
+        "! skip\n?~ Exit code 3.\n?~ Read-only file system\n<@ run_command {command}\n! allow\n?~ Exit code 3.\n< Done.\n"
+    ));
+    assert_eq!(started(&log).len(), 2, "{log}");
+    assert_eq!(log.matches(r#""about":"outside""#).count(), 1, "{log}");
+}
+
+#[test]
+fn the_offer_to_run_outside_outlives_the_program_and_so_does_what_the_command_came_to() {
+    let log = fenced("@ command.finished\n^K\n! skip\n?~ Exit code 3.\n?~ Read-only file system\n< Done.\n");
+    assert_eq!(started(&log).len(), 1, "{log}");
+    let log = fenced("@ command.finished\n^K\n! outside\n?~ it works\n< Done.\n");
+    assert_eq!(started(&log).len(), 2, "{log}");
+}
+
+#[test]
+fn a_stop_at_the_offer_leaves_the_command_as_it_ended() {
+    let log = fenced("@ command.finished\n@ checkpoint.opened\n^C\n");
+    assert_eq!(started(&log).len(), 1, "{log}");
+    assert!(log.contains(r#"request.finished {"status":"cancelled""#), "{log}");
+    assert!(log.contains(r#""status":"error","preview":"Exit code 3."#), "{log}");
+}
+
+#[test]
+fn nobody_is_offered_anything_where_nobody_is_there_or_the_rules_refuse() {
+    let run = serde_json::json!({"command": FENCED});
+    // By a rule or a setting, in a script: the model sees how it failed, and may ask for itself.
+    for approve in ["auto", "deny"] {
+        let log = play(&format!("% attended=false\n% approve={approve}\n> go\n<@ run_command {run}\n< Done.\n"));
+        assert!(!log.contains(r#""about":"outside""#), "{approve}: {log}");
+    }
+    // Whoever has answered from elsewhere is somebody.
+    let log =
+        play(&format!("% attended=false\n> go\n<@ run_command {run}\n! allow\n! outside\n?~ it works\n< Done.\n"));
+    assert_eq!(started(&log).len(), 2, "{log}");
+}

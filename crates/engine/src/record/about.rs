@@ -33,6 +33,11 @@ pub enum About {
         /// Which call.
         call: CallId,
     },
+    /// A command that failed in the sandbox, perhaps because of it.
+    Outside {
+        /// Which call.
+        call: CallId,
+    },
     /// What to do instead.
     Tell,
     /// The limit of steps.
@@ -94,9 +99,11 @@ impl About {
     /// The tool call it is about.
     pub(crate) fn call(&self) -> Option<&CallId> {
         match self {
-            Self::Tool { call } | Self::Question { call } | Self::Outcome { call } | Self::Overtime { call } => {
-                Some(call)
-            }
+            Self::Tool { call }
+            | Self::Question { call }
+            | Self::Outcome { call }
+            | Self::Overtime { call }
+            | Self::Outside { call } => Some(call),
             _ => None,
         }
     }

@@ -1,7 +1,8 @@
 //! The tools of one reply, and how far each is.
 
+use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, CheckpointId, FileWrite, ImageRef, ToolCall};
+use trimtab_vocab::{CallId, CheckpointId, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
 use crate::turn::outcome::timeless;
 
@@ -35,6 +36,26 @@ pub struct Item {
     pub stopping: bool,
     /// The command as the model had asked for it, if a person has edited it.
     pub edited_from: Option<String>,
+    /// What came of it in the sandbox, while a person is asked whether to run it outside.
+    pub held: Option<Held>,
+    /// A person wants it run outside of the sandbox.
+    pub outside: bool,
+}
+
+/// What came of a command, before the model is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// How it ended.
+    pub status: ToolStatus,
+    /// What the model will read.
+    pub preview: String,
+    /// Where all of it is, if that is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<RefKey>,
+    /// Files as the model will have seen them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileMark>,
 }
 
 /// How far a tool call is.
@@ -138,7 +159,17 @@ impl Batch {
 
 impl Item {
     fn new(call: CallId, wish: ToolCall) -> Self {
-        Self { call, wish, progress: Progress::Pending, given: None, writes: None, stopping: false, edited_from: None }
+        Self {
+            call,
+            wish,
+            progress: Progress::Pending,
+            given: None,
+            writes: None,
+            stopping: false,
+            edited_from: None,
+            held: None,
+            outside: false,
+        }
     }
 
     /// Puts another command in its place; whether it is another one.

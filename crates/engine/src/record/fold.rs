@@ -19,7 +19,7 @@ use super::{
 };
 use crate::flow::{pace, plan};
 use crate::route;
-use crate::turn::{answers, budget, context, ending, reflection, series, structured};
+use crate::turn::{answers, budget, context, ending, outside, reflection, series, structured};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -345,6 +345,10 @@ impl Session {
                 let fingerprint = body.get("fingerprint").and_then(|hash| hash.as_str()).map(str::to_owned);
                 let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, fingerprint, choices };
                 self.checkpoints.insert(checkpoint.clone(), opened);
+                if let (Some(call), Some(result)) = (&asks_about, body.get("result")) {
+                    let held = serde_json::from_value(result.clone()).ok();
+                    self.item_mut(call).into_iter().for_each(|item| item.held.clone_from(&held));
+                }
                 let Some(active) = self.active_mut(request) else { return };
                 active.checkpoints += 1;
                 active.loaded |= matches!(kind, CheckpointKind::Confirm | CheckpointKind::Handoff);
@@ -404,6 +408,20 @@ impl Session {
                 }
             }
             About::Trust => active.trust = Some(choice == answers::TRUST),
+            About::Outside { call } => {
+                let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
+                item.progress = Progress::Started;
+                item.outside = choice == answers::OUTSIDE;
+                if !item.outside {
+                    active.left_inside.extend(outside::command_of(item).map(str::to_owned));
+                }
+                item.given = Some(Given {
+                    choice: choice.to_owned(),
+                    text: None,
+                    fingerprint: answered.fingerprint.clone(),
+                    of_outcome: false,
+                });
+            }
             About::Tool { call } | About::Question { call } | About::Outcome { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.progress = Progress::Started;

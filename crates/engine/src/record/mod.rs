@@ -17,7 +17,7 @@ use trimtab_vocab::{
 };
 
 pub use about::About;
-pub use batch::{Batch, Done, Given, Item, Progress};
+pub use batch::{Batch, Done, Given, Held, Item, Progress};
 pub(crate) use flow::completed;
 pub use flow::{Flow, Stand};
 pub use lineage::Lineage;
@@ -167,6 +167,8 @@ pub struct Active {
     pub repeat: Option<Repeat>,
     /// A person said what to do instead of the tools that wait.
     pub diverted: bool,
+    /// Commands that failed in the sandbox and that a person did not want to run outside.
+    pub left_inside: Vec<String>,
     /// What its steps have come to, the last ones.
     pub ledger: VecDeque<String>,
     /// Why its last reply ended.
@@ -290,6 +292,7 @@ impl Active {
             trust: None,
             repeat: None,
             diverted: false,
+            left_inside: Vec::new(),
             ledger: VecDeque::new(),
             stop: None,
             cuts: 0,

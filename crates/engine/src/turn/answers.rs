@@ -34,6 +34,8 @@ pub const TELL: &str = "tell";
 pub const AGAIN: &str = "again";
 /// Leave it, and tell the model that its end is not known.
 pub const SKIP: &str = "skip";
+/// Run it once outside of the sandbox.
+pub const OUTSIDE: &str = "outside";
 /// A command that is overdue may go on for as long again.
 pub const EXTEND: &str = "extend";
 /// It may take as long as it takes.
@@ -194,12 +196,16 @@ pub(crate) fn rest(step: &mut Step<'_>) {
 
 /// A command whose end nobody saw. It is never run again by itself.
 pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &str) {
+    let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
+    let place = if is_outside { " outside of the sandbox" } else { "" };
     let mut body = Map::new();
     body.insert("command".into(), json!(command));
     let question = Question {
         kind: CheckpointKind::Unknown,
         about: About::Outcome { call: call.clone() },
-        title: format!("The program ended while this command was running, and how it ended is not known: {command}"),
+        title: format!(
+            "The program ended while this command was running{place}, and how it ended is not known: {command}"
+        ),
         choices: vec![
             choice(AGAIN, "Run it again"),
             choice(SKIP, "Go on without it, and tell the model"),

@@ -13,12 +13,12 @@ use trimtab_vocab::{
 
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
-use super::{finish, guard, next, outcome, overtime, prompt, reflection, watched};
+use super::{finish, guard, next, outcome, outside, overtime, prompt, reflection, watched};
 use crate::flow;
 use crate::intake::pill;
 use crate::permit::{self, Answer, Permit, Ruling};
 use crate::proposal::command;
-use crate::record::{About, Active, Batch, Item, Phase, Progress, Session, Stand};
+use crate::record::{About, Active, Batch, Held, Item, Phase, Progress, Session, Stand};
 use crate::route;
 use crate::step::Step;
 use crate::{Change, Effect, Prepared, Ran};
@@ -263,6 +263,14 @@ fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
 fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
     let Some((request, item)) = find(step, call) else { return };
     let Some(active) = step.session.active() else { return };
+    // What failed in the sandbox has come to that, unless a person wants it run outside.
+    if let Some(Held { status, preview, full, files }) = item.held.clone().filter(|_| !item.outside) {
+        let images = Vec::new();
+        step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+        return;
+    }
+    let unfenced = item.outside.then(|| outside::unfenced(errand.clone()));
+    let errand = unfenced.as_ref().unwrap_or(errand);
     if has_said(&item, answers::NEVER) || has_said(&item, DENIED) {
         let reason = item.given.as_ref().and_then(|given| given.text.as_deref());
         return deny(step, call, reason);
@@ -280,15 +288,7 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         };
         return finished(step, call, ToolStatus::Error, text);
     }
-    let run = match errand {
-        Errand::Run { command, timeout_s, outside, terminal } => {
-            let run = command_run(step.session, call, command, *timeout_s, false);
-            let run = CommandRun { terminal: *terminal, ..run };
-            // Leaving the sandbox is a permission of its own, and part of what is approved.
-            Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
-        }
-        _ => None,
-    };
+    let run = run_of(step.session, call, errand);
     let answer = match &run {
         Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
         _ => Answer::of(&item),
@@ -346,6 +346,14 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         }
         _ => {}
     }
+}
+
+/// What would be run, if a person approves it.
+fn run_of(session: &Session, call: &CallId, errand: &Errand) -> Option<CommandRun> {
+    let Errand::Run { command, timeout_s, outside, terminal } = errand else { return None };
+    let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
+    // Leaving the sandbox is a permission of its own, and part of what is approved.
+    Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 
 /// Whether there is nobody to be asked, and nothing was said for that case.
@@ -732,13 +740,25 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
     let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
     let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
-    let more: Vec<String> = edited.into_iter().chain(files).collect();
+    let again = item.outside.then(|| outside::TOLD.to_owned());
+    let more: Vec<String> = edited.into_iter().chain(again).chain(files).collect();
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
     step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
     // What was cut out of a long result was not seen.
-    let (images, files) = (Vec::new(), if full.is_none() { marks } else { Vec::new() });
+    let held = Held { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
+    let errand = tools::read(&item.wish.name, &item.wish.input, None).ok();
+    let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
+    let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
+    if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
+        && run.sandbox != Sandbox::Off
+        && outside::offer(step, &item, &errand, run, &ran, &held)
+    {
+        return advance(step);
+    }
+    let Held { status, preview, full, files } = held;
+    let images = Vec::new();
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
     proceed(step);
 }
@@ -871,7 +891,12 @@ fn reflect(step: &mut Step<'_>) {
 }
 
 fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
-    finished(step, call, ToolStatus::Interrupted, text);
+    // A command that has ended in the sandbox has come to that, whatever becomes of the question about it.
+    let held = find(step, call).filter(|(_, item)| !item.outside).and_then(|(_, item)| item.held);
+    match held {
+        Some(Held { status, preview, .. }) => finished(step, call, status, preview),
+        None => finished(step, call, ToolStatus::Interrupted, text),
+    }
 }
 
 pub(super) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {

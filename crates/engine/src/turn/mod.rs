@@ -9,6 +9,7 @@ pub mod ending;
 pub(crate) mod guard;
 mod noop;
 pub(crate) mod outcome;
+pub(crate) mod outside;
 pub(crate) mod overtime;
 mod prompt;
 pub mod reflection;

@@ -177,6 +177,7 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     if let Some(old) = text("editedFrom") {
         lines.push(format!("You have edited it. The model had asked for: {old}"));
     }
+    lines.extend(text("sign").map(|sign| format!("It said: {sign}")));
     if let Some(plan) = body.get("plan") {
         let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
@@ -204,7 +205,7 @@ pub(super) fn details(event: &Event) -> Vec<String> {
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
     lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
     lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
-    if body.contains_key("fingerprint") {
+    if body.contains_key("fingerprint") && text("about") == Some("tool") {
         lines.push("`allow` with other words runs those instead, once they are judged anew.".to_owned());
     }
     lines.extend(question::lines(body));

@@ -496,7 +496,8 @@ impl<'a> Story<'a> {
                     return Err(format!("{checkpoint} asks what is being asked already"));
                 }
                 let whole = |about: &About| {
-                    !matches!(about, About::Tool { .. } | About::Question { .. } | About::Outcome { .. })
+                    let one = matches!(about, About::Tool { .. } | About::Question { .. } | About::Outcome { .. });
+                    !one && !matches!(about, About::Outside { .. })
                 };
                 if whole(&about) && told.asked.values().any(whole) {
                     return Err(format!("{checkpoint} asks while another question about the whole request is open"));

@@ -1,0 +1,167 @@
+//! A command that failed in the sandbox, perhaps because of it. Running it once outside is a permission of its
+//! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
+
+use serde_json::{Map, json};
+use trimtab_vocab::event::CheckpointKind;
+use trimtab_vocab::{Approve, CommandRun, Sandbox};
+
+use super::answers::{self, OUTSIDE, Question, SKIP};
+use super::tools::Errand;
+use crate::Ran;
+use crate::permit::{self, Ruling};
+use crate::proposal::command;
+use crate::record::{About, Active, Held, Item};
+use crate::step::Step;
+
+/// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
+const SIGNS: &[&str] = &[
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "eacces",
+    "eperm",
+    "erofs",
+    "network is unreachable",
+    "network unreachable",
+    "no route to host",
+    "connection refused",
+    "econnrefused",
+    "could not resolve",
+    "couldn't resolve",
+    "cannot resolve",
+    "failed to resolve",
+    "temporary failure in name resolution",
+    "temporary failure resolving",
+    "name or service not known",
+    "nodename nor servname",
+    "failed to lookup address",
+    "no such host",
+    "eai_again",
+    "enotfound",
+    "dns error",
+];
+
+/// Bytes of a line that are quoted.
+const QUOTED: usize = 200;
+
+/// The line by which a command shows that a fence may have been in its way, if it failed.
+pub(super) fn sign(ran: &Ran) -> Option<&str> {
+    let failed = ran.exit_code.is_some_and(|code| code != 0) && !ran.timed_out && !ran.stopped;
+    let shows = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        SIGNS.iter().any(|sign| line.contains(sign))
+    };
+    // What it says last is nearest to why it failed.
+    let line = ran.output.lines().rev().find(shows).filter(|_| failed && ran.not_started.is_none())?.trim();
+    Some(&line[..line.floor_char_boundary(QUOTED)])
+}
+
+/// The same errand without the fence.
+pub(super) fn unfenced(errand: Errand) -> Errand {
+    match errand {
+        Errand::Run { command, timeout_s, terminal, .. } => {
+            Errand::Run { command, timeout_s, outside: Some(WHY.into()), terminal }
+        }
+        other => other,
+    }
+}
+
+const WHY: &str = "it failed in the sandbox";
+
+/// What the model is told of a command that was run twice.
+pub(super) const TOLD: &str =
+    "[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]";
+
+/// Offers to run a command once more without the fence; whether it does. What came of it in the fence is `held`
+/// until somebody answers.
+pub(super) fn offer(
+    step: &mut Step<'_>,
+    item: &Item,
+    errand: &Errand,
+    run: CommandRun,
+    ran: &Ran,
+    held: &Held,
+) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let Some(sign) = sign(ran).filter(|_| is_fit(active, item)) else { return false };
+    // What the rules refuse is not offered.
+    if matches!(permit::judge(step.session, active, &unfenced(errand.clone()), None), Ruling::Refuse { .. }) {
+        return false;
+    }
+    let run = CommandRun { sandbox: Sandbox::Off, ..run };
+    let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
+    let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
+    if run.terminal {
+        plan["terminal"] = json!(true);
+    }
+    let mut body = Map::new();
+    body.insert("command".into(), json!(run.command));
+    body.insert("sign".into(), json!(sign));
+    body.insert("plan".into(), plan);
+    body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
+    body.insert("result".into(), json!(held));
+    let question = Question {
+        kind: CheckpointKind::Permission,
+        about: About::Outside { call: item.call.clone() },
+        title: format!("This command failed in the sandbox, perhaps because of it: {}", command::visible(&run.command)),
+        choices: vec![
+            answers::choice(OUTSIDE, "Run it once outside of the sandbox"),
+            answers::choice(SKIP, "Leave it, and let the model see how it failed"),
+        ],
+        body,
+    };
+    answers::open(step, question).is_some()
+}
+
+/// Whether there is a fence, and somebody to be asked: one who is there, or who has just approved this command. A
+/// command that was left once is not offered again as long as the request goes on.
+fn is_fit(active: &Active, item: &Item) -> bool {
+    let settings = &active.request.settings;
+    let is_near = settings.attended || item.given.is_some();
+    let is_left = active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item));
+    settings.sandbox != Sandbox::Off && settings.approve == Approve::Ask && is_near && !item.outside && !is_left
+}
+
+/// The command of a call.
+pub(crate) fn command_of(item: &Item) -> Option<&str> {
+    item.wish.input.get("command").and_then(|command| command.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(output: &str) -> Ran {
+        Ran { exit_code: Some(1), output: output.into(), ..Ran::default() }
+    }
+
+    #[test]
+    fn what_a_fence_makes_programs_say_is_known() {
+        for said in [
+            "touch: cannot touch '/opt/x': Read-only file system",
+            "bash: /etc/x: Permission denied",
+            "curl: (6) Could not resolve host: example.org",
+            "fatal: unable to access 'https://example.org/': Couldn't resolve host",
+            "npm ERR! code EAI_AGAIN",
+            "error: failed to lookup address information: Temporary failure in name resolution",
+            "connect: Network is unreachable",
+            "dial tcp: lookup proxy.example.org: no such host",
+            "mount: only root can do that: Operation not permitted",
+            "psql: error: connection to server at 127.0.0.1 failed: Connection refused",
+        ] {
+            assert_eq!(sign(&failed(&format!("begin\n  {said}\nend\n"))), Some(said));
+        }
+    }
+
+    #[test]
+    fn only_a_failure_with_such_words_is_a_sign() {
+        let denied = "x: Permission denied\n";
+        assert_eq!(sign(&failed("2 tests failed\n")), None);
+        assert_eq!(sign(&Ran { exit_code: Some(0), ..failed(denied) }), None, "it went well");
+        assert_eq!(sign(&Ran { timed_out: true, ..failed(denied) }), None);
+        assert_eq!(sign(&Ran { stopped: true, ..failed(denied) }), None);
+        assert_eq!(sign(&Ran { exit_code: None, signal: Some(9), ..failed(denied) }), None);
+        assert_eq!(sign(&failed(&"é: permission denied ".repeat(50))).map(str::len), Some(200));
+        assert_eq!(sign(&failed("a: permission denied\nb: read-only file system\n")), Some("b: read-only file system"));
+    }
+}
