@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use trimtab_testkit::program::{Ended, Program};
+use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
 
 fn program() -> Program {
@@ -119,6 +119,38 @@ fn a_command_that_the_sandbox_kept_from_its_work_runs_outside_once_when_a_person
         program.run(&["rules"]).stdout.lines().all(|line| !line.contains("run_outside")),
         "once, and no rule of it"
     );
+}
+
+#[test]
+fn what_waits_for_a_person_ends_with_code_3_however_often_it_is_resumed() {
+    let program = program();
+    program.provider.push(asks(&[("ask_user", json!({"question": "Which one?", "options": ["a", "b"]}))]));
+    // A pipe that stays open is nobody either.
+    let silent = |arguments: &[&str]| {
+        let mut command = program.command(program.binary(), arguments);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("the program starts");
+        let open = child.stdin.take();
+        let ended = Running::new(child).wait();
+        drop(open);
+        ended
+    };
+    let asked = silent(&["run", "--json", "--approve", "ask", "--trust", "choose"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    for approve in ["ask", "auto", "deny", "ask"] {
+        for form in [&["--json"][..], &[]] {
+            let arguments = [&["resume", "--approve", approve], form].concat();
+            assert_eq!(program.run(&arguments).code, Some(3), "{arguments:?}, without input");
+            assert_eq!(silent(&arguments).code, Some(3), "{arguments:?}, with a pipe");
+        }
+    }
+    let events = silent(&["resume", "--json"]).events();
+    let finished = of(&events, "request.finished");
+    assert_eq!((finished.len(), &finished[0]["status"]), (1, &json!("needs_user")));
+    program.provider.push(says("a it is."));
+    let answered = program.run(&["answer", &checkpoint(&asked), "o1"]);
+    assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "a it is.\n"), "{}", answered.stderr);
+    let again = program.run(&["resume", "--json"]);
+    assert_eq!((again.code, of(&again.events(), "request.finished").len()), (Some(0), 2), "both ends are shown");
 }
 
 #[test]

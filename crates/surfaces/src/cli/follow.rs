@@ -162,7 +162,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
         }
         match ended {
             // What ended for want of a person may have gone on since.
-            Some(Status::NeedsUser | Status::Limit) if has_more(client, &sent, event.seq).await? => {}
+            Some(Status::NeedsUser | Status::Limit) if is_reopened(client, &sent, event.seq).await? => {}
             Some(status) => return Ok(Outcome::Finished(status)),
             None => {}
         }
@@ -220,10 +220,40 @@ pub(super) fn describe(event: &Event) {
     }
 }
 
-/// Whether anything of the request was recorded after `seq`.
+/// Whether anything like that was recorded of the request after `seq`.
+async fn has_since(
+    client: &Client,
+    sent: &Sent,
+    seq: Option<u64>,
+    is_meant: impl Fn(&RequestFact) -> bool,
+    others: bool,
+) -> Result<bool, Problem> {
+    let mut after = seq.unwrap_or(0);
+    loop {
+        let page = client.events(&sent.session, after).await?;
+        let counts = |event: &Event| match &event.fact {
+            _ if event.request.as_ref() != Some(&sent.request) => false,
+            Fact::Request(fact) => is_meant(fact),
+            _ => others,
+        };
+        if page.iter().any(counts) {
+            return Ok(true);
+        }
+        match page.last().and_then(|event| event.seq) {
+            Some(last) => after = last,
+            None => return Ok(false),
+        }
+    }
+}
+
+/// Whether the request went on after `seq`. That it goes on under other terms does not mean that it goes on.
 async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
-    let later = client.events(&sent.session, seq.unwrap_or(0)).await?;
-    Ok(later.iter().any(|event| event.request.as_ref() == Some(&sent.request)))
+    has_since(client, sent, seq, |fact| !matches!(fact, RequestFact::Adjusted { .. }), true).await
+}
+
+/// Whether a request that had ended for want of a person was taken up again after `seq`.
+async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
+    has_since(client, sent, seq, |fact| matches!(fact, RequestFact::Reopened {}), false).await
 }
 
 /// Whether the request has ended for want of a person.
@@ -234,20 +264,9 @@ async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
 
 /// Whether a request had ended for want of a person before `seq`, and nothing of that has changed.
 async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
-    let mut after = seq.unwrap_or(0);
-    loop {
-        let page = client.events(&sent.session, after).await?;
-        let moved = |event: &Event| {
-            let other = matches!(&event.fact, Fact::Request(RequestFact::Steered { .. } | RequestFact::Joined { .. }));
-            event.request.as_ref() == Some(&sent.request) && !other
-        };
-        if page.iter().any(moved) {
-            return Ok(false);
-        }
-        match page.last().and_then(|event| event.seq) {
-            Some(last) => after = last,
-            None => break,
-        }
+    let moved = |fact: &RequestFact| !matches!(fact, RequestFact::Steered { .. } | RequestFact::Joined { .. });
+    if has_since(client, sent, seq, moved, true).await? {
+        return Ok(false);
     }
     let ended = |job: &JobRow| job.request == sent.request && matches!(job.state, JobState::Finished(_));
     Ok(client.jobs(true).await?.iter().any(ended))
