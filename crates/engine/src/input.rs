@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, Control, Effects, Fault, FileState, FileWrite, Message, RefKey, Reply, Request,
-    RequestId, Rule, Seen, SessionId, TimerId, Usage,
+    CallId, ChangeSetId, CheckpointId, CommandLists, Control, Effects, Fault, FileState, FileWrite, Message, RefKey,
+    Reply, Request, RequestId, Rule, Seen, SessionId, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -177,6 +177,11 @@ pub enum Input {
     RuleAdded {
         /// The rule.
         rule: Rule,
+    },
+    /// The settings say something about commands that they may not have said when a request was made.
+    Listed {
+        /// What they say.
+        lists: CommandLists,
     },
     /// A person removed one.
     RuleRemoved {

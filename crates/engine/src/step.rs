@@ -43,6 +43,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
+        Input::Listed { lists } => turn::answers::listed(&mut step, &lists),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),

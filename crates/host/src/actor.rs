@@ -12,7 +12,8 @@ use trimtab_vocab::event::{
     ChangeFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
 };
 use trimtab_vocab::{
-    CallId, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId, Time,
+    CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId,
+    Time,
 };
 use trimtab_world::store::{Claim, Commit, Lease, NewSession, SessionRow, StoreError};
 
@@ -20,7 +21,7 @@ use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
-use crate::{history, tools};
+use crate::{history, lists, tools};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -131,6 +132,8 @@ struct Actor {
     admitted: BTreeSet<RequestId>,
     tasks: JoinSet<Result<(), Trouble>>,
     version: Option<u64>,
+    /// The settings, as they were last read.
+    settings: Option<lists::Seen>,
 }
 
 /// An input, and its text in the inbox if it has one.
@@ -155,6 +158,7 @@ impl Actor {
             admitted: BTreeSet::new(),
             tasks: JoinSet::new(),
             version: None,
+            settings: None,
         };
         actor.fold_log().await?;
         actor.named = !actor.session.conversation().is_empty();
@@ -259,6 +263,9 @@ impl Actor {
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
                 () = tokio::time::sleep(LOOK_EVERY) => {
+                    if let Some(lists) = self.lists().await {
+                        return self.take_up(vec![(Input::Listed { lists }, None)], Commit::default()).await;
+                    }
                     let version = self.deps.world.store.version().await?;
                     if self.version.replace(version) != Some(version) {
                         return Ok(());
@@ -271,6 +278,9 @@ impl Actor {
     /// Lets the engine decide, then makes it so.
     async fn take_up(&mut self, inputs: Vec<Taken>, commit: Commit) -> Result<(), Trouble> {
         let mut outputs = Vec::new();
+        if let Some(lists) = self.lists().await {
+            outputs.extend(trimtab_engine::step(&mut self.session, Input::Listed { lists }));
+        }
         for (input, text) in inputs {
             if let Input::Admitted { request } = &input {
                 self.admitted.insert(request.clone());
@@ -292,6 +302,16 @@ impl Actor {
             }
         }
         self.record(outputs, commit).await
+    }
+
+    /// What the settings say about commands, if that may have changed since a request was made.
+    async fn lists(&mut self) -> Option<CommandLists> {
+        let file = self.deps.settings.clone()?;
+        let folder = self.session.folder()?.to_owned();
+        if self.session.is_idle() && !self.session.has_parked() {
+            return None;
+        }
+        lists::news(file, folder, self.session.is_trusted(), &mut self.settings).await
     }
 
     /// Makes durable, publishes, starts; in this order.

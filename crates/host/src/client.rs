@@ -43,6 +43,8 @@ pub(crate) struct Deps {
     pub(crate) roster: Roster,
     pub(crate) job_limit: u32,
     pub(crate) latest: Latest,
+    /// The person's settings file, if there is one to be read again.
+    pub(crate) settings: Option<PathBuf>,
 }
 
 /// What a person says.
@@ -134,17 +136,22 @@ impl Client {
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
         let hands = Arc::new(RealHands::new(std::env::vars_os(), &own).limited(profile.hands.limits));
         let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock, hands };
-        Ok(Self::with(world, profile.limits.jobs))
+        Ok(Self::over(world, profile.limits.jobs, Some(profile.file.clone())))
     }
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
+        Self::over(world, job_limit, None)
+    }
+
+    fn over(world: World, job_limit: u32, settings: Option<PathBuf>) -> Self {
         let deps = Arc::new(Deps {
             world,
             hub: Hub::default(),
             roster: Roster::default(),
             job_limit,
             latest: Latest::default(),
+            settings,
         });
         Self { inner: Arc::new(Inner { deps }) }
     }

@@ -19,6 +19,7 @@ mod effects;
 mod hands;
 mod history;
 mod hub;
+mod lists;
 mod pills;
 mod prepare;
 mod roster;

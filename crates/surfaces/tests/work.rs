@@ -154,6 +154,44 @@ fn what_waits_for_a_person_ends_with_code_3_however_often_it_is_resumed() {
 }
 
 #[test]
+fn an_edited_list_of_commands_counts_for_the_next_command_of_the_same_request() {
+    let program = program();
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    let file = program.home().join("config.toml");
+    std::fs::write(&file, "[apply]\ncommands = \"auto\"\n[commands]\nallow = [\"touch\", \"seq\"]\n").expect("writes");
+    let run = |command: &str| asks(&[("run_command", json!({"command": command}))]);
+    program.provider.push(run("touch one"));
+    program.provider.push(run("date -u"));
+    program.provider.push(says("Done."));
+    let edit = |text: &str| std::fs::write(&file, text).expect("writes");
+    let asked = program.run(&["run", "--json", "--trust", "work"]);
+    assert_eq!(asked.code, Some(3), "date is on no list: {}", asked.stderr);
+    assert!(program.project().join("one").exists());
+    // The list is edited while the question is open; the one who answers has to say no more than that.
+    edit("[apply]\ncommands = \"auto\"\n[commands]\nallow = [\"touch\", \"seq\", \"date\"]\n");
+    let resumed = program.run(&["resume", "--json"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stdout);
+    let events = resumed.events();
+    assert_eq!(of(&events, "request.relisted")[0]["lists"]["allow"], json!(["touch", "seq", "date"]));
+    // While a request runs: what is taken off the list is asked about from the next command on.
+    program.provider.push(run("seq 3"));
+    let gate = program.provider.gate();
+    program.provider.push(run("seq 4").gated(&gate));
+    let running = program.spawn(&["run", "--json", "--trust", "count"]);
+    running.wait_for_line("command.finished");
+    edit("[apply]\ncommands = \"auto\"\n[commands]\nallow = [\"touch\"]\n");
+    gate.open();
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+    let events = ended.events();
+    assert_eq!(of(&events, "command.started").len(), 1);
+    assert!(of(&events, "checkpoint.opened")[0]["title"].as_str().is_some_and(|title| title.contains("seq 4")));
+    // A file that is being written counts for nothing until it can be read.
+    edit("[commands\nallow = [");
+    assert_ne!(program.run(&["resume", "--json"]).code, Some(0), "settings that cannot be read are refused as ever");
+}
+
+#[test]
 fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
     let program = program();
     let asks = || asks(&[("run_command", json!({"command": "date +%s%N"}))]);

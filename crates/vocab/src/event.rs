@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, ExtensionId, FileMark, FileWrite,
-    ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId, Requirements,
-    Rule, RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
+    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, ExtensionId, FileMark,
+    FileWrite, ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId,
+    Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage,
+    WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -146,6 +147,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "request.pausing",
     "request.resumed",
     "request.adjusted",
+    "request.relisted",
     "request.assessing",
     "request.reopened",
     "stage",
@@ -363,6 +365,12 @@ pub enum RequestFact {
         /// The folder is trusted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
+    },
+    /// The person has edited the lists of commands while it was there; they count from here on.
+    #[serde(rename = "request.relisted")]
+    Relisted {
+        /// The lists.
+        lists: CommandLists,
     },
     /// It goes on after it had to wait for an answer or for room.
     #[serde(rename = "request.resumed")]

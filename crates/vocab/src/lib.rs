@@ -50,8 +50,8 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
-    Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Machine, Mode, Noop, OnMaxTokens,
-    Recovery, Request, RunSettings, WhileRunning,
+    Applying, Approve, CommandLists, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Machine, Mode, Noop,
+    OnMaxTokens, Recovery, Request, RunSettings, WhileRunning,
 };
 pub use rule::{Rule, RuleVerdict};
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};

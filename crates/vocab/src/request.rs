@@ -414,6 +414,44 @@ pub enum Approve {
     Deny,
 }
 
+/// Which commands may run by themselves, which are asked about, and which are refused, as the settings say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandLists {
+    /// Whether commands that are known to be safe are asked about.
+    pub apply: Applying,
+    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+    /// Beginnings of commands that are refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+impl RunSettings {
+    /// The lists of commands in force.
+    pub fn lists(&self) -> CommandLists {
+        CommandLists {
+            apply: self.apply_commands,
+            allow: self.commands_allowed.clone(),
+            ask: self.commands_asked.clone(),
+            deny: self.commands_denied.clone(),
+        }
+    }
+
+    /// Puts others in force.
+    pub fn relist(&mut self, lists: CommandLists) {
+        let CommandLists { apply, allow, ask, deny } = lists;
+        self.apply_commands = apply;
+        self.commands_allowed = allow;
+        self.commands_asked = ask;
+        self.commands_denied = deny;
+    }
+}
+
 /// What a person may say to a running request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]

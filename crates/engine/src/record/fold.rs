@@ -172,6 +172,11 @@ impl Session {
                     settings.trusted = trusted.unwrap_or(settings.trusted);
                 }
             }
+            RequestFact::Relisted { lists } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.request.settings.relist(lists.clone());
+                }
+            }
             RequestFact::Assessing {} => {
                 if let Some(active) = self.active_mut(id) {
                     active.assessing = true;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part, RefKey, Request,
-    RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
+    CallId, ChangeSetId, CheckpointId, CommandLists, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part,
+    RefKey, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -405,6 +405,11 @@ impl Session {
         self.parked.iter().any(|parked| parked.request.id == *request)
     }
 
+    /// Whether a request has ended for want of a person.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
     /// Requests that have ended for want of a person, the earliest first.
     pub(crate) fn parked(&self) -> &[Active] {
         &self.parked
@@ -418,6 +423,19 @@ impl Session {
     /// A request that is worked on, waits for its turn, or has ended for want of a person.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&Active> {
         self.active.iter().chain(&self.waiting).chain(&self.parked).find(|active| active.request.id == *request)
+    }
+
+    /// Requests that are not finished, and were made when the settings said something else about commands.
+    pub(crate) fn outdated(&self, lists: &CommandLists) -> Vec<RequestId> {
+        let all = self.active.iter().chain(&self.waiting).chain(&self.parked).map(|active| &active.request);
+        all.filter(|request| request.settings.lists() != *lists).map(|request| request.id.clone()).collect()
+    }
+
+    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
+    /// the one that would go on next.
+    pub fn is_trusted(&self) -> bool {
+        let request = self.active.iter().chain(&self.waiting).chain(&self.parked).next();
+        request.is_some_and(|active| crate::permit::is_trusted(self, active))
     }
 
     /// Dollars that the session may cost, as a request and later answers have set it.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
     BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, SessionFact, Status,
 };
-use trimtab_vocab::{Approve, CallId, CheckpointId, RequestId, Rule, RuleVerdict};
+use trimtab_vocab::{Approve, CallId, CheckpointId, CommandLists, RequestId, Rule, RuleVerdict};
 
 use super::{batch, budget, finish, finish_for, overtime, series};
 use crate::record::{About, Active, Phase};
@@ -368,6 +368,18 @@ fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
 pub(crate) fn rule_added(step: &mut Step<'_>, rule: Rule) {
     if !step.session.rules().contains(&rule) {
         step.say(None, RuleFact::Added { rule });
+        apply_rules(step);
+    }
+}
+
+/// The lists of commands in the settings may be others than a request was made with. Like a rule, they count for
+/// what is asked from now on, and for what is being asked.
+pub(crate) fn listed(step: &mut Step<'_>, lists: &CommandLists) {
+    let outdated = step.session.outdated(lists);
+    for request in &outdated {
+        step.say(Some(request), RequestFact::Relisted { lists: lists.clone() });
+    }
+    if !outdated.is_empty() {
         apply_rules(step);
     }
 }

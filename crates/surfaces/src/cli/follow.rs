@@ -248,7 +248,14 @@ async fn has_since(
 
 /// Whether the request went on after `seq`. That it goes on under other terms does not mean that it goes on.
 async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
-    has_since(client, sent, seq, |fact| !matches!(fact, RequestFact::Adjusted { .. }), true).await
+    has_since(
+        client,
+        sent,
+        seq,
+        |fact| !matches!(fact, RequestFact::Adjusted { .. } | RequestFact::Relisted { .. }),
+        true,
+    )
+    .await
 }
 
 /// Whether a request that had ended for want of a person was taken up again after `seq`.
@@ -264,7 +271,8 @@ async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
 
 /// Whether a request had ended for want of a person before `seq`, and nothing of that has changed.
 async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
-    let moved = |fact: &RequestFact| !matches!(fact, RequestFact::Steered { .. } | RequestFact::Joined { .. });
+    let still = |fact: &RequestFact| matches!(fact, RequestFact::Steered { .. } | RequestFact::Joined { .. });
+    let moved = |fact: &RequestFact| !still(fact) && !matches!(fact, RequestFact::Relisted { .. });
     if has_since(client, sent, seq, moved, true).await? {
         return Ok(false);
     }

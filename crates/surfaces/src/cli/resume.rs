@@ -1,10 +1,11 @@
 //! `trimtab resume`: go on where something was cut off.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
-use trimtab_vocab::event::{CheckpointFact, Status};
+use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::changes::settled;
@@ -14,6 +15,10 @@ use super::output::note;
 use super::question::read_choice;
 use super::run::Approve;
 use super::{Outcome, place};
+
+/// How long the session may take to hear of the terms of this call. One that another process runs, which has been
+/// stopped, hears of them when that one goes on.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(super) struct Resume {
@@ -49,7 +54,10 @@ impl Resume {
         settled(&client, &sent.session).await?;
         match job.state {
             JobState::Finished(Status::NeedsUser | Status::Limit) => {
+                let after = last_seq(&client, &sent).await?;
                 self.adjust(&client, &sent, asking).await?;
+                // Rules and settings may answer what was asked, now that somebody looks at it again.
+                let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
                 return self.go_on(&client, &sent, asking).await;
             }
             JobState::Finished(_) if !self.json => {
@@ -132,5 +140,16 @@ impl Resume {
             ));
         }
         Ok(jobs.swap_remove(place))
+    }
+}
+
+/// Waits until the terms of this call are recorded.
+async fn heard(client: &Client, sent: &Sent, after: u64) {
+    let mut watch = client.watch(&sent.session, after);
+    while let Ok(event) = watch.next().await {
+        let is_adjusted = matches!(event.fact, Fact::Request(RequestFact::Adjusted { .. }));
+        if is_adjusted && event.request.as_ref() == Some(&sent.request) {
+            return;
+        }
     }
 }

@@ -1,0 +1,58 @@
+//! The lists of commands in the settings, read again when somebody edits them: whoever adds a command to the list
+//! while a request runs means this request, too.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use trimtab_vocab::{CommandLists, Problem};
+
+use crate::config::{self, Profile};
+
+/// By what a file is known to be the same as before.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// What was last read, and for whom.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    files: [Stamp; 2],
+    trusted: bool,
+}
+
+/// What the settings say about commands in a folder, if that may be something new. Files that cannot be understood
+/// while they are being written change nothing.
+pub(crate) async fn news(
+    file: PathBuf,
+    folder: String,
+    trusted: bool,
+    last: &mut Option<Seen>,
+) -> Option<CommandLists> {
+    let own = Path::new(&folder).join(".trimtab/config.toml");
+    // What a folder says counts once it is trusted, and is not even looked at before.
+    let seen = Seen { files: [stamp(&file), if trusted { stamp(&own) } else { None }], trusted };
+    if last.as_ref() == Some(&seen) {
+        return None;
+    }
+    *last = Some(seen);
+    let read = move || -> Result<CommandLists, Problem> {
+        let profile = config::load(&[])?;
+        let profile = if trusted { profile.in_project(&folder)? } else { profile };
+        Ok(lists(&profile))
+    };
+    match tokio::task::spawn_blocking(read).await.ok()? {
+        Ok(lists) => Some(lists),
+        Err(problem) => {
+            tracing::warn!(message = problem.message, "the settings cannot be read; they stay as they were");
+            None
+        }
+    }
+}
+
+fn lists(profile: &Profile) -> CommandLists {
+    let hands = &profile.hands;
+    CommandLists { apply: hands.commands, allow: hands.allow.clone(), ask: hands.ask.clone(), deny: hands.deny.clone() }
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let found = std::fs::metadata(file).ok()?;
+    Some((found.modified().ok()?, found.len()))
+}
