@@ -161,6 +161,9 @@ fn lines_of_a_script_are_a_chain() {
     assert_eq!(decide("ls # harmless\nrm x"), Decision::Ask);
     assert_eq!(decide("ls \\\nrm"), Decision::Auto, "`rm` is an operand of `ls` here");
     assert_eq!(decide("ls #\\\nrm x"), Decision::Ask, "a comment has no continuation");
+    assert_eq!(decide("ls #\\\ncat .env"), Decision::Ask);
+    assert_eq!(decide("l\\\ns; r\\\nm x"), Decision::Ask, "words may be continued, too");
+    assert_eq!(decide("r\\\nm -rf /"), Decision::Deny);
     assert_eq!(decide("ls &&\n"), Decision::Ask);
     assert_eq!(decide("ls\nrm -rf /"), Decision::Deny);
     assert_eq!(decide("cat <<EOF\nrm -rf /\nEOF"), Decision::Ask, "a text is not a command");

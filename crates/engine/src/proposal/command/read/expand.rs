@@ -3,6 +3,9 @@
 use super::super::word::{UNKNOWN, Word};
 use super::Reader;
 
+/// Flags whose patterns the program reads, with quotes around them or not.
+const FOR_THE_PROGRAM: &[&str] = &["--include=", "--exclude=", "--exclude-dir="];
+
 impl Reader {
     /// Reads one word up to a blank or an operator. Usually gives one; `$IFS` splits it, braces multiply it.
     pub(super) fn word(&mut self) -> Vec<Word> {
@@ -86,6 +89,11 @@ impl Reader {
                     let home = if named { UNKNOWN.to_string() } else { home };
                     word.text.push_str(&home);
                     word.known = false;
+                }
+                // No file is named like this, and if one were, its name would mean no more than the pattern does.
+                '*' | '?' | '[' if FOR_THE_PROGRAM.iter().any(|flag| word.text.starts_with(flag)) => {
+                    word.text.push(c);
+                    self.at += 1;
                 }
                 '*' | '?' | '[' => {
                     self.trouble(format!("the pattern `{c}` is expanded by the shell"));
