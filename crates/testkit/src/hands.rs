@@ -52,10 +52,8 @@ impl Hands for PlainHands {
         command.args(["-c", &line]).current_dir(&run.cwd).stdin(Stdio::null()).stdout(Stdio::piped());
         // There is none here, but a script can tell whether it would have one.
         command.env("TERMINAL", if run.terminal { "yes" } else { "no" });
-        command.env(
-            "SANDBOX",
-            serde_json::to_value(run.sandbox).ok().and_then(|it| Some(it.as_str()?.to_owned())).unwrap(),
-        );
+        let sandbox = serde_json::to_value(run.sandbox).expect("a name");
+        command.env("SANDBOX", sandbox.as_str().expect("a name"));
         let mut child = command.kill_on_drop(true).spawn().expect("a shell");
         let mut stdout = child.stdout.take().expect("is piped");
         let mut output = Vec::new();
