@@ -271,6 +271,12 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         let ids = |rows: Vec<SessionRow>| rows.into_iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
         assert_eq!(ids(store.sessions(Some("/a")).await.expect("read")), ["s3", "s1"]);
         assert_eq!(store.sessions(None).await.expect("read").len(), 3);
+        let older = SessionRow { created: Time::from_millis(0), title: "same".into(), ..row("s5", "/c") };
+        store.create_session(older, vec![]).await.expect("made");
+        store.create_session(SessionRow { title: "same".into(), ..row("s4", "/c") }, vec![]).await.expect("made");
+        assert_eq!(ids(store.sessions(Some("/c")).await.expect("read")), ["s4", "s5"], "the youngest first");
+        let searched = store.search(Some("/c"), Wanted::new(&[], "same")).await.expect("read");
+        assert_eq!(ids(searched), ["s4", "s5"], "what is found is listed in the same order");
         store.delete_session(&session("s1"), NewInput::default()).await.expect("deleted");
         assert_eq!(store.delete_session(&session("s1"), NewInput::default()).await, Err(StoreError::NoSession));
         assert_eq!(store.session(&session("s1")).await.expect("read"), None);

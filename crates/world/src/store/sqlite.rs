@@ -259,6 +259,8 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated, parent FROM sessions";
+/// Of one folder if it is given; those first that were used last, and of these the youngest.
+const LISTED: &str = "WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, created DESC, id DESC";
 
 fn status_text(status: Status) -> String {
     match serde_json::to_value(status) {
@@ -296,9 +298,7 @@ impl Store for SqliteStore {
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>> {
         let folder = folder.map(str::to_owned);
         self.read(move |tx| {
-            let sql = format!(
-                "{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, created DESC, id DESC"
-            );
+            let sql = format!("{SESSION_COLUMNS} {LISTED}");
             let mut statement = tx.prepare(&sql)?;
             let rows = statement.query_map([folder], read_session)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -309,7 +309,7 @@ impl Store for SqliteStore {
     async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>> {
         let folder = folder.map(str::to_owned);
         self.read(move |tx| {
-            let sql = format!("{SESSION_COLUMNS} WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, id DESC");
+            let sql = format!("{SESSION_COLUMNS} {LISTED}");
             let rows: Vec<SessionRow> =
                 tx.prepare(&sql)?.query_map([folder], read_session)?.collect::<rusqlite::Result<_>>()?;
             // Most facts are neither a request nor an answer: SQLite passes over them without reading them as JSON.
