@@ -1,5 +1,7 @@
 //! What can happen to a session.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
@@ -197,6 +199,9 @@ pub enum Input {
     ChildGone {
         /// Which one.
         child: SessionId,
+        /// The change sets that it had handed on, and to whom.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        handed_on: BTreeMap<ChangeSetId, SessionId>,
     },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {

@@ -37,7 +37,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),
         Input::Compared { compared } => history::compared(&mut step, compared),
         Input::Expire { change_sets, reason } => history::expire(&mut step, &change_sets, reason),
-        Input::ChildGone { child } => handoff::child_gone(&mut step, child),
+        Input::ChildGone { child, handed_on } => handoff::child_gone(&mut step, child, handed_on),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
         Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),

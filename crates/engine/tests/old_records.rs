@@ -40,5 +40,5 @@ fn a_log_of_0_1_0_gives_the_state_it_gave() {
     ];
     assert_eq!(talk, expected);
     let lineage = session.lineage();
-    assert_eq!((lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions), (1, 0, 0, 1));
+    assert_eq!((lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions), (1, 1, 1, 1));
 }

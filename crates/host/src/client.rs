@@ -17,6 +17,7 @@ use crate::actor::{self, written_rule};
 use crate::config::Profile;
 use crate::effects::written;
 use crate::hands::{Hands, RealHands};
+use crate::history::{self, History};
 use crate::hub::{Hub, Watch};
 use crate::roster::Roster;
 use crate::snapshot::Latest;
@@ -306,9 +307,23 @@ impl Client {
 
     /// Forgets a session.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Problem> {
-        // What had been handed off to it goes back to where it came from.
-        let tell = NewInput { payload: written(&Input::ChildGone { child: id.clone() }), ..NewInput::default() };
-        self.inner.deps.world.store.delete_session(id, tell).await.map_err(store_problem)
+        // What had been handed off to it goes back to where it came from, unless it was handed on to a session
+        // that is still there.
+        let History { mut handed_on, last, .. } = match history::read(self.store(), id).await {
+            // What cannot be read any more must be possible to forget.
+            Err(StoreError::Corrupt(_)) => History { last: i64::MAX.unsigned_abs(), ..History::default() },
+            read => read.map_err(store_problem)?,
+        };
+        let mut gone = HashSet::new();
+        for heir in handed_on.values() {
+            if !gone.contains(heir) && self.store().session(heir).await.map_err(store_problem)?.is_none() {
+                gone.insert(heir.clone());
+            }
+        }
+        handed_on.retain(|_, heir| !gone.contains(heir));
+        let payload = written(&Input::ChildGone { child: id.clone(), handed_on });
+        let tell = NewInput { payload, ..NewInput::default() };
+        self.store().delete_session(id, last, tell).await.map_err(store_problem)
     }
 
     /// Requests, newest first: the unfinished ones, or all.

@@ -65,6 +65,8 @@ pub struct History {
     pub refused: Option<Refusal>,
     /// Commands of which it is not known what they did to files, and why of the last one.
     pub unobserved: Option<(u64, Unobserved)>,
+    /// Sets that only another session can move, and which one; among them some that are no more in `sets`.
+    pub handed_on: BTreeMap<ChangeSetId, SessionId>,
     /// The last fact that was read.
     pub last: u64,
 }
@@ -153,7 +155,8 @@ impl Reader {
         }
         let in_force = self.session.in_force();
         let (is_moving, unobserved) = (self.session.is_moving(), self.unobserved);
-        History { sets, in_force, is_moving, refused: self.refused, unobserved, last: self.last }
+        let handed_on = self.session.lineage().lent.clone();
+        History { sets, in_force, is_moving, refused: self.refused, unobserved, handed_on, last: self.last }
     }
 }
 

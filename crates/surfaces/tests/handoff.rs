@@ -132,6 +132,29 @@ fn a_deleted_child_gives_its_changes_back_and_a_deleted_parent_takes_none_away()
 }
 
 #[test]
+fn what_a_deleted_child_had_handed_on_stays_where_it_is() {
+    let (program, first) = worked();
+    let hand_off = |from: &str| {
+        let told = program.run(&["handoff", "--session", from, "--json"]).events().remove(0);
+        told["session"].as_str().expect("an id").to_owned()
+    };
+    let second = hand_off(&first);
+    program.provider.push(says("Fine."));
+    assert_eq!(program.run(&["run", "--session", &second, "go on"]).code, Some(0));
+    let third = hand_off(&second);
+    assert_eq!(program.run(&["sessions", "delete", &second]).code, Some(0));
+    let refused = program.run(&["rewind", "--session", &first]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains(&format!("--session {third}")), "{}", refused.stderr);
+    assert_eq!(program.run(&["rewind", "2", "--session", &third]).code, Some(0));
+    assert_eq!(content(&program), "alpha\n");
+    assert_eq!(program.run(&["forward", "2", "--session", &third]).code, Some(0));
+    assert_eq!(program.run(&["sessions", "delete", &third]).code, Some(0));
+    assert_eq!(program.run(&["rewind", "--session", &first]).code, Some(0), "the last one gives back to the first");
+    assert_eq!(content(&program), "beta\n");
+}
+
+#[test]
 fn what_is_handed_off_later_takes_only_what_came_later() {
     let (program, parent) = worked();
     assert_eq!(program.run(&["handoff"]).code, Some(0));

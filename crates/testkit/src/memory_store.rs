@@ -299,14 +299,19 @@ impl Store for MemoryStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
         self.write(|state, _| {
-            if state.session_is_owned(id) {
+            let last = state.events.get(id).and_then(|events| events.last()?.seq);
+            if state.session_is_owned(id) || last > Some(seen) {
                 return Err(StoreError::InUse("another process".into()));
             }
             let row = state.sessions.remove(id).ok_or(StoreError::NoSession)?;
-            if let Some(parent) = row.parent.filter(|parent| state.sessions.contains_key(parent)) {
-                state.put_input(&parent, tell);
+            let parent = row.parent.filter(|parent| state.sessions.contains_key(parent));
+            if let Some(parent) = &parent {
+                state.put_input(parent, tell);
+            }
+            for heir in state.sessions.values_mut().filter(|other| other.parent.as_ref() == Some(id)) {
+                heir.parent.clone_from(&parent);
             }
             state.events.remove(id);
             state.inbox.retain(|(_, session, _)| session != id);

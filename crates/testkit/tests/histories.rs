@@ -1,6 +1,6 @@
-//! Random histories of changes, a person's own edits, rewinds, forwards, parts taken back, restarts and
-//! kills, with the real engine, the real comparison and the real writer on a real folder, against a model
-//! of a few lines: a map of files and a list of sets.
+//! Random histories of changes, a person's own edits, rewinds, forwards, parts taken back, handoffs, deleted
+//! sessions, restarts and kills, with the real engine, the real comparison and the real writer on a real
+//! folder, against a model of a few lines: a map of files and a list of sets for each session.
 //!
 //! `TRIMTAB_HISTORY_STEPS` makes it more than the steps of an ordinary run, `TRIMTAB_HISTORY_SEED` another
 //! history: `TRIMTAB_HISTORY_STEPS=100000 cargo test --profile sim -p trimtab-testkit --test histories`.
@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use trimtab_engine::handoff::Child;
 use trimtab_engine::merge::{self, File, Prefer};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Session, step};
 use trimtab_host::RealHands;
@@ -24,8 +25,8 @@ use trimtab_vocab::{
 use trimtab_world::workspace::{Folder, write};
 
 const NAMES: [&str; 8] = ["a", "b", "c.txt", "d/e", "d/f", "g/h/i", "g/h/j", "k/l"];
-/// After so many steps a new session begins in the same folder: conversations must not grow for ever.
-const SESSION: u64 = 40;
+/// After so many steps new sessions begin in the same folder: conversations must not grow for ever.
+const FAMILY: u64 = 60;
 const MODE: u32 = 0o644;
 
 type Files = BTreeMap<String, String>;
@@ -33,15 +34,62 @@ type Files = BTreeMap<String, String>;
 /// One file of a set as the model keeps it: its name, without the set, with it.
 type Write = (String, Option<String>, Option<String>);
 
-/// What must be true.
+/// What must come of a wish.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Outcome {
+    Done,
+    Refused,
+    /// Refused because another session has the set.
+    Elsewhere,
+}
+
+impl Outcome {
+    /// What to count it as.
+    fn named(self, done: &'static str) -> &'static str {
+        match self {
+            Outcome::Done => done,
+            Outcome::Refused => "refused",
+            Outcome::Elsewhere => "refused as elsewhere",
+        }
+    }
+}
+
+/// A session as the model keeps it. Sets have numbers of their own, which copies of them keep.
+#[derive(Default, Clone)]
+struct Told {
+    sets: Vec<(u64, Vec<Write>)>,
+    in_force: usize,
+    parent: Option<usize>,
+    lent: BTreeMap<u64, usize>,
+    has_requests: bool,
+}
+
+/// What must be true. Sessions keep their place when they are deleted.
 #[derive(Default, Clone)]
 struct Model {
     files: Files,
-    sets: Vec<Vec<Write>>,
-    in_force: usize,
+    sessions: Vec<Option<Told>>,
+    at: usize,
+    made: u64,
 }
 
 impl Model {
+    fn new(files: Files) -> Self {
+        Self { files, sessions: vec![Some(Told::default())], ..Self::default() }
+    }
+
+    fn here(&self) -> &Told {
+        self.sessions[self.at].as_ref().expect("a session")
+    }
+
+    fn here_mut(&mut self) -> &mut Told {
+        self.sessions[self.at].as_mut().expect("a session")
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        (0..self.sessions.len()).filter(|at| self.sessions[*at].is_some()).collect()
+    }
+
     fn put(&mut self, name: &str, text: Option<String>) {
         match text {
             Some(text) => drop(self.files.insert(name.to_owned(), text)),
@@ -50,12 +98,15 @@ impl Model {
     }
 
     fn applied(&mut self, set: Vec<Write>) {
-        self.sets.truncate(self.in_force);
         for (name, _, after) in &set {
             self.put(name, after.clone());
         }
-        self.sets.push(set);
-        self.in_force = self.sets.len();
+        self.made += 1;
+        let made = self.made;
+        let here = self.here_mut();
+        here.sets.truncate(here.in_force);
+        here.sets.push((made, set));
+        here.in_force = here.sets.len();
     }
 
     /// Takes one file from one side of a set to the other: what it was, and what it is then.
@@ -71,50 +122,94 @@ impl Model {
     }
 
     /// Moves the history, one set after the other, or not at all.
-    fn moved(&mut self, by: i64, prefer: Prefer) -> bool {
-        let to = (self.in_force as i64 + by).clamp(0, self.sets.len() as i64) as usize;
-        let mut next = self.clone();
-        while next.in_force != to {
-            let back = to < next.in_force;
-            let at = if back { next.in_force - 1 } else { next.in_force };
-            for (n, (name, before, after)) in next.sets[at].clone().into_iter().enumerate() {
-                let (from, into) = if back { (after, before) } else { (before, after) };
-                let Some((name, now, merged)) = next.walk(&name, &from, &into, prefer) else { return false };
-                next.sets[at][n] = if back { (name, merged, now) } else { (name, now, merged) };
-            }
-            next.in_force = if back { at } else { at + 1 };
+    fn moved(&mut self, by: i64, prefer: Prefer) -> Outcome {
+        let here = self.here();
+        let now = here.in_force;
+        let to = (now as i64 + by).clamp(0, here.sets.len() as i64) as usize;
+        if to == now {
+            return Outcome::Refused;
         }
-        let is_moved = to != self.in_force;
+        if here.sets[now.min(to)..now.max(to)].iter().any(|(set, _)| here.lent.contains_key(set)) {
+            return Outcome::Elsewhere;
+        }
+        let mut next = self.clone();
+        for n in 0..now.abs_diff(to) {
+            let back = to < now;
+            let at = if back { now - n - 1 } else { now + n };
+            for (m, (name, before, after)) in self.here().sets[at].1.clone().into_iter().enumerate() {
+                let (from, into) = if back { (after, before) } else { (before, after) };
+                let Some((name, now, merged)) = next.walk(&name, &from, &into, prefer) else {
+                    return Outcome::Refused;
+                };
+                next.here_mut().sets[at].1[m] = if back { (name, merged, now) } else { (name, now, merged) };
+            }
+        }
+        next.here_mut().in_force = to;
         *self = next;
-        is_moved
+        Outcome::Done
     }
 
     /// Takes back parts of a set, by a new one.
-    fn undone(&mut self, at: usize, parts: &[ChangePart], prefer: Prefer) -> bool {
-        if at >= self.in_force || self.in_force < self.sets.len() {
-            return false;
+    fn undone(&mut self, at: usize, parts: &[ChangePart], prefer: Prefer) -> Outcome {
+        let here = self.here();
+        let (number, set) = &here.sets[at];
+        if here.lent.contains_key(number) {
+            return Outcome::Elsewhere;
+        }
+        if at >= here.in_force || here.in_force < here.sets.len() {
+            return Outcome::Refused;
         }
         let (mut next, mut made) = (self.clone(), Vec::new());
         for part in parts {
-            let Some((name, before, after)) = self.sets[at].iter().find(|(name, ..)| *name == part.path) else {
-                return false;
+            let Some((name, before, after)) = set.iter().find(|(name, ..)| *name == part.path) else {
+                return Outcome::Refused;
             };
             let bytes = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
             let (old, new) = (bytes(before), bytes(after));
             let all = merge::hunks(&old, &new).len() as u32;
             let wanted = match merge::without(&old, &new, &part.hunks) {
-                Err(_) => return false,
+                Err(_) => return Outcome::Refused,
                 Ok(_) if part.hunks.is_empty() || (1..=all).all(|n| part.hunks.contains(&n)) => before.clone(),
                 Ok(text) => Some(String::from_utf8(text).expect("a text")),
             };
-            let Some(write) = next.walk(name, after, &wanted, prefer) else { return false };
+            let Some(write) = next.walk(name, after, &wanted, prefer) else { return Outcome::Refused };
             made.extend((write.1 != write.2).then_some(write));
         }
-        let is_something = !made.is_empty();
-        if is_something {
-            self.applied(made);
+        if made.is_empty() {
+            return Outcome::Refused;
         }
-        is_something
+        self.applied(made);
+        Outcome::Done
+    }
+
+    /// A new session gets all sets that no other one has.
+    fn handed_off(&mut self) -> Outcome {
+        let (at, child) = (self.at, self.sessions.len());
+        let here = self.here_mut();
+        if !here.has_requests {
+            return Outcome::Refused;
+        }
+        let free = |(_, (set, _)): &(usize, &(u64, Vec<Write>))| !here.lent.contains_key(set);
+        let free: Vec<(usize, &(u64, Vec<Write>))> = here.sets.iter().enumerate().filter(free).collect();
+        let in_force = free.iter().filter(|(nth, _)| *nth < here.in_force).count();
+        let sets: Vec<(u64, Vec<Write>)> = free.into_iter().map(|(_, set)| set.clone()).collect();
+        here.lent.extend(sets.iter().map(|(set, _)| (*set, child)));
+        self.sessions.push(Some(Told { sets, in_force, parent: Some(at), ..Told::default() }));
+        Outcome::Done
+    }
+
+    /// What a deleted session had goes back, unless it had handed it on.
+    fn deleted(&mut self, gone: usize) {
+        let Some(Told { parent, lent, .. }) = self.sessions[gone].take() else { return };
+        for told in self.sessions.iter_mut().flatten().filter(|told| told.parent == Some(gone)) {
+            told.parent = parent;
+        }
+        if let Some(parent) = parent.and_then(|at| self.sessions[at].as_mut()) {
+            let place = |(set, at): (u64, usize)| {
+                if at == gone { lent.get(&set).map(|at| (set, *at)) } else { Some((set, at)) }
+            };
+            parent.lent = std::mem::take(&mut parent.lent).into_iter().filter_map(place).collect();
+        }
     }
 }
 
@@ -144,6 +239,31 @@ fn edited(dice: &mut Dice, text: Option<&String>) -> Option<String> {
     Some(lines.concat())
 }
 
+/// A session, and what its store has of it.
+struct Real {
+    id: SessionId,
+    parent: Option<SessionId>,
+    session: Session,
+    log: Vec<(Option<RequestId>, Fact)>,
+    /// It is told when somebody next uses it.
+    inbox: Vec<Input>,
+}
+
+impl Real {
+    fn new(id: SessionId, parent: Option<SessionId>, facts: Vec<Fact>) -> Self {
+        let log: Vec<(Option<RequestId>, Fact)> = facts.into_iter().map(|fact| (None, fact)).collect();
+        let mut real = Self { session: Session::default(), id, parent, log, inbox: Vec::new() };
+        real.session = real.folded();
+        real
+    }
+
+    fn folded(&self) -> Session {
+        let mut session = Session::of(self.id.clone());
+        self.log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
+        session
+    }
+}
+
 /// The real thing.
 struct Rig {
     runtime: tokio::runtime::Runtime,
@@ -152,9 +272,9 @@ struct Rig {
     hands: RealHands,
     store: MemoryStore,
     disk: Disk,
-    id: SessionId,
-    session: Session,
-    log: Vec<(Option<RequestId>, Fact)>,
+    /// In the model's order.
+    sessions: Vec<Option<Real>>,
+    at: usize,
     requests: u64,
     /// Moves are killed before they are decided and after the files were written, now and then.
     dice: Dice,
@@ -175,9 +295,8 @@ impl Rig {
             hands: RealHands::new([], &[]),
             store: disk.process(seed, None, 0),
             disk,
-            id: "s1".parse().expect("an id"),
-            session: Session::default(),
-            log: Vec::new(),
+            sessions: Vec::new(),
+            at: 0,
             requests: 0,
             dice: Dice::new(seed),
             kills: 0,
@@ -187,20 +306,77 @@ impl Rig {
     }
 
     fn begin(&mut self) {
-        (self.session, self.log) = (Session::default(), Vec::new());
+        for real in self.sessions.drain(..).flatten() {
+            assert!(real.session == real.folded(), "replay equals live");
+        }
         self.disk.state().bytes.clear();
+        self.sessions.push(Some(Real::new("s1".parse().expect("an id"), None, vec![])));
+        self.at = 0;
         let folder = self.folder.path().display().to_string();
         self.drive(Input::Opened { folder }, &[]);
     }
 
+    fn here(&self) -> &Real {
+        self.sessions[self.at].as_ref().expect("a session")
+    }
+
+    fn here_mut(&mut self) -> &mut Real {
+        self.sessions[self.at].as_mut().expect("a session")
+    }
+
+    /// Somebody uses this session from now on.
+    fn enter(&mut self, at: usize) {
+        self.at = at;
+        for input in std::mem::take(&mut self.here_mut().inbox) {
+            self.drive(input, &[]);
+        }
+    }
+
     /// Another process takes over.
     fn restart(&mut self) {
-        self.session = self.folded();
+        self.here_mut().session = self.here().folded();
+    }
+
+    /// Whether it was done.
+    fn hand_off(&mut self) -> bool {
+        let all = self.sessions.len();
+        self.drive(Input::Controlled { request: None, action: Control::Handoff }, &[]);
+        self.sessions.len() > all
+    }
+
+    /// What the store does with a new session.
+    fn bear(&mut self, child: Child) {
+        let parent = self.here().id.clone();
+        let mut state = self.disk.state();
+        for hash in &child.files {
+            let bytes = state.bytes.get(&RefKey::file_of(&parent, hash)).cloned().expect("the parent has it");
+            state.bytes.insert(RefKey::file_of(&child.id, hash), bytes);
+        }
+        drop(state);
+        self.sessions.push(Some(Real::new(child.id, Some(parent), child.facts)));
+    }
+
+    /// What the client and the store do when a session is deleted.
+    fn delete(&mut self, at: usize) {
+        let Real { id, parent, session, .. } = self.sessions[at].take().expect("a session");
+        let gone = |key: &RefKey| key.as_str().contains(id.as_str());
+        self.disk.state().bytes.retain(|key, _| !gone(key));
+        let mut handed_on = session.lineage().lent.clone();
+        let living: Vec<SessionId> = self.sessions.iter().flatten().map(|real| real.id.clone()).collect();
+        handed_on.retain(|_, heir| living.contains(heir));
+        for real in self.sessions.iter_mut().flatten() {
+            if real.parent.as_ref() == Some(&id) {
+                real.parent.clone_from(&parent);
+            }
+            if Some(&real.id) == parent.as_ref() {
+                real.inbox.push(Input::ChildGone { child: id.clone(), handed_on: handed_on.clone() });
+            }
+        }
     }
 
     fn state(&mut self, text: &str) -> FileState {
         let hash = trimtab_world::store::hash(text.as_bytes());
-        self.disk.state().bytes.insert(RefKey::file_of(&self.id, &hash), text.into());
+        self.disk.state().bytes.insert(RefKey::file_of(&self.here().id, &hash), text.into());
         FileState { hash, mode: MODE }
     }
 
@@ -218,14 +394,20 @@ impl Rig {
         self.drive(Input::Said { request }, &writes);
     }
 
-    /// Why it was refused, if it was.
-    fn travel(&mut self, action: Control) -> Option<String> {
-        let from = self.log.len();
+    /// What came of it, and why it was refused, if it was.
+    fn travel(&mut self, action: Control) -> (Outcome, Option<String>) {
+        let from = self.here().log.len();
         self.drive(Input::Controlled { request: None, action }, &[]);
-        self.log[from..].iter().find_map(|(_, fact)| match fact {
+        let reason = self.here().log[from..].iter().find_map(|(_, fact)| match fact {
             Fact::Change(ChangeFact::Refused { reason, .. }) => Some(reason.clone()),
             _ => None,
-        })
+        });
+        let outcome = match &reason {
+            None => Outcome::Done,
+            Some(reason) if reason.contains("was handed off to session") => Outcome::Elsewhere,
+            Some(_) => Outcome::Refused,
+        };
+        (outcome, reason)
     }
 
     /// Killed before anybody was told: a new owner folds the log and does it again.
@@ -240,13 +422,17 @@ impl Rig {
         let mut inputs = VecDeque::from([input]);
         let mut has_worked = false;
         while let Some(input) = inputs.pop_front() {
-            for output in step(&mut self.session, input) {
+            for output in step(&mut self.here_mut().session, input) {
                 let effect = match output {
                     Output::Event { request, fact } => {
-                        self.log.push((request, fact));
+                        self.here_mut().log.push((request, fact));
                         continue;
                     }
-                    Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) => continue,
+                    Output::Child(child) => {
+                        self.bear(*child);
+                        continue;
+                    }
+                    Output::Keep { .. } | Output::KeepOnly { .. } => continue,
                     Output::Effect(effect) => effect,
                 };
                 inputs.extend(match effect {
@@ -268,7 +454,7 @@ impl Rig {
                     Effect::Compare { ways, on_conflict } => {
                         let folder = self.folder.path().display().to_string();
                         let compare =
-                            trimtab_host::walk(&self.store, &self.hands, &self.id, &folder, ways, on_conflict);
+                            trimtab_host::walk(&self.store, &self.hands, &self.here().id, &folder, ways, on_conflict);
                         let compared = self.runtime.block_on(compare).expect("a store");
                         if self.dice.once_in(9) { self.killed() } else { Some(Input::Compared { compared }) }
                     }
@@ -282,17 +468,11 @@ impl Rig {
                 });
             }
         }
-        assert!(self.session.is_idle());
-    }
-
-    fn folded(&self) -> Session {
-        let mut session = Session::default();
-        self.log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
-        session
+        assert!(self.here().session.is_idle());
     }
 
     fn write(&self, plan: &FilePlan) -> Option<String> {
-        let find = |hash: &str| self.disk.state().bytes.get(&RefKey::file_of(&self.id, hash)).cloned();
+        let find = |hash: &str| self.disk.state().bytes.get(&RefKey::file_of(&self.here().id, hash)).cloned();
         write::apply(&self.folder, plan, &find).err().map(|refused| {
             assert!(refused.is_clean(), "{refused}");
             refused.to_string()
@@ -334,16 +514,22 @@ fn number(name: &str, otherwise: u64) -> u64 {
 }
 
 #[test]
-fn any_history_is_what_a_map_and_a_list_say() {
+fn any_history_is_what_a_map_and_lists_say() {
     let (seed, steps) = (number("TRIMTAB_HISTORY_SEED", 3), number("TRIMTAB_HISTORY_STEPS", 1_500));
     let mut dice = Dice::new(seed);
     let mut rig = Rig::new(seed ^ 1);
-    let mut model = Model::default();
-    let (mut applied, mut moved, mut undone, mut refused, mut edits) = (0, 0, 0, 0, 0);
+    let mut model = Model::new(Files::new());
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut count = |what| *counts.entry(what).or_default() += 1;
     for at in 0..steps {
-        if at % SESSION == SESSION - 1 {
+        if at % FAMILY == FAMILY - 1 {
             rig.begin();
-            model = Model { files: model.files, ..Model::default() };
+            model = Model::new(model.files);
+        }
+        let alive = model.alive();
+        if dice.once_in(4) {
+            model.at = alive[dice.below(alive.len() as u64) as usize];
+            rig.enter(model.at);
         }
         let place = format!("seed {seed}, step {at}");
         let (on_conflict, prefer) = match dice.below(6) {
@@ -351,7 +537,7 @@ fn any_history_is_what_a_map_and_a_list_say() {
             1 => (OnConflict::DiscardMine, Prefer::Right),
             _ => (OnConflict::Refuse, Prefer::Neither),
         };
-        match dice.below(11) {
+        let what = match dice.below(13) {
             0..=3 => {
                 let mut set: Vec<Write> = Vec::new();
                 for _ in 0..=dice.below(4) {
@@ -362,14 +548,15 @@ fn any_history_is_what_a_map_and_a_list_say() {
                         set.push((name.to_owned(), before, after));
                     }
                 }
-                if !set.is_empty() {
-                    applied += 1;
-                    rig.apply(&set);
-                    model.applied(set);
+                if set.is_empty() {
+                    continue;
                 }
+                rig.apply(&set);
+                model.here_mut().has_requests = true;
+                model.applied(set);
+                "sets applied"
             }
             4..=5 => {
-                edits += 1;
                 let name = NAMES[dice.below(8) as usize];
                 let path = rig.base.path().join(name);
                 let text = edited(&mut dice, model.files.get(name));
@@ -381,43 +568,67 @@ fn any_history_is_what_a_map_and_a_list_say() {
                     }
                 }
                 model.put(name, text);
+                "edits"
             }
-            6 => rig.restart(),
-            7 if !model.sets.is_empty() => {
-                let nth = dice.below(model.sets.len() as u64) as usize;
+            6 => {
+                rig.restart();
+                "restarts"
+            }
+            7 if !model.here().sets.is_empty() => {
+                let nth = dice.below(model.here().sets.len() as u64) as usize;
                 let mut parts: Vec<ChangePart> = Vec::new();
-                for (name, ..) in &model.sets[nth] {
+                for (name, ..) in &model.here().sets[nth].1 {
                     if dice.once_in(2) {
                         let hunks = (0..dice.below(3)).map(|_| 1 + dice.below(2) as u32).collect();
                         parts.push(ChangePart { path: name.clone(), hunks });
                     }
                 }
-                let change_set = rig.session.history()[nth].id.clone();
-                let answer = rig.travel(Control::UndoPart { change_set, parts: parts.clone(), on_conflict });
-                let wanted = model.undone(nth, &parts, prefer);
-                assert_eq!(answer.is_none(), wanted, "{place}: a part of {nth}: {answer:?}");
-                *(if wanted { &mut undone } else { &mut refused }) += 1;
+                let change_set = rig.here().session.history()[nth].id.clone();
+                let action = Control::UndoPart { change_set, parts: parts.clone(), on_conflict };
+                let (outcome, reason) = rig.travel(action);
+                assert_eq!(outcome, model.undone(nth, &parts, prefer), "{place}: a part of {nth}: {reason:?}");
+                outcome.named("parts undone")
+            }
+            8 if alive.len() < 8 => {
+                let outcome = model.handed_off();
+                assert_eq!(rig.hand_off(), outcome == Outcome::Done, "{place}: a handoff");
+                if outcome == Outcome::Done && dice.once_in(2) {
+                    model.at = model.sessions.len() - 1;
+                    rig.enter(model.at);
+                }
+                outcome.named("handoffs")
+            }
+            9 if alive.len() > 1 => {
+                let gone = alive[dice.below(alive.len() as u64) as usize];
+                model.deleted(gone);
+                rig.delete(gone);
+                if gone == model.at {
+                    model.at = model.alive()[0];
+                }
+                rig.enter(model.at);
+                "deleted sessions"
             }
             _ => {
                 let steps = 1 + dice.below(4) as u32;
                 let back = dice.once_in(2);
-                let answer = rig.travel(match back {
+                let (outcome, reason) = rig.travel(match back {
                     true => Control::Rewind { steps, on_conflict },
                     false => Control::Forward { steps, on_conflict },
                 });
                 let wanted = model.moved(if back { -i64::from(steps) } else { steps.into() }, prefer);
-                assert_eq!(answer.is_none(), wanted, "{place}: by {steps}, back {back}: {answer:?}");
-                *(if wanted { &mut moved } else { &mut refused }) += 1;
+                assert_eq!(outcome, wanted, "{place}: by {steps}, back {back}: {reason:?}");
+                outcome.named("moves")
             }
-        }
+        };
+        count(what);
         assert_eq!(rig.files(), model.files, "{place}");
-        let history = (rig.session.history().len(), rig.session.in_force());
-        assert_eq!(history, (model.sets.len(), model.in_force), "{place}");
+        let session = &rig.here().session;
+        let history = (session.history().len(), session.in_force());
+        assert_eq!(history, (model.here().sets.len(), model.here().in_force), "{place}");
     }
-    println!(
-        "{steps} steps: {applied} applied, {edits} edits, {moved} moves, {undone} parts undone, {} kills, {refused} refused",
-        rig.kills
-    );
-    assert!(rig.session == rig.folded(), "replay equals live");
-    assert!(applied > 0 && moved > 0 && undone > 0 && refused > 0 && edits > 0 && rig.kills > 0);
+    rig.begin();
+    println!("{steps} steps: {counts:?}, {} kills", rig.kills);
+    let met: Vec<&str> = counts.into_keys().collect();
+    let wanted = ["deleted sessions", "edits", "handoffs", "moves", "parts undone", "refused", "refused as elsewhere"];
+    assert!(wanted.iter().all(|what| met.contains(what)) && rig.kills > 0, "too little was met: {met:?}");
 }

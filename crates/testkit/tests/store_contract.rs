@@ -146,7 +146,7 @@ async fn a_session_has_one_owner_and_a_dead_owners_lease_is_void_at_once() {
         let first = owned(one.as_ref(), "s1").await;
         assert!(matches!(two.claim(&session("s1")).await, Ok(Claim::Held { .. })));
         assert!(
-            two.delete_session(&session("s1"), NewInput::default()).await.is_err(),
+            two.delete_session(&session("s1"), 9, NewInput::default()).await.is_err(),
             "a running session cannot be deleted"
         );
         one.release(&first).await.expect("released");
@@ -277,8 +277,8 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         assert_eq!(ids(store.sessions(Some("/c")).await.expect("read")), ["s4", "s5"], "the youngest first");
         let searched = store.search(Some("/c"), Wanted::new(&[], "same")).await.expect("read");
         assert_eq!(ids(searched), ["s4", "s5"], "what is found is listed in the same order");
-        store.delete_session(&session("s1"), NewInput::default()).await.expect("deleted");
-        assert_eq!(store.delete_session(&session("s1"), NewInput::default()).await, Err(StoreError::NoSession));
+        store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
+        assert_eq!(store.delete_session(&session("s1"), 0, NewInput::default()).await, Err(StoreError::NoSession));
         assert_eq!(store.session(&session("s1")).await.expect("read"), None);
         assert!(store.inbox(&session("s1")).await.expect("read").is_empty());
         assert_eq!(store.jobs(true).await.expect("read").len(), 2);
@@ -442,8 +442,17 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         assert_eq!(made.parent, Some(session("s1")));
         assert_eq!(store.events(&session("s2"), 0, 9).await.expect("read"), [event("s2", 1, "inherited")]);
         store.release(&lease).await.expect("released");
-        store.delete_session(&session("s2"), input("the child is gone")).await.expect("deleted");
+        store
+            .create_session(SessionRow { parent: Some(session("s2")), ..row("s3", "/a") }, vec![])
+            .await
+            .expect("made");
+        let delete = async |seen| store.delete_session(&session("s2"), seen, input("the child is gone")).await;
+        assert!(matches!(delete(0).await, Err(StoreError::InUse(_))), "somebody went on there meanwhile");
+        assert_eq!(store.inbox(&session("s1")).await, Ok(Vec::new()));
+        delete(1).await.expect("deleted");
         assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 1, "its parent is told");
+        let heir = store.session(&session("s3")).await.expect("read").expect("is there");
+        assert_eq!(heir.parent, Some(session("s1")), "who comes next will be told of, too");
     }
     // What a child shares with its parent is stored once, and stays when the parent goes.
     let folder = tempfile::tempdir().expect("a folder");
@@ -456,7 +465,8 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
     let listed = store.sessions(Some("/a")).await.expect("read");
     assert_eq!(listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["s2", "s1"], "the child comes first");
     store.release(&lease).await.expect("released");
-    store.delete_session(&session("s1"), NewInput::default()).await.expect("deleted");
+    store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
+    assert_eq!(store.session(&session("s2")).await.expect("read").expect("is there").parent, None);
     assert_eq!(store.bytes(Some(&session("s2")), &key("s2")).await, Ok(Some(b"old".to_vec())));
     assert_eq!(store.check().await, Ok(Vec::new()));
 }

@@ -4,6 +4,8 @@
 //! wire's `type` says both: `checkpoint.opened` is [`Fact::Checkpoint`]`(`[`CheckpointFact::Opened`]`)`.
 //! A reader that cares for one step matches one arm.
 
+use std::collections::BTreeMap;
+
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -271,11 +273,14 @@ pub enum SessionFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefill: Option<String>,
     },
-    /// A session that had taken over is no more; what it had taken over is this one's again.
+    /// A session that had taken over is no more; what it had taken over and not handed on is this one's again.
     #[serde(rename = "session.reclaimed")]
     Reclaimed {
         /// Which one.
         child: SessionId,
+        /// Change sets that it had handed on, and the sessions that have them.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        handed_on: BTreeMap<ChangeSetId, SessionId>,
     },
     /// It has one document more: the conversation is kept whole for as long as it fits.
     #[serde(rename = "session.extended")]

@@ -7,7 +7,7 @@
 
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use trimtab_vocab::event::{
@@ -252,10 +252,10 @@ pub(crate) fn extend(step: &mut Step<'_>, request: Option<&RequestId>, room: Opt
     }
 }
 
-/// A session that had taken over was deleted.
-pub(crate) fn child_gone(step: &mut Step<'_>, child: SessionId) {
+/// A session that had taken over was deleted. What it had handed on stays where it is.
+pub(crate) fn child_gone(step: &mut Step<'_>, child: SessionId, handed_on: BTreeMap<ChangeSetId, SessionId>) {
     if step.session.lineage().children.contains(&child) {
-        step.say(None, SessionFact::Reclaimed { child });
+        step.say(None, SessionFact::Reclaimed { child, handed_on });
     }
 }
 

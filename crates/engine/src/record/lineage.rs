@@ -32,9 +32,20 @@ impl Lineage {
                 self.children.push(child.clone());
                 self.lent.extend(change_sets.iter().map(|set| (set.clone(), child.clone())));
             }
-            SessionFact::Reclaimed { child } => {
+            SessionFact::Reclaimed { child, handed_on } => {
                 self.children.retain(|known| known != child);
-                self.lent.retain(|_, borrower| borrower != child);
+                for heir in handed_on.values() {
+                    if !self.children.contains(heir) {
+                        self.children.push(heir.clone());
+                    }
+                }
+                self.lent.retain(|set, borrower| {
+                    if borrower == child {
+                        let Some(heir) = handed_on.get(set) else { return false };
+                        borrower.clone_from(heir);
+                    }
+                    true
+                });
             }
             SessionFact::Extended { .. } => self.extensions += 1,
             SessionFact::Titled { .. } | SessionFact::Refused { .. } => {}

@@ -232,9 +232,10 @@ pub trait Store: Send + Sync {
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
     /// Those among them in which somebody said or was told what is looked for.
     async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>>;
-    /// Forgets a session and every text only it had. Refused while somebody runs it. The session that was
-    /// handed off to it, if it still exists, gets `tell` as an input.
-    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()>;
+    /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
+    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and
+    /// becomes the parent of those that it was handed off to itself.
+    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
 
     /// Puts an input into a session's inbox, from anywhere.
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;

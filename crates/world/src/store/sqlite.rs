@@ -337,7 +337,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
         let (id, owner, now) = (id.clone(), Arc::clone(&self.owner), self.clock.now());
         self.write(move |tx| {
             let holder: Option<Option<String>> = tx
@@ -347,6 +347,10 @@ impl Store for SqliteStore {
                 && owner.is_alive(&name)
             {
                 return Err(StoreError::InUse(Owner::describe(&name)));
+            }
+            let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq > ?2)";
+            if tx.query_row(sql, params![id.as_str(), seen], |row| row.get(0))? {
+                return Err(StoreError::InUse("another process".into()));
             }
             for table in ["events", "inbox", "partials", "checkpoints", "jobs", "leases", "refs"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
@@ -359,9 +363,11 @@ impl Store for SqliteStore {
                     |row| read_id::<SessionId>(row, 0),
                 )
                 .optional()?;
-            if let Some(parent) = parent {
-                insert_input(tx, &parent, &tell, now)?;
+            if let Some(parent) = &parent {
+                insert_input(tx, parent, &tell, now)?;
             }
+            let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1";
+            tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
             match tx.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])? {
                 0 => Err(StoreError::NoSession),
                 _ => Ok(()),
