@@ -21,7 +21,7 @@ use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
-use crate::{history, lists, tools};
+use crate::{audit, history, lists, tools};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -502,6 +502,7 @@ fn read_input(payload: &str) -> Result<Input, StoreError> {
 
 /// What else must become durable together with a fact.
 fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
+    commit.audit.extend(audit::entry(event));
     match (&event.fact, &event.request) {
         (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
             commit.reopened.retain(|reopened| reopened != request);

@@ -123,6 +123,19 @@ impl Drop for Inner {
     }
 }
 
+/// Why nothing was sent.
+enum Unsent {
+    /// It was sent before.
+    Known(Sent),
+    Problem(Problem),
+}
+
+impl From<Problem> for Unsent {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
 /// Store errors reach people as problems; which folder it is, they know from `trimtab doctor`.
 pub(crate) fn store_problem(error: StoreError) -> Problem {
     error.problem(Path::new("the data folder"))
@@ -157,19 +170,39 @@ impl Client {
         Self { inner: Arc::new(Inner { deps }) }
     }
 
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.inner.deps.world.clock.as_ref()
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         self.inner.deps.world.store.as_ref()
     }
 
     /// Takes in what a person says. When this returns, it cannot be lost any more.
     pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
+        let request = clock::request_id(self.inner.deps.world.clock.as_ref());
+        self.send_as(target, say, request).await.map_err(|error| match error {
+            Unsent::Problem(problem) => problem,
+            Unsent::Known(_) => store_problem(StoreError::Taken),
+        })
+    }
+
+    /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got.
+    pub async fn send_once(&self, session: &SessionId, say: Say, key: &str) -> Result<Sent, Problem> {
+        let request = clock::request_named(session, key);
+        match self.send_as(Target::Session(session.clone()), say, request).await {
+            Ok(sent) | Err(Unsent::Known(sent)) => Ok(sent),
+            Err(Unsent::Problem(problem)) => Err(problem),
+        }
+    }
+
+    async fn send_as(&self, target: Target, say: Say, request: RequestId) -> Result<Sent, Unsent> {
         check_text(&say.text)?;
         let world = &self.inner.deps.world;
         world.models.find(&say.settings.model)?;
         if !say.images.is_empty() && !say.settings.vision_model.is_empty() {
             world.models.find(&say.settings.vision_model)?;
         }
-        let request = clock::request_id(world.clock.as_ref());
         let job = NewJob { request: request.clone(), text: actor::first_words(&say.text) };
         let (mut images, mut keeps) = (Vec::new(), Vec::new());
         for (number, (media_type, base64)) in say.images.into_iter().enumerate() {
@@ -183,9 +216,12 @@ impl Client {
         let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {
-            Target::New { folder } => self.create(folder, input).await?,
+            Target::New { folder } => self.create(folder, Some(input)).await?,
             Target::Session(session) => {
-                world.store.enqueue(&session, input).await.map_err(store_problem)?;
+                match world.store.enqueue(&session, input).await {
+                    Err(StoreError::Taken) => return Err(Unsent::Known(Sent { session, request })),
+                    done => done.map_err(store_problem)?,
+                }
                 session
             }
         };
@@ -193,13 +229,20 @@ impl Client {
         Ok(Sent { session, request })
     }
 
-    async fn create(&self, folder: String, said: NewInput) -> Result<SessionId, Problem> {
+    /// Begins a session in which nothing is said yet.
+    pub async fn open_session(&self, folder: String) -> Result<SessionId, Problem> {
+        let session = self.create(folder, None).await?;
+        self.resume(&session);
+        Ok(session)
+    }
+
+    async fn create(&self, folder: String, said: Option<NewInput>) -> Result<SessionId, Problem> {
         let world = &self.inner.deps.world;
         let id = clock::session_id(world.clock.as_ref());
         let now = world.clock.now();
         let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
         let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now, parent: None };
-        world.store.create_session(row, vec![opened, said]).await.map_err(store_problem)?;
+        world.store.create_session(row, [Some(opened), said].into_iter().flatten().collect()).await.map_err(store_problem)?;
         Ok(id)
     }
 
@@ -284,7 +327,18 @@ impl Client {
 
     /// One page of a session's log after `after`; empty at its end.
     pub async fn events(&self, session: &SessionId, after: u64) -> Result<Vec<Event>, Problem> {
-        self.inner.deps.world.store.events(session, after, 1000).await.map_err(store_problem)
+        self.page(session, after, 1000).await
+    }
+
+    /// A page of so many facts at most.
+    pub async fn page(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>, Problem> {
+        self.inner.deps.world.store.events(session, after, limit).await.map_err(store_problem)
+    }
+
+    /// One session, as lists show it.
+    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Problem> {
+        let row = self.inner.deps.world.store.session(id).await.map_err(store_problem)?;
+        row.ok_or_else(|| store_problem(StoreError::NoSession))
     }
 
     /// Sessions, newest first; of one folder if it is given.

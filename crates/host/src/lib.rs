@@ -10,7 +10,9 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+mod access;
 mod actor;
+mod audit;
 mod by_hand;
 mod cache;
 mod client;
@@ -23,6 +25,7 @@ mod lists;
 mod pills;
 mod prepare;
 mod roster;
+mod saying;
 mod snapshot;
 mod space;
 mod stream_controller;
@@ -35,11 +38,14 @@ pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};
 pub use history::{History, Refusal, Set, is_text};
 pub use hub::Watch;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
+pub use saying::Words;
 pub use space::Expired;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
-pub use trimtab_world::store::{FileSpace, JobRow, JobState, SessionRow};
+pub use trimtab_world::store::{
+    AuditCheck, AuditEntry, AuditLine, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
+};
 pub use trimtab_world::workspace::snapshot::Snapshot;
 pub use walk::walk;
 

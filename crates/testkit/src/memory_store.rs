@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId};
+use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
 use trimtab_world::store::{
-    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
-    SessionRow, Store, StoreError, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
+    SessionRow, Store, StoreError, TokenKind, TokenRow, Wanted,
 };
 
 use crate::dice::Dice;
@@ -52,6 +52,10 @@ pub struct State {
     pub doing: BTreeSet<(u64, String)>,
     /// A person's standing decisions.
     pub rules: Vec<String>,
+    /// The trail.
+    pub audit: Vec<AuditLine>,
+    /// Tokens by the hash of their secret.
+    pub tokens: BTreeMap<String, TokenRow>,
     leases: BTreeMap<SessionId, (Option<u64>, u64)>,
     alive: BTreeSet<u64>,
     next_owner: u64,
@@ -208,6 +212,29 @@ impl State {
         }
     }
 
+    fn put_audit(&mut self, entries: &[AuditEntry]) {
+        for entry in entries {
+            let (n, prev) = (self.audit.len() as u64 + 1, self.audit.last().map(|last| last.hash.clone()));
+            let line = entry.line(n, Time::from_millis(0), &prev.unwrap_or_default());
+            let hash = trimtab_world::store::hash(line.as_bytes());
+            self.audit.push(AuditLine { n, line, hash });
+        }
+    }
+
+    fn put_token(&mut self, hash: &str, row: TokenRow) -> Result<()> {
+        self.tokens.retain(|_, known| known.holds(row.created));
+        if self.tokens.contains_key(hash) || self.tokens.values().any(|known| known.name == row.name) {
+            return Err(StoreError::Taken);
+        }
+        self.tokens.insert(hash.to_owned(), row);
+        Ok(())
+    }
+
+    /// Whether a request of this name is there already.
+    fn knows(&self, input: &NewInput) -> bool {
+        input.job.as_ref().is_some_and(|job| self.jobs.contains_key(&job.request))
+    }
+
     fn put_input(&mut self, session: &SessionId, input: NewInput) {
         self.next_input += 1;
         self.inbox.push((self.next_input, session.clone(), input.payload));
@@ -327,6 +354,9 @@ impl Store for MemoryStore {
             if !state.sessions.contains_key(session) {
                 return Err(StoreError::NoSession);
             }
+            if state.knows(&input) {
+                return Err(StoreError::Taken);
+            }
             state.put_input(session, input);
             Ok(())
         })
@@ -392,6 +422,7 @@ impl Store for MemoryStore {
                 state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
             }
             state.change_rules(commit.rules, Some(id));
+            state.put_audit(&commit.audit);
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
             }
@@ -544,6 +575,64 @@ impl Store for MemoryStore {
         self.write(|state, _| {
             state.change_rules(change, None);
             Ok(())
+        })
+        .await
+    }
+
+    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+        self.write(|state, _| {
+            state.put_audit(&entries);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
+        let of = |state: &mut State, _| {
+            Ok(state.audit.iter().filter(|line| line.n > after).take(limit as usize).cloned().collect())
+        };
+        self.operate(of).await
+    }
+
+    async fn audit_written(&self) -> Result<u64> {
+        self.operate(|state, _| Ok(state.audit.len() as u64)).await
+    }
+
+    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()> {
+        self.write(|state, _| state.put_token(hash, row)).await
+    }
+
+    async fn token(&self, hash: &str) -> Result<Option<TokenRow>> {
+        self.operate(|state, _| Ok(state.tokens.get(hash).cloned())).await
+    }
+
+    async fn tokens(&self) -> Result<Vec<TokenRow>> {
+        self.operate(|state, _| {
+            let mut rows: Vec<TokenRow> = state.tokens.values().cloned().collect();
+            rows.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
+            Ok(rows)
+        })
+        .await
+    }
+
+    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool> {
+        self.write(|state, _| {
+            let holds = |known: &TokenRow| known.kind == TokenKind::Login && known.holds(row.created);
+            if !state.tokens.get(login).is_some_and(holds) {
+                return Ok(false);
+            }
+            state.tokens.remove(login);
+            state.put_token(hash, row)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn revoke_token(&self, name: &str) -> Result<bool> {
+        self.write(|state, _| {
+            let before = state.tokens.len();
+            state.tokens.retain(|_, row| row.name != name);
+            Ok(state.tokens.len() < before)
         })
         .await
     }

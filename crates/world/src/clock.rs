@@ -66,6 +66,20 @@ pub fn request_id(clock: &dyn Clock) -> RequestId {
     fresh('r', clock).parse().expect("letters and digits make an id")
 }
 
+/// The id of the request of a session that somebody has called `key`.
+pub fn request_named(session: &SessionId, key: &str) -> RequestId {
+    let named = blake3::hash(format!("{session} {key}").as_bytes()).to_hex();
+    format!("rk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
+}
+
+/// A text that nobody can guess, for whoever shows it to be let in: 256 bits in hex. Without the kernel's
+/// generator there is none.
+pub fn secret() -> Option<String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(blake3::Hash::from_bytes(bytes).to_hex().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

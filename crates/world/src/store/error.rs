@@ -39,6 +39,9 @@ pub enum StoreError {
     /// There is no such session.
     #[error("there is no such session")]
     NoSession,
+    /// What should be made is there already.
+    #[error("there is one already")]
+    Taken,
     /// Something else.
     #[error("the data folder cannot be used: {0}")]
     Io(String),
@@ -66,11 +69,13 @@ impl StoreError {
                 "See `trimtab jobs`; wait for it to end, or stop the other process.".into()
             }
             Self::NoSession => "`trimtab sessions list` shows the sessions there are.".into(),
+            Self::Taken => "Choose another name.".into(),
             Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
         };
         let kind = match self {
             Self::Locked | Self::LeaseLost | Self::InUse(_) => ProblemKind::Busy,
             Self::NoSession => ProblemKind::NotFound,
+            Self::Taken => ProblemKind::Usage,
             _ => ProblemKind::Store,
         };
         let mut message = self.to_string();

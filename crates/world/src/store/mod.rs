@@ -5,6 +5,8 @@
 //! [`Lease`]s, which only a store can hand out and which every write of a session's owner must
 //! show. A commit under a lost lease changes nothing.
 
+mod access;
+mod audit;
 mod error;
 mod owner;
 mod sqlite;
@@ -16,6 +18,8 @@ use async_trait::async_trait;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
 
+pub use access::{TokenKind, TokenRow};
+pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
 pub use wanted::Wanted;
@@ -140,6 +144,8 @@ pub struct Commit {
     pub child: Option<Box<NewSession>>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
+    /// What the trail is told of it.
+    pub audit: Vec<AuditEntry>,
 }
 
 /// Rules that a person made or removed, and who must hear of it.
@@ -237,7 +243,8 @@ pub trait Store: Send + Sync {
     /// becomes the parent of those that it was handed off to itself.
     async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
 
-    /// Puts an input into a session's inbox, from anywhere.
+    /// Puts an input into a session's inbox, from anywhere. [`StoreError::Taken`] when it begins a request whose
+    /// name is in use; then nothing was done.
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;
     /// The inputs that wait, in order of arrival.
     async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
@@ -283,6 +290,24 @@ pub trait Store: Send + Sync {
     async fn rules(&self) -> Result<Vec<String>>;
     /// Makes or removes some, and tells the sessions that have something to do or to ask.
     async fn change_rules(&self, change: RuleChange) -> Result<()>;
+
+    /// Adds to the trail of what was decided and done. What belongs to a step goes with its [`Commit`].
+    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()>;
+    /// Lines of it after the `after`th, in order, at most `limit` of them.
+    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
+    /// How many lines were ever written.
+    async fn audit_written(&self) -> Result<u64>;
+
+    /// Makes a token known by the hash of its secret. [`StoreError::Taken`] when the name is in use.
+    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()>;
+    /// The token with this hash, whether or not it still holds.
+    async fn token(&self, hash: &str) -> Result<Option<TokenRow>>;
+    /// All of them, oldest first.
+    async fn tokens(&self) -> Result<Vec<TokenRow>>;
+    /// Puts another token in the place of a login, which is then used up. Whether there was one that holds.
+    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool>;
+    /// Forgets a token; whether there was one.
+    async fn revoke_token(&self, name: &str) -> Result<bool>;
 
     /// Changes whenever another process has written something.
     async fn version(&self) -> Result<u64>;

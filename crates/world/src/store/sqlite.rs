@@ -5,8 +5,10 @@
 //! connection, opened when first needed, reads without standing in the writer's way.
 
 mod admission;
+mod audit;
 mod schema;
 mod thread;
+mod tokens;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,8 +22,8 @@ use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
-    SessionRow, Store, StoreError, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
+    SessionRow, Store, StoreError, TokenRow, Wanted,
 };
 use crate::clock::Clock;
 
@@ -152,8 +154,12 @@ fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now
     tx.prepare_cached("INSERT INTO inbox (session, payload) VALUES (?1, ?2)")?
         .execute([session.as_str(), &input.payload])?;
     if let Some(job) = &input.job {
-        tx.prepare_cached("INSERT INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?
+        let added = tx
+            .prepare_cached("INSERT OR IGNORE INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![job.request.as_str(), session.as_str(), job.text, now.millis()])?;
+        if added == 0 {
+            return Err(StoreError::Taken);
+        }
     }
     insert_texts(tx, session, &input.keeps)
 }
@@ -464,6 +470,7 @@ impl Store for SqliteStore {
                 forget.execute([request.as_str()])?;
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
+            audit::append(tx, &commit.audit, now)?;
             if let Some(child) = &commit.child {
                 insert_child(tx, child, now)?;
             }
@@ -628,6 +635,43 @@ impl Store for SqliteStore {
             found.map(|(hash, size, packed)| unpack(&hash, size, &packed)).transpose()
         })
         .await
+    }
+
+    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+        let now = self.clock.now();
+        self.write(move |tx| audit::append(tx, &entries, now)).await
+    }
+
+    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
+        self.read(move |tx| audit::lines(tx, after, limit)).await
+    }
+
+    async fn audit_written(&self) -> Result<u64> {
+        self.read(audit::written).await
+    }
+
+    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()> {
+        let hash = hash.to_owned();
+        self.write(move |tx| tokens::add(tx, &hash, &row)).await
+    }
+
+    async fn token(&self, hash: &str) -> Result<Option<TokenRow>> {
+        let hash = hash.to_owned();
+        self.read(move |tx| tokens::find(tx, &hash)).await
+    }
+
+    async fn tokens(&self) -> Result<Vec<TokenRow>> {
+        self.read(tokens::list).await
+    }
+
+    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool> {
+        let (login, hash) = (login.to_owned(), hash.to_owned());
+        self.write(move |tx| tokens::exchange(tx, &login, &hash, &row)).await
+    }
+
+    async fn revoke_token(&self, name: &str) -> Result<bool> {
+        let name = name.to_owned();
+        self.write(move |tx| tokens::revoke(tx, &name)).await
     }
 
     async fn version(&self) -> Result<u64> {

@@ -49,6 +49,13 @@ const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE sessions ADD COLUMN parent TEXT;
 ",
+    "
+    CREATE TABLE audit (n INTEGER PRIMARY KEY AUTOINCREMENT, line TEXT NOT NULL, hash TEXT NOT NULL);
+    CREATE TABLE tokens (
+        hash TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+        created INTEGER NOT NULL, expires INTEGER
+    ) WITHOUT ROWID;
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

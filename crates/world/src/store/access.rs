@@ -1,0 +1,50 @@
+//! Who may use the server: what the store keeps of tokens.
+//!
+//! A token is 256 bits of chance, so a plain hash of it gives nothing away; only the hash is kept.
+
+use trimtab_vocab::Time;
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A program shows it with every request.
+    Program,
+    /// A browser's cookie.
+    Browser,
+    /// It is exchanged for a cookie, once.
+    Login,
+}
+
+impl TokenKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Browser => "browser",
+            Self::Login => "login",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Program, Self::Browser, Self::Login].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRow {
+    /// What a person calls it; no two have the same name.
+    pub name: String,
+    /// What it is for.
+    pub kind: TokenKind,
+    /// When it was made.
+    pub created: Time,
+    /// From when on it is worth nothing.
+    pub expires: Option<Time>,
+}
+
+impl TokenRow {
+    /// Whether it is still worth something.
+    pub fn holds(&self, now: Time) -> bool {
+        self.expires.is_none_or(|expires| now < expires)
+    }
+}
