@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a person gets. A plain reply has a summary and nothing else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Answer {
     /// The reply in words.
@@ -34,6 +35,7 @@ pub struct Answer {
 
 /// What the tools of a turn came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Synthesis {
     /// `synthesis_<message id>`, or `agent_<n>_<message id>` for agent number n.
@@ -44,6 +46,7 @@ pub struct Synthesis {
 
 /// A part of an answer under a heading.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Section {
     /// Its heading.
@@ -56,6 +59,7 @@ pub struct Section {
 
 /// Code in an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CodeBlock {
     /// What it is written in.
@@ -66,6 +70,7 @@ pub struct CodeBlock {
 
 /// A step of the work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Todo {
     /// What is to be done.
@@ -76,6 +81,7 @@ pub struct Todo {
 
 /// A change a model would like to make to a file: exactly one of the three is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileChange {
     /// The file.
@@ -93,6 +99,7 @@ pub struct FileChange {
 
 /// A command a model would like to run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CommandProposal {
     /// The command line.
@@ -103,6 +110,7 @@ pub struct CommandProposal {
 
 /// Something a person could say next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NextStep {
     /// How it is shown.

@@ -58,6 +58,7 @@ pub enum Format {
 
 /// A reply that reached its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reply {
     /// What the model said.
@@ -72,6 +73,7 @@ pub struct Reply {
 
 /// A call that did not reach its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
     /// Why.
@@ -82,6 +84,7 @@ pub struct Fault {
 
 /// Whether a failed call may do better later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", tag = "retry")]
 pub enum Retry {
     /// The same call would fail the same way.

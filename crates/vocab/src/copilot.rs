@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a person and the copilot share the work. Every field is a setting under `copilot`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Copilot {
     /// Whether a task is looked at by the fast model before it is begun.
@@ -54,6 +55,7 @@ impl Copilot {
 
 /// Whether a task is looked at before it is begun.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Routing {
     /// Only where the rules cannot place it.
@@ -67,6 +69,7 @@ pub enum Routing {
 
 /// Where the steps of a plan stop for a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
     /// Nowhere.
@@ -94,6 +97,7 @@ impl ApprovalMode {
 
 /// How much is done before a person says "continue".
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// All of it.
@@ -105,6 +109,7 @@ pub enum Pace {
 
 /// What a task looks like before it is begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Analysis {
     /// About how many steps it takes.
@@ -127,6 +132,7 @@ pub struct Analysis {
 
 /// One question to a person, with answers to choose from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Question {
     /// Names it within its checkpoint.
@@ -143,6 +149,7 @@ pub struct Question {
 
 /// An answer to choose.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Choosable {
     /// Names it within its question.

@@ -6,6 +6,7 @@ use crate::FileWrite;
 
 /// How much of a folder is noted before a command runs, so that what the command did can be told and undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watch {
     /// Files at most; in a folder with more, nothing is noted.
     pub files: u32,
@@ -15,6 +16,7 @@ pub struct Watch {
 
 /// What a command did to files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Effects {
     /// What can be undone: both states of each file are stored.
@@ -38,6 +40,7 @@ impl Effects {
 
 /// A file that changed and cannot be put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unkept {
     /// Relative to the folder.
     pub path: String,
@@ -47,6 +50,7 @@ pub struct Unkept {
 
 /// Why a file was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyUnkept {
     /// It is larger than a file that is kept.
@@ -83,6 +87,7 @@ impl WhyUnkept {
 
 /// Why nothing is known of what a command did to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unobserved {
     /// The folder has more files than are noted.

@@ -19,6 +19,7 @@ use crate::{
 
 /// A fact in its envelope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// Its place in the session's log, counted from 1 without gaps. Live-only events have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,7 @@ pub struct Event {
 
 /// What happened, by lifecycle step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Fact {
     /// The session itself.
@@ -223,6 +225,7 @@ macro_rules! single {
     ($(#[$doc:meta])* $name:ident = $tag:literal { $($body:tt)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "type", rename = $tag, rename_all = "camelCase")]
         pub struct $name { $($body)* }
     };
@@ -230,6 +233,7 @@ macro_rules! single {
 
 /// Facts about the session itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum SessionFact {
     /// The first fact of every log.
@@ -298,6 +302,7 @@ pub enum SessionFact {
 
 /// A request came or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum RequestFact {
     /// It was taken in; from here on it cannot be lost.
@@ -409,6 +414,7 @@ pub enum RequestFact {
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// As it should.
@@ -435,6 +441,7 @@ single! {
 
 /// The stages of a request's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Stage {
@@ -482,6 +489,7 @@ single! {
 
 /// The paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RouteDecision {
     /// Words only.
@@ -520,6 +528,7 @@ single! {
 
 /// What is to be done, and how far it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum PlanFact {
     /// A plan, or another version of it.
@@ -562,6 +571,7 @@ pub enum PlanFact {
 
 /// Something waits for a person, or no longer does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum CheckpointFact {
     /// It waits, for as long as it takes.
@@ -596,6 +606,7 @@ pub enum CheckpointFact {
 
 /// The sorts of checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum CheckpointKind {
@@ -612,6 +623,7 @@ pub enum CheckpointKind {
 
 /// An answer to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
     /// What a program sends.
     pub id: String,
@@ -621,6 +633,7 @@ pub struct Choice {
 
 /// A person decided something once and for all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum RuleFact {
     /// The rules as they are, when they are not as the session knew them.
@@ -645,6 +658,7 @@ pub enum RuleFact {
 
 /// A model was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ModelFact {
     /// The intent, recorded before the call is made.
@@ -675,6 +689,7 @@ pub enum ModelFact {
 
 /// What a model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ReplyFact {
     /// Words as they come. Live only.
@@ -709,6 +724,7 @@ pub enum ReplyFact {
 
 /// A tool was used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ToolFact {
     /// It starts.
@@ -750,6 +766,7 @@ pub enum ToolFact {
 
 /// How a tool ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ToolStatus {
@@ -762,6 +779,7 @@ pub enum ToolStatus {
 
 /// A command ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum CommandFact {
     /// The intent, recorded before it runs.
@@ -839,6 +857,7 @@ single! {
 
 /// A change was proposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ProposalFact {
     /// It can be looked at.
@@ -868,6 +887,7 @@ pub enum ProposalFact {
 
 /// What a proposal would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ProposalKind {
@@ -879,6 +899,7 @@ pub enum ProposalKind {
 
 /// Files changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum ChangeFact {
     /// A change set was applied.
@@ -931,6 +952,7 @@ pub enum ChangeFact {
 
 /// A change set that an earlier session has made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Inherited {
     /// The set, under the name that it had there.
@@ -954,6 +976,7 @@ pub struct Inherited {
 
 /// A part of a change set that is taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Undo {
     /// The set that does it.
@@ -966,6 +989,7 @@ pub struct Undo {
 
 /// A place that a person has edited and that the history would change too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Conflict {
     /// The file.
@@ -995,6 +1019,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// A change set and where the history stands after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// The set.
@@ -1010,6 +1035,7 @@ pub struct Change {
 
 /// What a command did, when a change set is of its making.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ByCommand {
     /// The command line.
@@ -1035,6 +1061,7 @@ pub struct ByCommand {
 
 /// One file of a change set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFile {
     /// Relative to the session's folder.
@@ -1090,6 +1117,7 @@ single! {
 
 /// What came of one tool. Field names are the documented ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ReflectionEntry {
     pub tool: String,
@@ -1100,6 +1128,7 @@ pub struct ReflectionEntry {
 
 /// The conversation was made to fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ContextFact {
     /// Files that the request names, and the folder's own instructions, as they are.
@@ -1169,6 +1198,7 @@ pub enum ContextFact {
 
 /// What a conversation can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextLimit {
     /// The model's window, in tokens.
@@ -1182,6 +1212,7 @@ pub enum ContextLimit {
 
 /// A file that a request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedFile {
     /// Relative to the session's folder, or an address.
     pub path: String,
@@ -1242,6 +1273,7 @@ single! {
 
 /// How loud a banner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Level {

@@ -34,6 +34,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident, $what:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 

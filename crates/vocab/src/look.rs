@@ -6,6 +6,7 @@ use crate::event::ToolStatus;
 
 /// Something to look at. Paths are relative to the session's folder, or absolute within it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "look", rename_all = "snake_case")]
 pub enum Look {
     /// Lines of a file, or a picture.
@@ -58,6 +59,7 @@ pub enum Look {
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Seen {
     /// How it went: ok, partial when there is more to see, or error.
@@ -74,6 +76,7 @@ pub struct Seen {
 
 /// A file as it was when it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileMark {
     /// Relative to the session's folder, `/` between its parts.
     pub path: String,

@@ -14,6 +14,7 @@ pub const INTERRUPT_EXPLANATION: &str = "The user doesn't want to proceed with t
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person, and everything that answers the model: tool results are user messages.
@@ -24,6 +25,7 @@ pub enum Role {
 
 /// One turn of the conversation. The system prompt is not a message: it is built anew for each call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     /// Who speaks.
     pub role: Role,
@@ -33,6 +35,7 @@ pub struct Message {
 
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Words.
@@ -75,6 +78,7 @@ pub enum Part {
 
 /// A model's wish to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The provider's id, which the result must repeat.
     pub id: String,
@@ -91,6 +95,7 @@ pub struct ToolCall {
 /// The result of one tool use. As a [`Part`] it reads
 /// `{"type":"tool_result","tool_use_id":…,"content":…}`, with `is_error` only when it is true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The id of the tool use that is answered.
     pub tool_use_id: String,

@@ -6,6 +6,7 @@ use crate::Usage;
 
 /// What is known about a model; what is not known has careful values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelFacts {
     /// Tokens it can take in and give, together.
@@ -25,6 +26,7 @@ pub struct ModelFacts {
 
 /// US dollars for a million tokens of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Prices {
     /// Taken in.

@@ -7,6 +7,7 @@ use crate::Mode;
 /// A pill as a request runs it. Part of the record: whoever reads it later sees what the model was sent,
 /// whatever has become of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Pill {
     /// What it was called by, without the slash.

@@ -18,6 +18,7 @@ pub struct Approved<T> {
 
 /// What approved it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Approval {
     /// A person's answer.
@@ -50,6 +51,7 @@ impl<T> Approved<T> {
 
 /// A file as it is, or as it shall be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileState {
     /// The hash of its bytes, by which they are stored: BLAKE3, in hex.
     pub hash: String,
@@ -69,6 +71,7 @@ impl FileState {
 
 /// One file of a change set: what it must be before, and what it shall be after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileWrite {
     /// Relative to the session's folder, `/` between its parts.
@@ -92,6 +95,7 @@ pub struct FileWrite {
 
 /// Files to change together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileSet {
     /// Names the change set.
@@ -120,6 +124,7 @@ impl FileSet {
 
 /// What is done where a person has edited the same lines of a file that the history would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OnConflict {
     /// Nothing: no file of the move is touched.
@@ -140,6 +145,7 @@ impl OnConflict {
 
 /// A part of a change set: a file of it, or some hunks of that file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePart {
     /// The file, as the set names it.
     pub path: String,
@@ -150,6 +156,7 @@ pub struct ChangePart {
 
 /// What a set does to a file when a person has edited it since: as a move of the history has found and left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MergedWrite {
     /// The set.
@@ -161,6 +168,7 @@ pub struct MergedWrite {
 
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRun {
     /// The tool call that it is for.
@@ -208,6 +216,7 @@ impl CommandRun {
 
 /// How a command is fenced in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// It may write in the folder and a private temp; no network.
@@ -221,6 +230,7 @@ pub enum Sandbox {
 
 /// What becomes of a command whose time is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Overtime {
     /// It may go on for so many seconds.

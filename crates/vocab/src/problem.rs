@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An error as a user meets it: what happened, what it means, what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// Which sort of problem it is, for programs.
     pub kind: ProblemKind,
@@ -18,6 +19,7 @@ pub struct Problem {
 
 /// The sorts of problems a program may want to tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The command or request itself is wrong.

@@ -11,6 +11,7 @@ use crate::{
 
 /// One thing a person asked for, as the engine takes it in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
     /// Names it for good.
@@ -73,6 +74,7 @@ impl Request {
 
 /// Which path a person chose for a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The router decides.
@@ -88,6 +90,7 @@ pub enum Mode {
 
 /// What a new message does to a request of its session that runs or waits for a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhileRunning {
     /// Its words go to that request, and the model reads them at its next step.
@@ -101,6 +104,7 @@ pub enum WhileRunning {
 
 /// A picture that is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageRef {
     /// Where, in base64.
@@ -112,6 +116,7 @@ pub struct ImageRef {
 
 /// The settings that steer a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunSettings {
     /// `provider/name`.
@@ -274,6 +279,7 @@ impl Default for RunSettings {
 
 /// What the engine cannot know of the machine by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Machine {
     /// The shell that runs command lines.
@@ -294,6 +300,7 @@ impl Default for Machine {
 
 /// What happens when the conversation grows too large. Every field is a setting under `context`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContextSettings {
     /// The part of a limit from which on a person is asked, 0 to 1.
@@ -318,6 +325,7 @@ impl ContextSettings {
 
 /// What is done when the conversation grows too large.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextStrategy {
     /// Older turns are summed up; nobody is asked.
@@ -331,6 +339,7 @@ pub enum ContextStrategy {
 
 /// Whether something is done at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Applying {
     /// It is done.
@@ -342,6 +351,7 @@ pub enum Applying {
 
 /// What is done about answers that are damaged, cut off or change nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Recovery {
     /// How often a model is asked to repair an answer that the rules could not read wholly.
@@ -364,6 +374,7 @@ impl Recovery {
 
 /// What follows when a reply is cut off at the output limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnMaxTokens {
     /// The request ends with what is there.
@@ -377,6 +388,7 @@ pub enum OnMaxTokens {
 
 /// What a diff without effect is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Noop {
     /// Not needed if what it would write is there already, an error if its lines are not.
@@ -390,6 +402,7 @@ pub enum Noop {
 
 /// Which answers a question about a command offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Dialog {
     /// The short ones for commands of an answer, the full ones for tools.
@@ -403,6 +416,7 @@ pub enum Dialog {
 
 /// What happens where a person would be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {
     /// They are asked.
@@ -454,6 +468,7 @@ impl RunSettings {
 
 /// What a person may say to a running request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Control {
     /// Stop now; keep what is there.

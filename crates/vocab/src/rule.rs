@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A person's standing decision about a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
     /// What happens.
@@ -21,6 +22,7 @@ pub struct Rule {
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RuleVerdict {
     /// Go on without asking.

@@ -7,6 +7,7 @@ use crate::CallId;
 /// Commands that run one at a time, each after the model's word on the one before. This is what the log
 /// keeps, what a panel shows and what the engine goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Series {
     /// How it stands.
@@ -38,6 +39,7 @@ pub struct Series {
 
 /// How a series stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesState {
     /// Nobody has said yet whether it may run.
@@ -60,6 +62,7 @@ pub enum SeriesState {
 
 /// A command of a series that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesCommand {
     /// Names it.
     pub call: CallId,
@@ -69,6 +72,7 @@ pub struct SeriesCommand {
 
 /// What came of a command of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SeriesResult {
     /// The command line that ran.

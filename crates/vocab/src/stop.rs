@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The reason a reply ended, as the provider gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
 pub enum StopReason {
     /// A filter withheld the content.

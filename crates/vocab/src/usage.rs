@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens and money of one call, or the sum of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Every token of the prompt, cached or not.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is to be done, step by step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Plan {
     /// What it comes to, in a sentence or two.
@@ -17,6 +18,7 @@ pub struct Plan {
 
 /// One step of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlanStep {
     /// Names it within its plan, through all its versions.
@@ -42,6 +44,7 @@ pub struct PlanStep {
 
 /// How a step of a plan stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// It is worked on.
@@ -56,6 +59,7 @@ pub enum StepStatus {
 
 /// What a conversation came to, before anything of it is carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Requirements {
     /// What is wanted, in a few sentences.
