@@ -11,9 +11,7 @@ use crate::client::{Client, store_problem};
 /// the fact.
 pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
     let (action, fields) = match &event.fact {
-        Fact::Request(RequestFact::Received { text, mode, .. }) => {
-            ("request", json!({"text": text, "mode": mode}))
-        }
+        Fact::Request(RequestFact::Received { text, mode, .. }) => ("request", json!({"text": text, "mode": mode})),
         Fact::Request(RequestFact::Finished { status, error, .. }) => {
             ("request_finished", json!({"status": status, "error": error.as_ref().map(|error| &error.message)}))
         }
@@ -31,14 +29,12 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
             json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files,
                    "command": change.by.as_ref().map(|by| &by.command)}),
         ),
-        Fact::Change(ChangeFact::Reverted(change)) => (
-            "rewind",
-            json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files}),
-        ),
-        Fact::Change(ChangeFact::Reapplied(change)) => (
-            "forward",
-            json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files}),
-        ),
+        Fact::Change(ChangeFact::Reverted(change)) => {
+            ("rewind", json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files}))
+        }
+        Fact::Change(ChangeFact::Reapplied(change)) => {
+            ("forward", json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files}))
+        }
         Fact::Change(ChangeFact::Refused { reason, .. }) => {
             ("move_refused", json!({"op": "files", "result": "error", "message": reason}))
         }

@@ -242,7 +242,11 @@ impl Client {
         let now = world.clock.now();
         let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
         let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now, parent: None };
-        world.store.create_session(row, [Some(opened), said].into_iter().flatten().collect()).await.map_err(store_problem)?;
+        world
+            .store
+            .create_session(row, [Some(opened), said].into_iter().flatten().collect())
+            .await
+            .map_err(store_problem)?;
         Ok(id)
     }
 
@@ -392,6 +396,12 @@ impl Client {
             Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
                 .hint("The event that mentions a ref has its exact name.")
         })
+    }
+
+    /// Stored bytes, which may be no text.
+    pub async fn stored(&self, key: &RefKey) -> Result<Vec<u8>, Problem> {
+        let found = self.inner.deps.world.store.bytes(None, key).await.map_err(store_problem)?;
+        found.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}.")))
     }
 
     /// The bytes of a file as a session has read or written it.

@@ -26,6 +26,7 @@ mod pills;
 mod prepare;
 mod roster;
 mod saying;
+mod server_lock;
 mod snapshot;
 mod space;
 mod stream_controller;
@@ -39,6 +40,7 @@ pub use history::{History, Refusal, Set, is_text};
 pub use hub::Watch;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
 pub use saying::Words;
+pub use server_lock::{ServerLock, running as running_server};
 pub use space::Expired;
 pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
@@ -103,6 +105,11 @@ pub fn command_limits(profile: &config::Profile) -> String {
 /// Sends figures to a collector that a person has named; says what went wrong, if something did.
 pub async fn send_metrics(url: &str, headers: &[(String, String)], figures: &serde_json::Value) -> Result<(), String> {
     trimtab_world::telemetry::send(url, headers, figures).await
+}
+
+/// Lets this process have as many files and connections open as the system allows.
+pub fn raise_file_limit() {
+    trimtab_world::open_files::raise();
 }
 
 /// What time it is, for telling ages.

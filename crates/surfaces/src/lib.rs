@@ -9,3 +9,4 @@
 
 pub mod cli;
 pub mod diff;
+pub(crate) mod http;

@@ -263,6 +263,9 @@ fn help_is_enough_to_start() {
       config         Show the settings in force and where each comes from
       doctor         Check what is set up, and look for damage
       stats          Count how requests ended, what was allowed, what tools did
+      serve          Serve the HTTP API and the browser interface
+      token          Make, list or revoke tokens for the server
+      audit          Show the trail of what was decided and done, and check that nobody has touched it
       demo           A guided tour with a recorded model: no key, no network
       help           Print this message or the help of the given subcommand(s)
 

@@ -13,6 +13,7 @@ pub mod memory_store;
 pub mod program;
 pub mod provider;
 pub mod scenario;
+pub mod served;
 pub mod simulator;
 pub mod validity;
 pub mod wire;

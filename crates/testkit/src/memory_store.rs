@@ -13,8 +13,8 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
 use trimtab_world::store::{
-    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
-    SessionRow, Store, StoreError, TokenKind, TokenRow, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
+    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TokenKind, TokenRow, Wanted,
 };
 
 use crate::dice::Dice;

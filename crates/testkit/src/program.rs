@@ -154,8 +154,19 @@ impl Running {
     /// # Panics
     /// When none does in half a minute.
     pub fn wait_for_line(&self, part: &str) {
+        self.line_with(part);
+    }
+
+    /// The first line of standard output that contains this, once it is there.
+    ///
+    /// # Panics
+    /// When there is none in half a minute.
+    pub fn line_with(&self, part: &str) -> String {
         let until = Instant::now() + Duration::from_secs(30);
-        while !self.stdout.text().lines().any(|line| line.contains(part)) {
+        loop {
+            if let Some(line) = self.stdout.text().lines().find(|line| line.contains(part)) {
+                return line.to_owned();
+            }
             assert!(Instant::now() < until, "no line with {part:?} in {}", self.stdout.text());
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod models;
+pub mod open_files;
 pub mod sandbox;
 pub mod store;
 pub mod telemetry;

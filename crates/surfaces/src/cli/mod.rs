@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod apply_edit;
+mod audit;
 mod changes;
 mod check_command;
 mod checkpoints;
@@ -27,9 +28,11 @@ mod ref_text;
 mod resume;
 mod rules;
 mod run;
+mod serve;
 mod sessions;
 mod stats;
 mod telemetry;
+mod token;
 
 use std::process::ExitCode;
 
@@ -105,6 +108,12 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Count how requests ended, what was allowed, what tools did
     Stats(stats::Stats),
+    /// Serve the HTTP API and the browser interface
+    Serve(serve::Serve),
+    /// Make, list or revoke tokens for the server
+    Token(token::Token),
+    /// Show the trail of what was decided and done, and check that nobody has touched it
+    Audit(audit::Audit),
     /// A guided tour with a recorded model: no key, no network
     Demo(demo::Demo),
 }
@@ -179,6 +188,9 @@ pub fn main() -> ExitCode {
             Command::Ref(command) => command.go().await,
             Command::Config(command) => command.go().await,
             Command::Doctor(command) => command.go().await,
+            Command::Serve(command) => command.go().await,
+            Command::Token(command) => command.go().await,
+            Command::Audit(command) => command.go().await,
             Command::Demo(command) => command.go().await,
         }
     });

@@ -22,8 +22,8 @@ use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput, NewSession, Result, RuleChange,
-    SessionRow, Store, StoreError, TokenRow, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
+    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TokenRow, Wanted,
 };
 use crate::clock::Clock;
 

@@ -1,0 +1,148 @@
+//! `trimtab serve`: the HTTP API and the browser's program.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use trimtab_host::ServerLock;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::output::{note, print};
+use super::{Outcome, place};
+use crate::http::{self, Certificate, Start};
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Where to listen; port 0 is any free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7420")]
+    addr: String,
+    /// Open it in a browser
+    #[arg(long)]
+    open: bool,
+    /// A further name that the server is called by; may be given several times
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Listen beyond this machine without TLS: whoever can read the network can read everything
+    #[arg(long)]
+    allow_remote: bool,
+    /// Speak TLS with this chain of certificates, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// New sessions work in this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl Serve {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let certificate = match (&self.tls_cert, &self.tls_key) {
+            (Some(chain), Some(key)) => Some(Certificate::read(chain, key)?),
+            _ => None,
+        };
+        let addresses = self.addresses(certificate.is_some()).await?;
+        let (profile, client) = place::open(&[])?;
+        let mut lock = ServerLock::take(&profile.data)?;
+        let listener = TcpListener::bind(addresses.as_slice()).await.map_err(|error| {
+            Problem::new(ProblemKind::Usage, format!("Nobody can listen at {}: {error}.", self.addr))
+                .hint("Another program may listen there. Choose another port, or 0 for any: --addr 127.0.0.1:0")
+        })?;
+        let there = listener.local_addr().map_err(|error| {
+            Problem::new(ProblemKind::Internal, format!("The address of the server cannot be told: {error}."))
+        })?;
+        let names = self.names(there);
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let name = self.host.first().or(names.first()).cloned().unwrap_or_else(|| there.ip().to_string());
+        let url = format!("{scheme}://{name}:{}", there.port());
+        trimtab_host::raise_file_limit();
+        // That the address is not told is no reason not to serve.
+        if let Err(error) = lock.tell(&url) {
+            note(&format!("note: Other commands will not know where the server is: {error}."));
+        }
+        let login = format!("{url}/login?token={}", client.add_login().await?);
+        print(&format!("Trimtab serves {url}\nLog in once, within 15 minutes: {login}\n"))?;
+        if self.open {
+            open(&login);
+        }
+        let ending = signals()?;
+        http::serve(Start { client, profile, folder, listener, names, certificate }, ending)
+            .await
+            .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;
+        note("The server has ended. Requests that ran can be resumed: start it again, or `trimtab resume`.");
+        Ok(Outcome::Done)
+    }
+
+    /// Where to listen, if that is safe.
+    async fn addresses(&self, secure: bool) -> Result<Vec<SocketAddr>, Problem> {
+        let found = tokio::net::lookup_host(&self.addr).await.map_err(|error| {
+            Problem::new(ProblemKind::Usage, format!("{} is no address to listen at: {error}.", self.addr))
+                .hint("Name a host and a port, for example 127.0.0.1:7420.")
+        })?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        if !secure && !self.allow_remote && addresses.iter().any(|address| !address.ip().is_loopback()) {
+            return Err(Problem::new(
+                ProblemKind::Usage,
+                format!(
+                    "{} can be reached from other machines, and what is sent there can be read on the way.",
+                    self.addr
+                ),
+            )
+            .hint(
+                "Give a certificate (--tls-cert, --tls-key), or listen at 127.0.0.1 behind a tunnel such as \
+                 `ssh -L`. --allow-remote does it all the same.",
+            ));
+        }
+        Ok(addresses)
+    }
+
+    /// What the server may be called by.
+    fn names(&self, there: SocketAddr) -> Vec<String> {
+        let mut names = match there.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => vec!["127.0.0.1".to_owned(), "localhost".into()],
+            IpAddr::V6(ip) if ip.is_unspecified() => vec!["[::1]".into(), "127.0.0.1".into(), "localhost".into()],
+            IpAddr::V4(ip) => vec![ip.to_string()],
+            IpAddr::V6(ip) => vec![format!("[{ip}]")],
+        };
+        if there.ip().is_loopback() {
+            names.push("localhost".into());
+        }
+        names.extend(self.host.iter().cloned());
+        names
+    }
+}
+
+/// Rings at the first signal to end; the second one ends the process where it stands.
+fn signals() -> Result<impl Future<Output = ()>, Problem> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
+    };
+    let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+        note("Ending; once more to end at once.");
+        tokio::spawn(async move {
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            std::process::exit(130);
+        });
+    })
+}
+
+/// Shows an address in the person's browser. That there is none is told, and no failure.
+fn open(url: &str) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    #[expect(clippy::disallowed_methods, reason = "the person asked for their own browser, by its own opener")]
+    let started = std::process::Command::new(opener)
+        .arg(url)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    if started.is_err() {
+        note(&format!("note: No browser could be opened ({opener} is missing); open the link yourself."));
+    }
+}

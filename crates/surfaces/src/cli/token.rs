@@ -1,0 +1,86 @@
+//! `trimtab token`: who may use the server.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use trimtab_host::TokenKind;
+use trimtab_vocab::Problem;
+
+use super::output::{age, calm, note, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Token {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a token for a program; it is shown once
+    Add {
+        /// What you call it
+        name: String,
+    },
+    /// List the tokens there are, and the browsers that are logged in
+    List {
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let nobody in with this one any more
+    Revoke {
+        /// What it is called
+        name: String,
+    },
+    /// Make a link with which one browser can log in to the running server, once
+    Login,
+}
+
+impl Token {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (profile, client) = place::open(&[])?;
+        match self.action {
+            Action::Add { name } => {
+                let secret = client.add_token(&name).await?;
+                print(&format!("{secret}\n"))?;
+                note(&format!(
+                    "Keep it now: it is not shown again. Send it as `Authorization: Bearer …`. \
+                     `trimtab token revoke {name}` makes it worthless."
+                ));
+            }
+            Action::List { json } => {
+                let (rows, now) = (client.tokens().await?, trimtab_host::now());
+                for row in &rows {
+                    let kind = match row.kind {
+                        TokenKind::Program => "program",
+                        TokenKind::Browser => "browser",
+                        TokenKind::Login => "login",
+                    };
+                    if json {
+                        print_json(&json!({
+                            "name": row.name, "kind": kind, "created": row.created, "expires": row.expires,
+                        }))?;
+                    } else {
+                        print(&calm(&format!("{:<24}  {kind:<8}  {}\n", row.name, age(row.created, now))))?;
+                    }
+                }
+                if rows.is_empty() && !json {
+                    print("There are no tokens.\n")?;
+                }
+            }
+            Action::Revoke { name } => {
+                client.revoke_token(&name).await?;
+                print(&format!("{} is worthless from now on.\n", calm(&name)))?;
+            }
+            Action::Login => {
+                let url = trimtab_host::running_server(&profile.data).ok_or_else(|| {
+                    Problem::new(trimtab_vocab::ProblemKind::NotFound, "No server of this data folder runs.")
+                        .hint("Start one with `trimtab serve`; it prints a link by itself.")
+                })?;
+                print(&format!("{url}/login?token={}\n", client.add_login().await?))?;
+                note("Good for one browser, within 15 minutes.");
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}

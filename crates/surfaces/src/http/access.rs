@@ -1,0 +1,218 @@
+//! Who is let in, and from where.
+//!
+//! A page of another origin can make a browser send requests here, with the browser's cookies. So a
+//! request is judged by more than its credentials: the name that the server is called by must be one
+//! of its own (a foreign name that resolves to this machine is somebody else's page), and where the
+//! browser says that a request comes from, that must be the server's own origin. These checks are
+//! made on every route, before anything is read or looked up. See `docs/decisions/0022-access.md`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Shared;
+use super::failure::Failure;
+use super::pages;
+
+/// The cookie of a browser that has logged in.
+pub(super) const COOKIE: &str = "trimtab";
+
+/// A request must be read and answered in this time; streams only have to begin.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Nothing from elsewhere, nothing inline, no frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What the server calls itself.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// What may stand in `Host`.
+    hosts: BTreeSet<String>,
+    /// `http` or `https`.
+    scheme: &'static str,
+}
+
+impl Names {
+    /// The names of a server at this port; on the port of its scheme a name may stand alone.
+    pub(super) fn new(names: &[String], port: u16, secure: bool) -> Self {
+        let usual = if secure { 443 } else { 80 };
+        let mut hosts = BTreeSet::new();
+        for name in names {
+            let name = name.to_ascii_lowercase();
+            if port == usual {
+                hosts.insert(name.clone());
+            }
+            hosts.insert(format!("{name}:{port}"));
+        }
+        Self { hosts, scheme: if secure { "https" } else { "http" } }
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.scheme == "https"
+    }
+}
+
+/// Who asks, once that is known. Only [`guard`] makes one.
+#[derive(Debug, Clone)]
+pub(super) struct Authenticated {
+    /// The token's name, for limits and records.
+    pub(super) name: String,
+    /// What was shown; streams show it again from time to time.
+    pub(super) secret: String,
+}
+
+/// Stands before every route.
+pub(super) async fn guard(State(server): State<Shared>, mut request: Request, next: Next) -> Response {
+    let is_api = request.uri().path() == "/api" || request.uri().path().starts_with("/api/");
+    let answered = async {
+        check_origin(&server.names, &request, is_api)?;
+        if request.uri().path() == pages::LOGIN {
+            return Ok(next.run(request).await);
+        }
+        let shown = shown(request.headers());
+        let found = match &shown {
+            Some((secret, _)) => server.client.find_token(secret).await.map_err(Failure::from)?,
+            None => None,
+        };
+        let (Some(row), Some((secret, by_cookie))) = (found, shown) else {
+            return Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "This needs credentials.").hint(
+                "Programs send `Authorization: Bearer …` with a token from `trimtab token add NAME`; a browser logs \
+                 in once with the link that `trimtab serve` or `trimtab token login` prints.",
+            ));
+        };
+        if by_cookie {
+            check_cookie_use(&request)?;
+        }
+        check_body(&request)?;
+        request.extensions_mut().insert(Authenticated { name: row.name, secret });
+        Ok(next.run(request).await)
+    };
+    let mut response = match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(failure)) if is_api => failure.into_response(),
+        Ok(Err(failure)) => pages::refused(&failure),
+        Err(_) => Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", "The request took too long.")
+            .hint("What it began may still be going on.")
+            .into_response(),
+    };
+    secure(response.headers_mut(), is_api);
+    response
+}
+
+/// Where the request comes from, and what it calls the server.
+fn check_origin(names: &Names, request: &Request, is_api: bool) -> Result<(), Failure> {
+    let headers = request.headers();
+    let host = only(headers, &header::HOST)?.map(str::to_ascii_lowercase);
+    let Some(host) = host.filter(|host| names.hosts.contains(host)) else {
+        return Err(Failure::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "host",
+            "The server was called by a name that it was not told of.",
+        )
+        .hint("Use the address that `trimtab serve` printed, or start it with --host NAME."));
+    };
+    if request.uri().authority().is_some_and(|named| !named.as_str().eq_ignore_ascii_case(&host)) {
+        return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, "host", "The request names two hosts."));
+    }
+    let elsewhere =
+        || Failure::new(StatusCode::FORBIDDEN, "origin", "The request comes from another page than the server's own.");
+    if let Some(origin) = only(headers, &header::ORIGIN)?
+        && !origin.eq_ignore_ascii_case(&format!("{}://{host}", names.scheme))
+    {
+        return Err(elsewhere());
+    }
+    let site = only(headers, &HeaderName::from_static("sec-fetch-site"))?;
+    let is_ours = match site {
+        None | Some("same-origin") => true,
+        // An address that a person has typed or opened; a page cannot cause that.
+        Some("none") => !is_api && request.method() == Method::GET,
+        Some(_) => false,
+    };
+    if !is_ours {
+        return Err(elsewhere().hint("Open the address by itself: type or paste it into the address bar."));
+    }
+    let dest = only(headers, &HeaderName::from_static("sec-fetch-dest"))?;
+    if dest.is_some_and(|dest| ["iframe", "frame", "embed", "object", "fencedframe"].contains(&dest)) {
+        return Err(elsewhere().hint("The server's pages are not shown inside others."));
+    }
+    Ok(())
+}
+
+/// A header that may be there once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
+    let wrong = || Failure::new(StatusCode::BAD_REQUEST, "header", format!("The header {name} cannot be read."));
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(wrong());
+    }
+    first.map(|value| value.to_str().map_err(|_| wrong())).transpose()
+}
+
+/// The secret that is shown, and whether a browser shows it. A header beats a cookie.
+fn shown(headers: &HeaderMap) -> Option<(String, bool)> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| (secret.trim().to_owned(), false));
+    }
+    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut named = pairs.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    named.find(|(name, _)| *name == COOKIE).map(|(_, secret)| (secret.to_owned(), true))
+}
+
+/// A browser says where a request that changes something comes from; one that does not is none, or too old.
+fn check_cookie_use(request: &Request) -> Result<(), Failure> {
+    let headers = request.headers();
+    let says = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    if changes && !says {
+        return Err(Failure::new(StatusCode::FORBIDDEN, "origin", "A cookie alone does not allow changes.")
+            .hint("Programs use a token: `trimtab token add NAME`."));
+    }
+    Ok(())
+}
+
+/// What is sent is JSON: forms and plain text are what other pages can send.
+fn check_body(request: &Request) -> Result<(), Failure> {
+    let headers = request.headers();
+    let is_empty = headers.get(header::CONTENT_LENGTH).is_none_or(|length| length.as_bytes() == b"0")
+        && !headers.contains_key(header::TRANSFER_ENCODING);
+    let is_json = match only(headers, &header::CONTENT_TYPE)? {
+        None => is_empty,
+        Some(named) => {
+            let kind = named.split(';').next().unwrap_or_default().trim();
+            kind.eq_ignore_ascii_case("application/json")
+        }
+    };
+    // A method without a body needs none to be described.
+    if is_json || (is_empty && matches!(*request.method(), Method::GET | Method::HEAD)) {
+        return Ok(());
+    }
+    Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", "The body must be JSON.")
+        .hint("Send `Content-Type: application/json`."))
+}
+
+/// What browsers are told of every answer.
+fn secure(headers: &mut HeaderMap, is_api: bool) {
+    let fixed = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), microphone=(), geolocation=()"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_api || !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}

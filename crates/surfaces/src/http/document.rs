@@ -1,0 +1,179 @@
+//! A session as a browser loads it: what was said and what came of it, without the traces.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use trimtab_host::SessionRow;
+use trimtab_vocab::event::{AnswerFact, ReplyFact, RequestFact, SessionFact, Status};
+use trimtab_vocab::{
+    Answer, CheckpointId, Event, ExtensionId, Fact, ImageRef, Mode, Problem, RefKey, RequestId, SessionId, Time, Usage,
+};
+
+/// A session as lists show it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionInfo {
+    /// Names it.
+    id: SessionId,
+    /// `chat`.
+    doc_type: &'static str,
+    /// The session that was handed off to it.
+    parent_session_id: Option<SessionId>,
+    /// Where it works.
+    folder: String,
+    /// Its name; empty before the first request.
+    title: String,
+    /// When it was made.
+    created: Time,
+    /// When something last happened.
+    updated: Time,
+}
+
+impl From<SessionRow> for SessionInfo {
+    fn from(row: SessionRow) -> Self {
+        let SessionRow { id, folder, title, created, updated, parent, .. } = row;
+        Self { id, doc_type: "chat", parent_session_id: parent, folder, title, created, updated }
+    }
+}
+
+/// A session with its conversation. How answers came about is told by its trace.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionDocument {
+    /// What lists show.
+    #[serde(flatten)]
+    info: SessionInfo,
+    /// What was said, oldest first, and what came of it.
+    messages: Vec<Turn>,
+    /// What waits for a person: the events that opened it.
+    checkpoints: Vec<Event>,
+    /// The session that it was handed off to.
+    handed_off_to: Option<SessionId>,
+    /// Further documents of it.
+    extensions: Vec<ExtensionId>,
+    /// What its input begins with, until somebody says something in it.
+    prefill: Option<String>,
+    /// The last event that this tells of; watch it from here.
+    last_seq: u64,
+}
+
+/// A request and what came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Turn {
+    /// The request.
+    request: RequestId,
+    /// When it came.
+    time: Time,
+    /// The person's words.
+    text: String,
+    /// Stored texts that belong to it.
+    refs: Vec<RefKey>,
+    /// Stored pictures that belong to it.
+    images: Vec<ImageRef>,
+    /// Which path the person chose.
+    mode: Mode,
+    /// What its words are marked with.
+    tags: Vec<String>,
+    /// The request that its words went to, if it is not worked on by itself.
+    joined: Option<RequestId>,
+    /// The question that its words answer.
+    answers: Option<CheckpointId>,
+    /// What it came to.
+    answer: Option<Answer>,
+    /// The reply so far, when it broke off.
+    partial: Option<String>,
+    /// How it ended; absent: it has not.
+    status: Option<Status>,
+    /// What went wrong.
+    error: Option<Problem>,
+    /// What it cost.
+    usage: Usage,
+    /// When it ended.
+    finished: Option<Time>,
+}
+
+impl SessionDocument {
+    pub(super) fn new(row: SessionRow) -> Self {
+        Self {
+            info: row.into(),
+            messages: Vec::new(),
+            checkpoints: Vec::new(),
+            handed_off_to: None,
+            extensions: Vec::new(),
+            prefill: None,
+            last_seq: 0,
+        }
+    }
+
+    /// The events that opened what waits, of any session; those of others are left out.
+    pub(super) fn wait_for(&mut self, open: Vec<Event>) {
+        let session = &self.info.id;
+        self.checkpoints = open.into_iter().filter(|event| event.session == *session).collect();
+    }
+
+    pub(super) fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// The next fact.
+    pub(super) fn see(&mut self, event: Event) {
+        self.last_seq = event.seq.unwrap_or(self.last_seq);
+        let (time, request) = (event.time, event.request);
+        match (event.fact, request) {
+            (Fact::Request(RequestFact::Received { text, refs, images, mode, tags, .. }), Some(request)) => {
+                self.prefill = None;
+                self.messages.push(Turn { refs, images, mode, tags, ..Turn::new(request, time, text) });
+            }
+            (Fact::Request(RequestFact::Joined { text, into, checkpoint, tags }), Some(request)) => {
+                let (joined, answers) = (Some(into), checkpoint);
+                self.messages.push(Turn { tags, joined, answers, ..Turn::new(request, time, text) });
+            }
+            (Fact::Session(SessionFact::Handoff { child, .. }), _) => self.handed_off_to = Some(child),
+            (Fact::Session(SessionFact::Reclaimed { .. }), _) => self.handed_off_to = None,
+            (Fact::Session(SessionFact::Extended { extension }), _) => self.extensions.push(extension),
+            (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
+            (fact, Some(request)) => {
+                if let Some(turn) = self.messages.iter_mut().rev().find(|turn| turn.request == request) {
+                    turn.see(time, fact);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Turn {
+    fn new(request: RequestId, time: Time, text: String) -> Self {
+        Self {
+            request,
+            time,
+            text,
+            refs: Vec::new(),
+            images: Vec::new(),
+            mode: Mode::Auto,
+            tags: Vec::new(),
+            joined: None,
+            answers: None,
+            answer: None,
+            partial: None,
+            status: None,
+            error: None,
+            usage: Usage::default(),
+            finished: None,
+        }
+    }
+
+    fn see(&mut self, time: Time, fact: Fact) {
+        match fact {
+            Fact::Answer(AnswerFact { answer }) => (self.answer, self.partial) = (Some(answer), None),
+            Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
+                self.partial = Some(message.text());
+            }
+            Fact::Request(RequestFact::Finished { status, error, usage, .. }) => {
+                (self.status, self.error, self.usage, self.finished) = (Some(status), error, usage, Some(time));
+            }
+            Fact::Request(RequestFact::Reopened {}) => (self.status, self.error, self.finished) = (None, None, None),
+            _ => {}
+        }
+    }
+}

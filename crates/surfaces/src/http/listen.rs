@@ -1,0 +1,196 @@
+//! Connections: how many, how slow, and how they end.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
+use trimtab_vocab::{Problem, ProblemKind};
+
+/// Connections at once; who comes on top of them is turned away.
+const CONNECTIONS: usize = 2048;
+/// How long the head of a request may take, and how long a connection may rest between two.
+const HEAD: Duration = Duration::from_secs(15);
+/// What a head may come to.
+const LARGEST_HEAD: usize = 64 * 1024;
+/// How long a reader may take nothing of what it is sent. A watcher comes back and goes on where it was.
+const STALLED: Duration = Duration::from_secs(30);
+/// How long answers that are under way may take when the server ends.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What TLS is spoken with.
+pub(crate) struct Certificate(TlsAcceptor);
+
+impl Certificate {
+    /// Reads a chain of certificates and its key, both in PEM.
+    pub(crate) fn read(chain: &Path, key: &Path) -> Result<Self, Problem> {
+        use rustls::pki_types::pem::PemObject;
+        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+        let wrong = |file: &Path, why: String| {
+            Problem::new(ProblemKind::Usage, format!("{} cannot be used for TLS: {why}.", file.display()))
+                .hint("--tls-cert and --tls-key name files in PEM, as certificate authorities hand them out.")
+        };
+        let certificates = CertificateDer::pem_file_iter(chain)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| wrong(chain, error.to_string()))?;
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private))
+            .map_err(|error| wrong(chain, error.to_string()))?;
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+/// A server that listens.
+pub(crate) struct Listening {
+    pub(super) listener: TcpListener,
+    pub(super) certificate: Option<Certificate>,
+    pub(super) router: Router,
+    pub(super) going: watch::Receiver<bool>,
+}
+
+impl Listening {
+    /// Takes connections until the server ends, then waits for those that are there, for a while.
+    pub(super) async fn run(mut self) -> io::Result<()> {
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = self.going.changed() => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = self.listener.accept() => accepted,
+            };
+            let socket = match accepted {
+                Ok((socket, _)) => socket,
+                Err(error) => {
+                    // No more files may be open, or the caller has gone: neither is the end of the server.
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+                tracing::warn!("too many connections");
+                continue;
+            };
+            let (router, going) = (self.router.clone(), self.going.clone());
+            let tls = self.certificate.as_ref().map(|certificate| certificate.0.clone());
+            connections.spawn(async move {
+                let _place = place;
+                drop(socket.set_nodelay(true));
+                match tls {
+                    None => attend(Patient::new(socket), router, going).await,
+                    Some(tls) => match timeout(HEAD, tls.accept(Patient::new(socket))).await {
+                        Ok(Ok(stream)) => attend(stream, router, going).await,
+                        _ => tracing::debug!("no TLS was spoken"),
+                    },
+                }
+            });
+        }
+        drop(self.listener);
+        let all = async { while connections.join_next().await.is_some() {} };
+        drop(timeout(FAREWELL, all).await);
+        Ok(())
+    }
+}
+
+async fn attend<I>(io: I, router: Router, mut going: watch::Receiver<bool>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = TowerToHyperService::new(router);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(io), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = async { drop(going.wait_for(|going| *going).await) } => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// A socket that gives up a peer which takes nothing of what it is sent.
+struct Patient {
+    socket: TcpStream,
+    /// Runs while the peer takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    fn new(socket: TcpStream) -> Self {
+        Self { socket, stalled: None }
+    }
+
+    /// What came of a write; if it must wait, the patience with it.
+    fn judge<T>(&mut self, context: &mut Context<'_>, wrote: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if wrote.is_ready() {
+            self.stalled = None;
+            return wrote;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + STALLED)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.judge(context, wrote)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.judge(context, wrote)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}

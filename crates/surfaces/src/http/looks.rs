@@ -1,0 +1,236 @@
+//! What is looked up on demand: traces, stored texts, jobs, costs, the trail.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use trimtab_host::{JobRow, JobState};
+use trimtab_vocab::event::{Status, UsageFact};
+use trimtab_vocab::{Event, Fact, RefKey, RequestId, SessionId, Time, Usage};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::{Asked, Id};
+
+/// What one answer may hold of a log.
+const PAGE: u32 = 1000;
+
+pub(super) fn routes(api: Api) -> Api {
+    let trace = Operation::new("get", "getTrace", "sessions", "How answers came about: the events of a session")
+        .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
+        .query::<TraceWanted>()
+        .gives::<Trace>(StatusCode::OK, "The events, in order.", json!({"events": [], "next": null}));
+    let text = Operation::new("get", "getRef", "refs", "A stored text, or bytes")
+        .path::<RefKey>("key", "What events name it, without `ref:`.", "reply-s01kabcdefghjkmnp-c1")
+        .gives_other::<String>(StatusCode::OK, "The bytes as they are stored.", "application/octet-stream");
+    let jobs = Operation::new("get", "listJobs", "jobs", "Requests, newest first").query::<JobsWanted>().gives::<Jobs>(
+        StatusCode::OK,
+        "The requests.",
+        json!({"jobs": []}),
+    );
+    let usage = Operation::new("get", "getUsage", "usage", "What was used, in all and by model")
+        .query::<UsageWanted>()
+        .gives::<Used>(
+            StatusCode::OK,
+            "Tokens and dollars.",
+            json!({"total": {"inputTokens": 0, "cachedTokens": 0,
+            "outputTokens": 0}, "calls": 0, "models": []}),
+        )
+        .fails(404);
+    let audit = Operation::new("get", "getAudit", "audit", "The trail of what was decided and done")
+        .query::<AuditWanted>()
+        .gives::<Audit>(
+            StatusCode::OK,
+            "Its lines, oldest first. Each names the BLAKE3 hash of the line before it.",
+            json!({"entries": [{"n": 1, "time": "2026-11-15T08:30:00.125Z", "action": "router_decision", "prev": ""}],
+                   "next": null}),
+        );
+    api.add("/sessions/{id}/trace", get(trace_of), vec![trace])
+        .add("/refs/{key}", get(stored), vec![text])
+        .add("/jobs", get(all_jobs), vec![jobs])
+        .add("/usage", get(used), vec![usage])
+        .add("/audit", get(trail), vec![audit])
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct TraceWanted {
+    /// Only what came after the event with this `seq`.
+    #[schemars(range(max = 999_999_999_999_999_999_u64))]
+    after: Option<u64>,
+    /// Only what is about this request.
+    request: Option<RequestId>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Trace {
+    /// The events, in order.
+    events: Vec<Event>,
+    /// `after` for the next page; null: this is the last one.
+    next: Option<u64>,
+}
+
+async fn trace_of(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Asked(wanted): Asked<TraceWanted>,
+) -> Result<Json<Trace>, Failure> {
+    server.client.session(&id).await?;
+    let mut events = server.client.page(&id, wanted.after.unwrap_or(0), PAGE).await?;
+    let next = if events.len() == PAGE as usize { events.last().and_then(|event| event.seq) } else { None };
+    if let Some(request) = wanted.request {
+        events.retain(|event| event.request.as_ref() == Some(&request));
+    }
+    Ok(Json(Trace { events, next }))
+}
+
+async fn stored(State(server): State<Shared>, Id(key): Id<RefKey>) -> Result<Response, Failure> {
+    let bytes = server.client.stored(&key).await?;
+    // Whatever it is, a browser must not take it for a page.
+    Ok((StatusCode::OK, [("content-type", "application/octet-stream")], bytes).into_response())
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct JobsWanted {
+    /// Finished ones too.
+    all: Option<bool>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Jobs {
+    /// The requests.
+    jobs: Vec<Job>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Job {
+    /// The request.
+    request: RequestId,
+    /// Where it belongs.
+    session: SessionId,
+    /// Where it works.
+    folder: String,
+    /// Its first words.
+    text: String,
+    /// How it stands.
+    state: Standing,
+    /// When it came.
+    created: Time,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Standing {
+    Queued,
+    Running,
+    Interrupted,
+    Completed,
+    Failed,
+    Cancelled,
+    NeedsUser,
+    Limit,
+}
+
+impl From<JobRow> for Job {
+    fn from(row: JobRow) -> Self {
+        let state = match row.state {
+            JobState::Queued => Standing::Queued,
+            JobState::Running => Standing::Running,
+            JobState::Interrupted => Standing::Interrupted,
+            JobState::Finished(Status::Completed) => Standing::Completed,
+            JobState::Finished(Status::Failed) => Standing::Failed,
+            JobState::Finished(Status::Cancelled) => Standing::Cancelled,
+            JobState::Finished(Status::NeedsUser) => Standing::NeedsUser,
+            JobState::Finished(Status::Limit) => Standing::Limit,
+        };
+        let JobRow { request, session, folder, text, created, .. } = row;
+        Self { request, session, folder, text, state, created }
+    }
+}
+
+async fn all_jobs(State(server): State<Shared>, Asked(wanted): Asked<JobsWanted>) -> Result<Json<Jobs>, Failure> {
+    let jobs = server.client.jobs(wanted.all.unwrap_or(false)).await?;
+    Ok(Json(Jobs { jobs: jobs.into_iter().map(Job::from).collect() }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct UsageWanted {
+    /// Only of this session.
+    session: Option<SessionId>,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Used {
+    /// All of it.
+    total: Usage,
+    /// Calls of models.
+    calls: u64,
+    /// By model, in the order of their names.
+    models: Vec<UsedBy>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UsedBy {
+    /// `provider/name`.
+    model: String,
+    /// Calls of it.
+    calls: u64,
+    /// What it used.
+    usage: Usage,
+}
+
+async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -> Result<Json<Used>, Failure> {
+    let sessions = match wanted.session {
+        Some(id) => vec![server.client.session(&id).await?],
+        None => server.client.sessions(None).await?,
+    };
+    let (mut used, mut models) = (Used::default(), std::collections::BTreeMap::<String, UsedBy>::new());
+    for session in sessions {
+        let mut after = 0;
+        loop {
+            let page = server.client.events(&session.id, after).await?;
+            let Some(last) = page.last().and_then(|event| event.seq) else { break };
+            after = last;
+            for event in page {
+                let Fact::Usage(UsageFact { model, usage, .. }) = event.fact else { continue };
+                used.total += usage;
+                used.calls += 1;
+                let by = models.entry(model.clone()).or_insert(UsedBy { model, calls: 0, usage: Usage::default() });
+                by.calls += 1;
+                by.usage += usage;
+            }
+        }
+    }
+    used.models = models.into_values().collect();
+    Ok(Json(used))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AuditWanted {
+    /// Only what comes after this line.
+    #[schemars(range(max = 999_999_999_999_999_999_u64))]
+    after: Option<u64>,
+    /// So many lines at most.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Audit {
+    /// The lines, oldest first, each an object with `n`, `time`, `action`, `prev` and what the action adds.
+    entries: Vec<serde_json::Map<String, Value>>,
+    /// `after` for the next page; null: this is the last one.
+    next: Option<u64>,
+}
+
+async fn trail(State(server): State<Shared>, Asked(wanted): Asked<AuditWanted>) -> Result<Json<Audit>, Failure> {
+    let limit = wanted.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    let lines = server.client.audit_lines(wanted.after.unwrap_or(0), limit).await?;
+    let next = if lines.len() == limit as usize { lines.last().map(|line| line.n) } else { None };
+    let entries = lines.iter().filter_map(|line| serde_json::from_str(&line.line).ok()).collect();
+    Ok(Json(Audit { entries, next }))
+}

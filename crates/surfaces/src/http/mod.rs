@@ -1,0 +1,126 @@
+//! The HTTP server: the API of `contracts`, the events of sessions as they happen, and the browser's
+//! program.
+//!
+//! A surface like any other: it shows facts and passes on wishes, through the host's client. Routes
+//! stand in one file per noun; each describes itself ([`openapi`]). [`access`] stands before all of
+//! them, [`listen`] before that. To add a group of routes: a file with a `routes` function, and one
+//! line in [`router`].
+
+mod access;
+mod document;
+mod events;
+mod failure;
+mod feed;
+mod listen;
+mod looks;
+mod openapi;
+mod pages;
+mod sessions;
+mod take;
+mod work;
+
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use trimtab_host::Client;
+use trimtab_host::config::Profile;
+
+use self::access::Names;
+use self::failure::Failure;
+use self::openapi::{Api, Operation};
+
+pub(crate) use self::listen::{Certificate, Listening};
+
+/// A body may have so many bytes where a route does not say otherwise.
+const LARGEST_BODY: usize = 1024 * 1024;
+
+/// What routes work with.
+pub(crate) struct Server {
+    client: Client,
+    profile: Profile,
+    /// Where a session works if it is not said where.
+    folder: String,
+    names: Names,
+    feeds: feed::Feeds,
+    streams: events::Streams,
+    /// Becomes true when the server is ending.
+    going: watch::Receiver<bool>,
+    description: Value,
+}
+
+/// The server, as routes get it.
+pub(crate) type Shared = Arc<Server>;
+
+/// What a server is started with.
+pub(crate) struct Start {
+    /// The door to sessions.
+    pub(crate) client: Client,
+    /// The settings in force.
+    pub(crate) profile: Profile,
+    /// Where a session works if it is not said where.
+    pub(crate) folder: String,
+    /// Where it listens.
+    pub(crate) listener: TcpListener,
+    /// Names that it may be called by, without the port.
+    pub(crate) names: Vec<String>,
+    /// With it, TLS is spoken.
+    pub(crate) certificate: Option<Certificate>,
+}
+
+/// Serves until `ending` says so; then whatever is under way has a few seconds to end.
+pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
+    let Start { client, profile, folder, listener, names, certificate } = start;
+    let names = Names::new(&names, listener.local_addr()?.port(), certificate.is_some());
+    let (goes, going) = watch::channel(false);
+    let (routes, description) = router();
+    let (feeds, streams) = (feed::Feeds::default(), events::Streams::default());
+    let server = Arc::new(Server { client, profile, folder, names, feeds, streams, going: going.clone(), description });
+    let router = routes
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&server), access::guard))
+        .with_state(server);
+    let listening = Listening { listener, certificate, router, going };
+    tokio::pin!(ending);
+    let served = listening.run();
+    tokio::pin!(served);
+    tokio::select! {
+        ended = &mut served => return ended,
+        () = &mut ending => {}
+    }
+    // Whoever watches is told to come back later; nobody is listening any more if this fails.
+    let _ = goes.send(true);
+    served.await
+}
+
+/// Every route, and the description of all of them.
+fn router() -> (Router<Shared>, Value) {
+    let mut api = Api::new();
+    for group in [sessions::routes, events::routes, work::routes, looks::routes] {
+        api = group(api);
+    }
+    let describe = Operation::new("get", "describe", "about", "This description").gives::<Value>(
+        StatusCode::OK,
+        "An OpenAPI document.",
+        json!({"openapi": "3.1.0"}),
+    );
+    let (routes, description) = api.add("/openapi.json", get(openapi), vec![describe]).finish();
+    let routes =
+        routes.route(pages::LOGIN, get(pages::log_in)).method_not_allowed_fallback(not_allowed).fallback(pages::page);
+    (routes, description)
+}
+
+async fn openapi(State(server): State<Shared>) -> Json<Value> {
+    Json(server.description.clone())
+}
+
+async fn not_allowed() -> impl IntoResponse {
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This route is there, but not with this method.")
+        .hint("GET /api/openapi.json describes all there are.")
+}

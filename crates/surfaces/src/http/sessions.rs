@@ -1,0 +1,258 @@
+//! Sessions: made, listed, loaded, forgotten; and what is said in them.
+
+use std::path::Path;
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trimtab_host::{Target, Words};
+use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
+
+use super::Shared;
+use super::document::{SessionDocument, SessionInfo};
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::{Asked, Body, Id};
+
+/// A message may bring pictures, and texts up to the limit of a request, each with its marks in JSON.
+const LARGEST_MESSAGE: usize = 48 * 1024 * 1024;
+/// Pictures of one message, and the bytes of each.
+const PICTURES: usize = 8;
+const LARGEST_PICTURE: usize = 5 * 1024 * 1024;
+
+pub(super) fn routes(api: Api) -> Api {
+    let example = json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "folder": "/home/me/project",
+        "title": "What is a trim tab?", "created": "2026-11-15T08:30:00.125Z", "updated": "2026-11-15T08:30:04.017Z"});
+    let mut whole = example.clone();
+    whole["messages"] = json!([]);
+    whole["checkpoints"] = json!([]);
+    whole["handedOffTo"] = json!(null);
+    whole["extensions"] = json!([]);
+    whole["prefill"] = json!(null);
+    whole["lastSeq"] = json!(14);
+    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let make = Operation::new("post", "createSession", "sessions", "Begin a session in a folder")
+        .takes::<NewSession>(json!({"folder": "/home/me/project"}))
+        .gives::<Made>(StatusCode::CREATED, "The session.", json!({"session": "s01kabcdefghjkmnp"}));
+    let list = Operation::new("get", "listSessions", "sessions", "Sessions, those first that were used last")
+        .query::<Wanted>()
+        .gives::<Listed>(StatusCode::OK, "The sessions.", json!({"sessions": [example]}));
+    let load = id(Operation::new("get", "getSession", "sessions", "One session with its conversation, without traces"))
+        .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
+    let forget = id(Operation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
+        .gives_nothing("It is gone.")
+        .fails(409);
+    let say = id(Operation::new("post", "sendMessage", "sessions", "Say something in a session"))
+        .header(
+            "Idempotency-Key",
+            "Names this message: sent again with the same key, it is not said again, and the answer is the first one.",
+            json!({"type": "string", "minLength": 1, "maxLength": 200}),
+        )
+        .takes::<NewMessage>(json!({"text": "What is a trim tab?", "images": []}))
+        .gives::<Said>(
+            StatusCode::ACCEPTED,
+            "It is taken in and cannot be lost any more; what comes of it is told by the session's events.",
+            json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"}),
+        )
+        .fails(409)
+        .fails(502);
+    api.add("/sessions", get(sessions).post(create), vec![list, make])
+        .add("/sessions/{id}", get(session).delete(delete), vec![load, forget])
+        .add("/sessions/{id}/messages", post(messages).layer(DefaultBodyLimit::max(LARGEST_MESSAGE)), vec![say])
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewSession {
+    /// An existing folder; without it, the one that the server was started in.
+    folder: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Made {
+    /// The new session.
+    session: SessionId,
+}
+
+async fn create(
+    State(server): State<Shared>,
+    Body(new): Body<NewSession>,
+) -> Result<(StatusCode, Json<Made>), Failure> {
+    let folder = match new.folder {
+        Some(folder) => real_folder(&folder)?,
+        None => server.folder.clone(),
+    };
+    let session = server.client.open_session(folder).await?;
+    Ok((StatusCode::CREATED, Json(Made { session })))
+}
+
+fn real_folder(named: &str) -> Result<String, Failure> {
+    let wrong = || {
+        Failure::unprocessable("This is no folder on the machine where the server runs.")
+            .hint("Name an existing folder with its whole path.")
+    };
+    let path = Path::new(named);
+    let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten().filter(|real| real.is_dir());
+    real.and_then(|real| real.into_os_string().into_string().ok()).ok_or_else(wrong)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Wanted {
+    /// Only those of this folder.
+    folder: Option<String>,
+    /// Only those in which all of these words stand.
+    search: Option<String>,
+    /// Only those with a request that is marked with this.
+    tag: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The sessions.
+    sessions: Vec<SessionInfo>,
+}
+
+async fn sessions(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+    let folder = wanted.folder.as_deref();
+    let words = wanted.search.as_deref().unwrap_or_default();
+    let rows = match (&wanted.tag, words.trim()) {
+        (None, "") => server.client.sessions(folder).await?,
+        (tag, _) => server.client.search(folder, tag.as_slice(), words).await?,
+    };
+    Ok(Json(Listed { sessions: rows.into_iter().map(SessionInfo::from).collect() }))
+}
+
+async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<SessionDocument>, Failure> {
+    let mut document = SessionDocument::new(server.client.session(&id).await?);
+    loop {
+        let page = server.client.events(&id, document.last_seq()).await?;
+        if page.is_empty() {
+            break;
+        }
+        page.into_iter().for_each(|event| document.see(event));
+    }
+    document.wait_for(server.client.checkpoints().await?);
+    Ok(Json(document))
+}
+
+async fn delete(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<StatusCode, Failure> {
+    server.client.delete(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a person says.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewMessage {
+    /// `sendMessage`, for clients that name their messages.
+    #[serde(default, rename = "type")]
+    _kind: Option<MessageKind>,
+    /// The words.
+    text: String,
+    /// Pictures that belong to them.
+    #[serde(default)]
+    #[schemars(length(max = 8))]
+    images: Vec<Picture>,
+    /// Which path they take.
+    #[serde(default)]
+    mode: Mode,
+    /// The model to ask, `provider/name`; without it, the one of the settings.
+    #[serde(default)]
+    model: Option<String>,
+    /// What they do to a request of the session that runs; without it, what the settings say.
+    #[serde(default)]
+    while_running: Option<WhileRunning>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum MessageKind {
+    SendMessage,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Picture {
+    /// Which format it has.
+    media_type: PictureKind,
+    /// Its bytes, in base64.
+    data: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+enum PictureKind {
+    #[serde(rename = "image/png")]
+    Png,
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    #[serde(rename = "image/gif")]
+    Gif,
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl Picture {
+    /// The media type and the bytes, once both are what they say.
+    fn checked(self) -> Result<(String, String), Failure> {
+        let wrong = |what: &str| Failure::unprocessable(format!("A picture {what}."));
+        let bytes = BASE64_STANDARD.decode(&self.data).map_err(|_| wrong("is not in base64"))?;
+        if bytes.len() > LARGEST_PICTURE {
+            return Err(wrong("is larger than 5 MB").hint("Make it smaller first; models see no more detail anyway."));
+        }
+        let (name, fits) = match self.media_type {
+            PictureKind::Png => ("image/png", bytes.starts_with(b"\x89PNG")),
+            PictureKind::Jpeg => ("image/jpeg", bytes.starts_with(b"\xff\xd8\xff")),
+            PictureKind::Gif => ("image/gif", bytes.starts_with(b"GIF8")),
+            PictureKind::Webp => ("image/webp", bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")),
+        };
+        if fits { Ok((name.to_owned(), self.data)) } else { Err(wrong(&format!("is no {name}"))) }
+    }
+}
+
+/// Where to look for what comes of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Said {
+    /// The session.
+    pub(super) session: SessionId,
+    /// The request.
+    pub(super) request: RequestId,
+}
+
+async fn messages(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    headers: HeaderMap,
+    Body(message): Body<NewMessage>,
+) -> Result<(StatusCode, Json<Said>), Failure> {
+    let NewMessage { _kind: _, text, images, mode, model, while_running } = message;
+    if images.len() > PICTURES {
+        return Err(Failure::unprocessable("A message brings 8 pictures at most."));
+    }
+    let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
+    let key = match headers.get("idempotency-key") {
+        None => None,
+        Some(key) => Some(key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 200).ok_or_else(|| {
+            Failure::new(StatusCode::BAD_REQUEST, "usage", "Idempotency-Key has 1 to 200 printable letters.")
+        })?),
+    };
+    let words = Words { text, mode, images, model, while_running };
+    let said = say(&server, &id, words, key).await?;
+    Ok((StatusCode::ACCEPTED, Json(said)))
+}
+
+/// Says something in a session, with the settings of its folder.
+pub(super) async fn say(server: &Shared, id: &SessionId, words: Words, key: Option<&str>) -> Result<Said, Failure> {
+    let row = server.client.session(id).await?;
+    let say = server.client.prepare(&server.profile, &row.folder, words).await?;
+    let sent = match key {
+        Some(key) => server.client.send_once(id, say, key).await?,
+        None => server.client.send(Target::Session(id.clone()), say).await?,
+    };
+    Ok(Said { session: sent.session, request: sent.request })
+}

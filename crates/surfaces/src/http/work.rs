@@ -1,0 +1,274 @@
+//! What a person says to a request that runs or waits: answers and controls.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use trimtab_host::{Answered, Words};
+use trimtab_vocab::event::{CheckpointFact, RequestFact};
+use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, Mode, RequestId, SessionId};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::sessions::say;
+use super::take::{Body, Id};
+
+pub(super) fn routes(api: Api) -> Api {
+    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let taken = "It is taken in; what comes of it is told by the session's events.";
+    let answer = id(Operation::new("post", "answerCheckpoint", "sessions", "Answer what waits for a person"))
+        .takes::<NewAnswer>(json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}))
+        .gives::<Taken>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}));
+    let control = id(Operation::new("post", "controlSession", "sessions", "Say something to a request that runs"))
+        .takes::<NewControl>(json!({"action": "pause"}))
+        .gives::<Taken>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}))
+        .fails(409)
+        .fails(502);
+    let open = Operation::new("get", "listCheckpoints", "sessions", "What waits for a person, in every session")
+        .gives::<Open>(StatusCode::OK, "The events that opened it, oldest first.", json!({"checkpoints": []}));
+    api.add("/sessions/{id}/answers", post(answers), vec![answer])
+        .add("/sessions/{id}/control", post(controls), vec![control])
+        .add("/checkpoints", get(checkpoints), vec![open])
+}
+
+/// What was passed on.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Taken {
+    /// The session.
+    session: SessionId,
+    /// The request that was made for it, if one was.
+    request: Option<RequestId>,
+}
+
+fn taken(session: SessionId, request: Option<RequestId>) -> (StatusCode, Json<Taken>) {
+    (StatusCode::ACCEPTED, Json(Taken { session, request }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Open {
+    /// The events that opened what waits.
+    checkpoints: Vec<Event>,
+}
+
+async fn checkpoints(State(server): State<Shared>) -> Result<Json<Open>, Failure> {
+    Ok(Json(Open { checkpoints: server.client.checkpoints().await? }))
+}
+
+/// A person's answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewAnswer {
+    /// To what.
+    checkpoint: CheckpointId,
+    /// One of its choices.
+    choice: String,
+    /// Words or a value that go with the choice.
+    #[serde(default)]
+    text: Option<String>,
+    /// The edited steps of a plan: the whole list, or operations.
+    #[serde(default)]
+    edits: Option<Value>,
+    /// What was selected, by question or by operation.
+    #[serde(default)]
+    selection: Option<Value>,
+}
+
+async fn answers(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Body(answer): Body<NewAnswer>,
+) -> Result<(StatusCode, Json<Taken>), Failure> {
+    let NewAnswer { checkpoint, choice, text, edits, selection } = answer;
+    let given: Vec<String> = [text, edits.map(|edits| edits.to_string()), selection.map(|chosen| chosen.to_string())]
+        .into_iter()
+        .flatten()
+        .collect();
+    if given.len() > 1 {
+        return Err(Failure::unprocessable("An answer has one of text, edits and selection."));
+    }
+    server.client.session(&id).await?;
+    give(&server, &id, &checkpoint, choice, given.into_iter().next()).await?;
+    Ok(taken(id, None))
+}
+
+/// Gives an answer that the question offers.
+pub(super) async fn give(
+    server: &Shared,
+    id: &SessionId,
+    wanted: &CheckpointId,
+    choice: String,
+    text: Option<String>,
+) -> Result<(), Failure> {
+    let open = server.client.checkpoints().await?;
+    let found = open.iter().filter(|event| event.session == *id).find_map(|event| match &event.fact {
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if checkpoint == wanted => {
+            Some((event.request.clone(), choices))
+        }
+        _ => None,
+    });
+    let Some((request, choices)) = found else {
+        return Err(Failure::not_found(format!("Nothing called {wanted} waits for an answer in this session."))
+            .hint("It may have been answered elsewhere; GET /api/checkpoints lists what is open."));
+    };
+    if !choices.iter().any(|known| known.id == choice) {
+        let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
+        return Err(Failure::unprocessable(format!("`{choice}` is not one of the choices."))
+            .hint(format!("Choose one of: {}.", known.join(", "))));
+    }
+    // Whoever answers is there to be asked again.
+    let there = Control::Adjust { approve: None, attended: Some(true), max_steps: None, trusted: None };
+    server.client.control(id, request, there).await?;
+    let answer = Answered { checkpoint: wanted.clone(), choice, text, by: "user".into() };
+    Ok(server.client.answer(id, answer).await?)
+}
+
+/// What a person says to a request that runs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewControl {
+    /// What to do.
+    action: Action,
+    /// The words of `steer` and `editSummary`; those that `continue` and `autoContinue` say instead of "continue".
+    #[serde(default)]
+    text: Option<String>,
+    /// The call that `stopTool` ends.
+    #[serde(default)]
+    call: Option<CallId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Action {
+    /// Stop now; what is there is kept.
+    Cancel,
+    /// Rest after this step.
+    Pause,
+    /// Go on with whatever is unfinished.
+    Resume,
+    /// Try again: the question that offers it is answered so, or the last request is made once more.
+    Retry,
+    /// Go on: the question that offers it is answered so, or "continue" is said.
+    Continue,
+    /// Say "continue", and let it be said again while steps are open.
+    AutoContinue,
+    /// Leave what runs now, and go on with the next.
+    Skip,
+    /// Take these words up at the next step.
+    Steer,
+    /// End one tool; the rest goes on.
+    StopTool,
+    /// Put these words in place of the last summary of the conversation.
+    EditSummary,
+    /// Put the conversation back in place of its last summary.
+    UndoSummary,
+    /// Carry out what was talked about.
+    Implement,
+}
+
+async fn controls(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Body(wish): Body<NewControl>,
+) -> Result<(StatusCode, Json<Taken>), Failure> {
+    let NewControl { action, text, call } = wish;
+    server.client.session(&id).await?;
+    let words = text.filter(|text| !text.trim().is_empty());
+    let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
+    let passed_on = match action {
+        Action::Cancel => Control::Cancel,
+        Action::Pause => Control::Pause,
+        Action::Skip => Control::Skip,
+        Action::Steer => Control::Steer { text: needed(words)? },
+        Action::EditSummary => Control::EditSummary { text: needed(words)? },
+        Action::UndoSummary => Control::UndoSummary,
+        Action::StopTool => {
+            let call = call.ok_or_else(|| Failure::unprocessable("This needs the `call`, as events name it."))?;
+            Control::StopTool { call }
+        }
+        // A request that rests at a pause is let go on; one whose process ended is taken up again.
+        Action::Resume => match offering(&server, &id, "continue").await? {
+            Some(checkpoint) => {
+                give(&server, &id, &checkpoint, "continue".into(), words).await?;
+                return Ok(taken(id, None));
+            }
+            None => Control::Resume,
+        },
+        Action::Retry => return again(&server, id, words).await,
+        Action::Continue => match offering(&server, &id, "continue").await? {
+            Some(checkpoint) => {
+                give(&server, &id, &checkpoint, "continue".into(), words).await?;
+                return Ok(taken(id, None));
+            }
+            None => return speak(&server, id, words.unwrap_or_else(|| "continue".into()), Mode::Auto).await,
+        },
+        Action::AutoContinue => {
+            let text = words.unwrap_or_else(|| "continue".into());
+            let mut profile = server.profile.clone();
+            profile.copilot.auto_continue = true;
+            let row = server.client.session(&id).await?;
+            let words = Words { text, ..Words::default() };
+            let say = server.client.prepare(&profile, &row.folder, words).await?;
+            let sent = server.client.send(trimtab_host::Target::Session(id.clone()), say).await?;
+            return Ok(taken(id, Some(sent.request)));
+        }
+        Action::Implement => {
+            let text = words.unwrap_or_else(|| "Implement what we have talked about.".into());
+            return speak(&server, id, text, Mode::Implement).await;
+        }
+    };
+    server.client.control(&id, None, passed_on).await?;
+    Ok(taken(id, None))
+}
+
+async fn speak(server: &Shared, id: SessionId, text: String, mode: Mode) -> Result<(StatusCode, Json<Taken>), Failure> {
+    let said = say(server, &id, Words { text, mode, ..Words::default() }, None).await?;
+    Ok(taken(id, Some(said.request)))
+}
+
+/// The question of the session that offers this choice.
+async fn offering(server: &Shared, id: &SessionId, wanted: &str) -> Result<Option<CheckpointId>, Failure> {
+    let offers = |event: Event| match event.fact {
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if event.session == *id => {
+            choices.iter().any(|choice| choice.id == wanted).then_some(checkpoint)
+        }
+        _ => None,
+    };
+    Ok(server.client.checkpoints().await?.into_iter().find_map(offers))
+}
+
+async fn again(server: &Shared, id: SessionId, words: Option<String>) -> Result<(StatusCode, Json<Taken>), Failure> {
+    if let Some(checkpoint) = offering(server, &id, "retry").await? {
+        give(server, &id, &checkpoint, "retry".into(), words).await?;
+        return Ok(taken(id, None));
+    }
+    let (mut after, mut last) = (0, None);
+    loop {
+        let page = server.client.events(&id, after).await?;
+        let Some(seq) = page.last().and_then(|event| event.seq) else { break };
+        after = seq;
+        for event in page {
+            if let Fact::Request(RequestFact::Received { text, refs, images, mode, .. }) = event.fact {
+                last = Some((text, refs, images, mode));
+            }
+        }
+    }
+    let nothing =
+        || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to make again.");
+    let (text, refs, images, mode) = last.ok_or_else(nothing)?;
+    let text = match refs.first() {
+        // Words that were too large to send are stored whole.
+        Some(whole) => server.client.text(whole).await?,
+        None => text,
+    };
+    let mut pictures = Vec::new();
+    for image in images {
+        pictures.push((image.media_type, server.client.text(&image.key).await?));
+    }
+    let words = Words { text, mode, images: pictures, ..Words::default() };
+    let said = say(server, &id, words, None).await?;
+    Ok(taken(id, Some(said.request)))
+}

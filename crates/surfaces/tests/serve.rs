@@ -1,0 +1,187 @@
+//! `trimtab serve`, as programs and browsers meet it: the real binary, and clients that send exactly
+//! the bytes they are told to.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::served::{Sent, Served};
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+fn hello() -> Answer {
+    Answer::anthropic(Reply::new().text(["Hel", "lo, ", "wörld 🦀."]))
+}
+
+fn types(events: &[(Option<u64>, Value)]) -> Vec<&str> {
+    events.iter().map(|(_, event)| event["type"].as_str().expect("a type")).collect()
+}
+
+#[test]
+fn a_message_is_taken_in_and_its_events_are_those_of_the_command_line() {
+    let program = program();
+    program.provider.push(hello());
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    assert_eq!(stream.head.status, 200);
+    assert_eq!(stream.head.header("content-type").as_deref(), Some("text/event-stream"));
+    let said = served.post(
+        &format!("/api/sessions/{session}/messages"),
+        &json!({"type": "sendMessage", "text": "Say hello", "images": []}),
+    );
+    assert_eq!(said.status, 202, "{}", said.text());
+    let request = said.json()["request"].clone();
+    let events = stream.until("request.finished");
+    insta::assert_snapshot!(types(&events).join("\n"), @"
+    session.opened
+    request.received
+    stage
+    route
+    stage
+    stage
+    model.called
+    reply.delta
+    reply.delta
+    reply.delta
+    reply.saved
+    usage
+    stage
+    answer
+    request.finished
+    ");
+    let recorded: Vec<u64> = events.iter().filter_map(|(id, _)| *id).collect();
+    assert_eq!(recorded, (1..=recorded.len() as u64).collect::<Vec<_>>());
+    for (id, event) in &events {
+        assert_eq!(event["seq"].as_u64(), *id, "{event}");
+        assert_eq!(event["session"], json!(session));
+    }
+    let document = served.get(&format!("/api/sessions/{session}"));
+    assert_eq!(document["messages"][0]["request"], request);
+    assert_eq!(document["messages"][0]["text"], "Say hello");
+    assert_eq!(document["messages"][0]["answer"]["summary"], "Hello, wörld 🦀.");
+    assert_eq!(document["messages"][0]["status"], "completed");
+    assert_eq!(document["lastSeq"].as_u64(), recorded.last().copied());
+    assert!(!document.to_string().contains("model.called"), "traces are loaded on demand: {document}");
+    let trace = served.get(&format!("/api/sessions/{session}/trace"));
+    assert_eq!(trace["events"].as_array().map(Vec::len), Some(recorded.len()));
+}
+
+#[test]
+fn a_stream_goes_on_after_the_last_event_that_was_seen_even_after_a_kill() {
+    let mut program = program();
+    program.set("TRIMTAB_TEST", "1");
+    program.provider.push(hello());
+    let served = Served::start(&program, "first", &[]);
+    let session = served.session();
+    let messages = format!("/api/sessions/{session}/messages");
+    assert_eq!(served.post(&messages, &json!({"text": "Say hello"})).status, 202);
+    let mut all = served.watch(&session, None).until("request.finished");
+    all.retain(|(id, _)| id.is_some());
+    served.running.signal(Signal::KILL);
+    drop(served);
+    let served = Served::start(&program, "second", &[]);
+    for after in [0, 1, 5, all.len() as u64 - 1] {
+        let replayed = served.watch(&session, Some(after)).until("request.finished");
+        assert_eq!(replayed, all[after as usize..], "after {after}");
+    }
+    let asked =
+        served.ask("GET", &format!("/api/sessions/{session}/events?after=3")).stream().until("request.finished");
+    assert_eq!(asked, all[3..]);
+    // Whoever has seen everything sees what comes.
+    let mut stream = served.watch(&session, Some(all.len() as u64));
+    program.provider.push(hello());
+    assert_eq!(served.post(&messages, &json!({"text": "Again"})).status, 202);
+    let (first, event) = stream.next_event();
+    assert_eq!((first, &event["type"]), (Some(all.len() as u64 + 1), &json!("request.received")));
+}
+
+#[test]
+fn a_run_beside_the_server_is_seen_live_by_who_watches_there() {
+    let program = program();
+    program.provider.push(hello());
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    let ended = program.run(&["run", "--session", &session, "Say hello"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+    let events = stream.until("request.finished");
+    assert!(types(&events).contains(&"answer"), "{events:?}");
+}
+
+#[test]
+fn a_message_with_a_key_is_said_once_even_across_a_restart() {
+    let program = program();
+    program.provider.push(hello());
+    let served = Served::start(&program, "first", &[]);
+    let session = served.session();
+    let say = |served: &Served, key: &str| {
+        let ask = served.ask("POST", &format!("/api/sessions/{session}/messages"));
+        let said = ask.header("Idempotency-Key", key).json(&json!({"text": "Say hello"})).send();
+        assert_eq!(said.status, 202, "{}", said.text());
+        said.json()["request"].as_str().expect("a request").to_owned()
+    };
+    let first = say(&served, "one");
+    assert_eq!(say(&served, "one"), first);
+    served.watch(&session, None).until("request.finished");
+    served.running.signal(Signal::KILL);
+    drop(served);
+    let served = Served::start(&program, "second", &[]);
+    assert_eq!(say(&served, "one"), first);
+    assert_eq!(program.provider.requests().len(), 1);
+    program.provider.push(hello());
+    assert_ne!(say(&served, "two"), first);
+}
+
+#[test]
+fn a_question_is_answered_and_the_work_goes_on() {
+    let program = program();
+    let write = json!({"path": "a.txt", "content": "hi\n"});
+    program.provider.push(Answer::anthropic(Reply::new().tool("t1", "write_file", [write.to_string()])));
+    program.provider.push(hello());
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let path = |what: &str| format!("/api/sessions/{session}/{what}");
+    assert_eq!(served.post(&path("messages"), &json!({"text": "Write a.txt"})).status, 202);
+    let mut stream = served.watch(&session, None);
+    let asked = stream.until("checkpoint.opened");
+    let checkpoint = asked.last().expect("a question").1["checkpoint"].clone();
+    assert_eq!(served.get("/api/checkpoints")["checkpoints"][0]["checkpoint"], checkpoint);
+    let wrong = served.post(&path("answers"), &json!({"checkpoint": checkpoint, "choice": "maybe"}));
+    assert_eq!((wrong.status, wrong.code().as_str()), (422, "usage"));
+    let unknown = served.post(&path("answers"), &json!({"checkpoint": "nothing", "choice": "trust"}));
+    assert_eq!((unknown.status, unknown.code().as_str()), (404, "not_found"));
+    let answered = served.post(&path("answers"), &json!({"checkpoint": checkpoint, "choice": "trust"}));
+    assert_eq!(answered.status, 202, "{}", answered.text());
+    stream.until("request.finished");
+    let again = served.post(&path("answers"), &json!({"checkpoint": checkpoint, "choice": "trust"}));
+    assert_eq!(again.status, 404);
+    assert_eq!(std::fs::read_to_string(program.project().join("a.txt")).expect("is written"), "hi\n");
+}
+
+#[test]
+fn told_to_end_it_says_goodbye_and_what_ran_can_be_resumed() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Say hello"})).status, 202);
+    stream.until("model.called");
+    served.running.signal(Signal::TERM);
+    let mut last = None;
+    while let Some(sent) = stream.next_sent() {
+        last = Some(sent);
+    }
+    assert_eq!(last, Some(Sent::Comment("the server is ending".into())));
+    let ended = served.running.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    program.provider.push(hello());
+    let resumed = program.run(&["resume"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", resumed.stderr);
+}
