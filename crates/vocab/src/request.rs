@@ -430,6 +430,7 @@ pub enum Approve {
 
 /// Which commands may run by themselves, which are asked about, and which are refused, as the settings say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandLists {
     /// Whether commands that are known to be safe are asked about.
