@@ -131,9 +131,7 @@ impl Ask {
         self
     }
 
-    fn connect(&self, close: bool) -> TcpStream {
-        let mut socket = TcpStream::connect(&self.host).expect("connects");
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    fn head(&self, close: bool) -> String {
         let mut head = format!("{}\r\n", self.line);
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
@@ -144,9 +142,21 @@ impl Ask {
         if close {
             head += "Connection: close\r\n";
         }
+        head + "\r\n"
+    }
+
+    /// What is sent when the connection is closed after it.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head(true).into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    fn connect(&self, close: bool) -> TcpStream {
+        let mut socket = TcpStream::connect(&self.host).expect("connects");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         // The server may answer and close before it has read everything.
-        let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(b"\r\n"));
-        let _ = socket.write_all(&self.body);
+        let _ = socket.write_all(self.head(close).as_bytes()).and_then(|()| socket.write_all(&self.body));
         socket
     }
 
@@ -329,5 +339,54 @@ impl Stream {
                 return events;
             }
         }
+    }
+}
+
+/// One connection that many requests go through, one after the other.
+pub struct Line {
+    host: String,
+    reader: Option<BufReader<TcpStream>>,
+}
+
+impl Line {
+    /// To this server; connected when first used.
+    pub fn to(served: &Served) -> Self {
+        Self { host: served.host().to_owned(), reader: None }
+    }
+
+    /// Sends a request and reads the whole answer.
+    ///
+    /// # Panics
+    /// When there is none, twice.
+    pub fn send(&mut self, ask: &Ask) -> Answer {
+        // A server may close a connection after any answer.
+        self.try_send(ask).or_else(|| self.try_send(ask)).expect("an answer")
+    }
+
+    fn try_send(&mut self, ask: &Ask) -> Option<Answer> {
+        let mut reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => {
+                let socket = TcpStream::connect(&self.host).expect("connects");
+                socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+                socket.set_nodelay(true).expect("no delay");
+                BufReader::new(socket)
+            }
+        };
+        let mut bytes = ask.head(false).into_bytes();
+        bytes.extend_from_slice(&ask.body);
+        reader.get_mut().write_all(&bytes).ok()?;
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let mut answer = Answer::read(head.as_bytes());
+        let length = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        answer.body = vec![0; length];
+        reader.read_exact(&mut answer.body).ok()?;
+        self.reader = Some(reader);
+        Some(answer)
     }
 }

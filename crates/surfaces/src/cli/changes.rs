@@ -3,7 +3,6 @@
 mod travel;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
@@ -51,36 +50,19 @@ pub(super) async fn settled(client: &Client, session: &SessionId) -> Result<u64,
 }
 
 pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
-    let until = Instant::now() + travel::PATIENCE;
-    let mut began = None;
-    loop {
-        // In this order: a wish that is taken up in between shows in the log.
-        let is_wished = client.has_history_wish(session).await?;
-        let history = client.history(session).await?;
-        if !is_wished && !history.is_moving {
-            if let Some(began) = began {
-                let (all, now) = (history.sets.len(), history.in_force);
-                let refused = history.refused.as_ref().filter(|refused| refused.at > began);
-                let how = match refused {
-                    None => "is finished now".to_owned(),
-                    Some(refused) => format!("could not be finished: {}", refused.reason),
-                };
-                note(&calm(&format!(
-                    "A move of the change history was cut off; it {how}. {now} of {all} changes are in force."
-                )));
-            }
-            return Ok(history);
-        }
-        if Instant::now() > until {
-            return Err(unanswered());
-        }
-        began.get_or_insert(history.last);
-        let mut watch = client.watch(session, history.last);
-        client.resume(session);
-        if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
-            fact?;
-        }
+    let (history, began) = client.at_rest(session).await?;
+    if let Some(began) = began {
+        let (all, now) = (history.sets.len(), history.in_force);
+        let refused = history.refused.as_ref().filter(|refused| refused.at > began);
+        let how = match refused {
+            None => "is finished now".to_owned(),
+            Some(refused) => format!("could not be finished: {}", refused.reason),
+        };
+        note(&calm(&format!(
+            "A move of the change history was cut off; it {how}. {now} of {all} changes are in force."
+        )));
     }
+    Ok(history)
 }
 
 /// Lets old contents of files go, as the settings say, and tells. That it fails is no failure of what was done.
@@ -94,13 +76,6 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
         }
         Err(problem) => note(&calm(&format!("Old contents of files could not be let go: {}", problem.message))),
     }
-}
-
-/// How long nothing may happen in a session before its log is read again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-fn unanswered() -> Problem {
-    Problem::new(ProblemKind::Busy, "The session does not answer.").hint("Another process runs it; see `trimtab jobs`.")
 }
 
 fn stats(set: &Set) -> Stats {

@@ -1,12 +1,10 @@
 //! `trimtab handoff` and `trimtab extend`: go on in a new session, or in this one with all of it.
 
-use std::time::Duration;
-
 use clap::Args;
 use serde_json::json;
 use trimtab_host::Client;
 use trimtab_vocab::event::{SessionFact, Status};
-use trimtab_vocab::{Control, Fact, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{Control, Problem, SessionId};
 
 use super::changes::{Where, settled};
 use super::output::{calm, note, print, print_json};
@@ -29,9 +27,6 @@ pub(super) struct Extend {
     #[command(flatten)]
     place: Where,
 }
-
-/// Whoever runs the session should have answered by then.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Handoff {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
@@ -75,30 +70,11 @@ pub(super) const EXTENDED: &str = "The session is extended: its whole conversati
 /// Passes the wish on, and waits for what comes of it.
 async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {
     let last = settled(client, session).await?;
-    // A wish that was left behind by a process that was killed is taken up, not doubled.
-    match client.has_wish(session, &wish).await? {
-        true => client.resume(session),
-        false => client.control(session, None, wish).await?,
+    let came = client.settle(session, last, wish).await?;
+    if let SessionFact::Refused { reason } = &came {
+        note(&calm(reason));
     }
-    let mut watch = client.watch(session, last);
-    let told = async {
-        loop {
-            match watch.next().await?.fact {
-                Fact::Session(SessionFact::Refused { reason }) => {
-                    note(&calm(&reason));
-                    return Ok(SessionFact::Refused { reason });
-                }
-                Fact::Session(fact @ (SessionFact::Handoff { .. } | SessionFact::Extended { .. })) => {
-                    return Ok::<_, Problem>(fact);
-                }
-                _ => {}
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, told).await.unwrap_or_else(|_| {
-        Err(Problem::new(ProblemKind::Busy, "The session does not answer.")
-            .hint("Another process runs it; see `trimtab jobs`."))
-    })
+    Ok(came)
 }
 
 /// Where the work goes on, and how.

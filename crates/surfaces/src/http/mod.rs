@@ -7,6 +7,7 @@
 //! line in [`router`].
 
 mod access;
+mod changes;
 mod document;
 mod events;
 mod failure;
@@ -15,6 +16,7 @@ mod listen;
 mod looks;
 mod openapi;
 mod pages;
+mod proposals;
 mod sessions;
 mod take;
 mod work;
@@ -102,7 +104,7 @@ pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std
 /// Every route, and the description of all of them.
 fn router() -> (Router<Shared>, Value) {
     let mut api = Api::new();
-    for group in [sessions::routes, events::routes, work::routes, looks::routes] {
+    for group in [sessions::routes, events::routes, work::routes, proposals::routes, changes::routes, looks::routes] {
         api = group(api);
     }
     let describe = Operation::new("get", "describe", "about", "This description").gives::<Value>(

@@ -52,6 +52,25 @@ where
     }
 }
 
+/// Two of them.
+pub(super) struct Ids<A, B>(pub(super) A, pub(super) B);
+
+impl<A, B, S> FromRequestParts<S> for Ids<A, B>
+where
+    A: FromStr<Err: Display>,
+    B: FromStr<Err: Display>,
+    S: Send + Sync,
+{
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let Path((a, b)) = Path::<(String, String)>::from_request_parts(parts, state).await.map_err(unreadable_path)?;
+        let a = a.parse().map_err(|error| Failure::not_found(format!("{error}.")))?;
+        let b = b.parse().map_err(|error| Failure::not_found(format!("{error}.")))?;
+        Ok(Self(a, b))
+    }
+}
+
 fn unreadable_path(error: axum::extract::rejection::PathRejection) -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "broken", format!("The address cannot be read: {error}."))
 }

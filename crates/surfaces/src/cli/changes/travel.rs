@@ -1,13 +1,11 @@
 //! `trimtab rewind` and `forward`: moves along the history, whole sets or parts of one.
 
-use std::time::Duration;
-
 use clap::Args;
 use trimtab_host::{Client, History};
 use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
-use trimtab_vocab::{ChangePart, Control, Fact, OnConflict, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
-use super::{Where, at_rest, find_set, unanswered};
+use super::{Where, at_rest, find_set};
 use crate::cli::effects;
 use crate::cli::output::{calm, note, print};
 use crate::cli::{Outcome, place};
@@ -115,49 +113,25 @@ impl Forward {
     }
 }
 
-/// Whoever runs the session should have moved its history by then.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Moves the history and says what that did.
 async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<Outcome, Problem> {
-    client.control(session, None, wish).await?;
-    let mut watch = client.watch(session, history.last);
-    let mut target = None;
-    let moved = async {
-        loop {
-            let Fact::Change(fact) = watch.next().await?.fact else { continue };
-            let change = match &fact {
-                ChangeFact::Moving { position, .. } => {
-                    target = Some(*position);
-                    continue;
-                }
-                ChangeFact::Expired { .. } | ChangeFact::Inherited(_) => continue,
-                ChangeFact::Refused { reason, conflicts } => return Ok(Some((reason.clone(), conflicts.clone()))),
-                ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => change,
-            };
-            tell(&fact, change)?;
-            let set = history.sets.iter().find(|set| set.id == change.change_set);
-            if let Some(line) = set.and_then(|set| set.by.as_deref()).and_then(effects::unkept) {
-                note(&format!("That command {line}"));
-            }
-            if target == Some(change.position) {
-                return Ok::<_, Problem>(None);
-            }
+    let moved = client.move_history(session, history.last, wish).await?;
+    for fact in &moved.changes {
+        let (ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) = fact else {
+            continue;
+        };
+        tell(fact, change)?;
+        let set = history.sets.iter().find(|set| set.id == change.change_set);
+        if let Some(line) = set.and_then(|set| set.by.as_deref()).and_then(effects::unkept) {
+            note(&format!("That command {line}"));
         }
-    };
-    match tokio::time::timeout(PATIENCE, moved).await {
-        Ok(refused) => match refused? {
-            None => Ok(Outcome::Done),
-            Some((reason, conflicts)) => {
-                note(&calm(&reason));
-                if !conflicts.is_empty() {
-                    note(&calm(&in_words(&conflicts)));
-                }
-                Ok(Outcome::Finished(Status::Failed))
-            }
-        },
-        Err(_) => Err(unanswered()),
     }
+    let Some((reason, conflicts)) = moved.refused else { return Ok(Outcome::Done) };
+    note(&calm(&reason));
+    if !conflicts.is_empty() {
+        note(&calm(&in_words(&conflicts)));
+    }
+    Ok(Outcome::Finished(Status::Failed))
 }
 
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {

@@ -1,0 +1,107 @@
+//! Wishes that a surface waits for: moves of the change history, handoffs, extensions.
+//!
+//! Whoever runs the session takes the wish up, here or in another process; what came of it is read from the log.
+
+use std::time::{Duration, Instant};
+
+use trimtab_vocab::event::{ChangeFact, Conflict, SessionFact};
+use trimtab_vocab::{Control, Fact, Problem, ProblemKind, SessionId};
+
+use crate::client::Client;
+use crate::history::History;
+
+/// Whoever runs the session should have answered by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long nothing may happen in a session before its log is read again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What came of a wish to move the history.
+#[derive(Debug, Clone, Default)]
+pub struct Moved {
+    /// The sets that were moved, in order.
+    pub changes: Vec<ChangeFact>,
+    /// Why it did not move; no file was touched.
+    pub refused: Option<(String, Vec<Conflict>)>,
+}
+
+fn unanswered() -> Problem {
+    Problem::new(ProblemKind::Busy, "The session does not answer.").hint("Another process runs it; see `trimtab jobs`.")
+}
+
+impl Client {
+    /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
+    /// first, so that what is shown is how the files are; then this also says after which fact that was.
+    pub async fn at_rest(&self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
+        let until = Instant::now() + PATIENCE;
+        let mut began = None;
+        loop {
+            // In this order: a wish that is taken up in between shows in the log.
+            let is_wished = self.has_history_wish(session).await?;
+            let history = self.history(session).await?;
+            if !is_wished && !history.is_moving {
+                return Ok((history, began));
+            }
+            if Instant::now() > until {
+                return Err(unanswered());
+            }
+            began.get_or_insert(history.last);
+            let mut watch = self.watch(session, history.last);
+            self.resume(session);
+            if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
+                fact?;
+            }
+        }
+    }
+
+    /// Moves the history, which is at rest after the fact `last`.
+    pub async fn move_history(&self, session: &SessionId, last: u64, wish: Control) -> Result<Moved, Problem> {
+        self.control(session, None, wish).await?;
+        let mut watch = self.watch(session, last);
+        let (mut moved, mut target) = (Moved::default(), None);
+        let ends = async {
+            loop {
+                let Fact::Change(fact) = watch.next().await?.fact else { continue };
+                let position = match &fact {
+                    ChangeFact::Moving { position, .. } => {
+                        target = Some(*position);
+                        continue;
+                    }
+                    ChangeFact::Expired { .. } | ChangeFact::Inherited(_) => continue,
+                    ChangeFact::Refused { reason, conflicts } => {
+                        moved.refused = Some((reason.clone(), conflicts.clone()));
+                        return Ok(moved);
+                    }
+                    ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => {
+                        change.position
+                    }
+                };
+                moved.changes.push(fact);
+                if target == Some(position) {
+                    return Ok::<_, Problem>(moved);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, ends).await.unwrap_or_else(|_| Err(unanswered()))
+    }
+
+    /// Hands the session off, or extends it: the fact that says so, or why not.
+    pub async fn settle(&self, session: &SessionId, last: u64, wish: Control) -> Result<SessionFact, Problem> {
+        // A wish that was left behind by a process that was killed is taken up, not doubled.
+        match self.has_wish(session, &wish).await? {
+            true => self.resume(session),
+            false => self.control(session, None, wish).await?,
+        }
+        let mut watch = self.watch(session, last);
+        let told = async {
+            loop {
+                if let Fact::Session(
+                    fact @ (SessionFact::Refused { .. } | SessionFact::Handoff { .. } | SessionFact::Extended { .. }),
+                ) = watch.next().await?.fact
+                {
+                    return Ok(fact);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, told).await.unwrap_or_else(|_| Err(unanswered()))
+    }
+}

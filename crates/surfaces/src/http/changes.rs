@@ -1,0 +1,238 @@
+//! The change history of a session, and the ways to go on with a session that is full.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trimtab_host::{History, Set};
+use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
+use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, SessionId, Time};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::{Body, Id};
+
+pub(super) fn routes(api: Api) -> Api {
+    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let list = id(Operation::new("get", "listChanges", "changes", "What was changed in a session, oldest first"))
+        .gives::<Changes>(StatusCode::OK, "The change sets.", json!({"changes": [], "position": -1}))
+        .fails(409);
+    let moves = |operation: Operation, body: serde_json::Value| {
+        id(operation)
+            .takes::<Move>(body)
+            .gives::<Moves>(
+                StatusCode::OK,
+                "Where the history stands now. If it did not move, `refused` says why, and no file was touched.",
+                json!({"changes": [], "position": 0, "refused": null, "conflicts": []}),
+            )
+            .fails(409)
+    };
+    let rewind = moves(Operation::new("post", "rewind", "changes", "Take changes back"), json!({"steps": 1}));
+    let forward =
+        moves(Operation::new("post", "forward", "changes", "Bring changes forward again"), json!({"steps": 1}));
+    let handoff = id(Operation::new("post", "handOff", "sessions", "Go on in a new session, with what matters of this one"))
+        .gives::<HandedOff>(
+            StatusCode::OK,
+            "The new session.",
+            json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "changeSets": [], "prefill": null}),
+        )
+        .fails(409);
+    let extend = id(Operation::new("post", "extend", "sessions", "Go on in this session, with its whole conversation"))
+        .gives::<Extended>(
+            StatusCode::OK,
+            "The session has one document more.",
+            json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
+        )
+        .fails(409);
+    api.add("/sessions/{id}/changes", get(changes), vec![list])
+        .add("/sessions/{id}/rewind", post(rewind_by), vec![rewind])
+        .add("/sessions/{id}/forward", post(forward_by), vec![forward])
+        .add("/sessions/{id}/handoff", post(hand_off), vec![handoff])
+        .add("/sessions/{id}/extend", post(extend_it), vec![extend])
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Changes {
+    /// The sets, oldest first.
+    changes: Vec<ChangeSet>,
+    /// The place of the set that is current, from 0; below 0: none is.
+    position: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ChangeSet {
+    /// Its number, from 1.
+    number: usize,
+    /// Names it.
+    change_set: ChangeSetId,
+    /// When it was applied.
+    time: Time,
+    /// What it touched.
+    files: Vec<ChangedFile>,
+    /// Dollars that the calls since the set before it cost.
+    cost_usd: Option<f64>,
+    /// It is in force.
+    applied: bool,
+    /// It is the last one that is.
+    current: bool,
+    /// It takes back a part of this one.
+    undoes: Option<ChangeSetId>,
+    /// It can be neither taken back nor brought forward any more.
+    expired: bool,
+    /// It was made in an earlier session.
+    inherited: bool,
+    /// The session that it was handed off to.
+    handed_off_to: Option<SessionId>,
+    /// The command that did it.
+    command: Option<String>,
+}
+
+impl ChangeSet {
+    fn of(at: usize, in_force: usize, set: &Set) -> Self {
+        Self {
+            number: at + 1,
+            change_set: set.id.clone(),
+            time: set.time,
+            files: set.files(),
+            cost_usd: set.cost,
+            applied: at < in_force,
+            current: at + 1 == in_force,
+            undoes: set.undoes.clone(),
+            expired: set.expired,
+            inherited: set.inherited,
+            handed_off_to: set.lent.clone(),
+            command: set.by.as_ref().map(|by| by.command.clone()),
+        }
+    }
+}
+
+fn position(history: &History) -> i64 {
+    i64::try_from(history.in_force).unwrap_or(i64::MAX) - 1
+}
+
+async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<Changes>, Failure> {
+    server.client.session(&id).await?;
+    let (history, _) = server.client.at_rest(&id).await?;
+    let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSet::of(at, history.in_force, set));
+    Ok(Json(Changes { changes: sets.collect(), position: position(&history) }))
+}
+
+/// How far the history moves.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Move {
+    /// How many sets; 1 if it is not said.
+    #[serde(default)]
+    steps: Option<u32>,
+    /// Takes back a part of this set only, as a new set; `parts` says which. Not when moving forward.
+    #[serde(default)]
+    change_set: Option<ChangeSetId>,
+    /// The files of that set, or their hunks.
+    #[serde(default)]
+    parts: Vec<ChangePart>,
+    /// What is done where somebody has edited the same lines since.
+    #[serde(default)]
+    on_conflict: OnConflict,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Moves {
+    /// What moved, in order.
+    changes: Vec<ChangeFact>,
+    /// The place of the set that is current now, from 0; below 0: none is.
+    position: i64,
+    /// Why it did not move.
+    refused: Option<String>,
+    /// Where edits of a person stand in the way.
+    conflicts: Vec<Conflict>,
+}
+
+async fn rewind_by(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Body(wanted): Body<Move>,
+) -> Result<Json<Moves>, Failure> {
+    let Move { steps, change_set, parts, on_conflict } = wanted;
+    let wish = match (steps, change_set, parts.is_empty()) {
+        (None, Some(change_set), false) => Control::UndoPart { change_set, parts, on_conflict },
+        (steps, None, true) => Control::Rewind { steps: steps.unwrap_or(1), on_conflict },
+        _ => return Err(Failure::unprocessable("Either `steps`, or `changeSet` and `parts`.")),
+    };
+    travel(&server, &id, wish).await
+}
+
+async fn forward_by(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Body(wanted): Body<Move>,
+) -> Result<Json<Moves>, Failure> {
+    let Move { steps, change_set, parts, on_conflict } = wanted;
+    if change_set.is_some() || !parts.is_empty() {
+        return Err(Failure::unprocessable("Only whole sets can be brought forward: say `steps`."));
+    }
+    travel(&server, &id, Control::Forward { steps: steps.unwrap_or(1), on_conflict }).await
+}
+
+async fn travel(server: &Shared, id: &SessionId, wish: Control) -> Result<Json<Moves>, Failure> {
+    server.client.session(id).await?;
+    let (history, _) = server.client.at_rest(id).await?;
+    let moved = server.client.move_history(id, history.last, wish).await?;
+    let (refused, conflicts) = moved.refused.unzip();
+    let position = position(&server.client.history(id).await?);
+    Ok(Json(Moves { changes: moved.changes, position, refused, conflicts: conflicts.unwrap_or_default() }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct HandedOff {
+    /// The new session.
+    session: SessionId,
+    /// The one that was handed off.
+    parent_session_id: SessionId,
+    /// Change sets that only the new one can move from now on.
+    change_sets: Vec<ChangeSetId>,
+    /// What its input begins with.
+    prefill: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Extended {
+    /// The session.
+    session: SessionId,
+    /// Its new document.
+    extension: ExtensionId,
+}
+
+async fn settled(server: &Shared, id: &SessionId, wish: Control) -> Result<SessionFact, Failure> {
+    server.client.session(id).await?;
+    let (history, _) = server.client.at_rest(id).await?;
+    match server.client.settle(id, history.last, wish).await? {
+        SessionFact::Refused { reason } => Err(Failure::new(StatusCode::CONFLICT, "refused", reason)),
+        fact => Ok(fact),
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::new(StatusCode::CONFLICT, "busy", "Something else was wished for at the same time.").hint("Try again.")
+}
+
+async fn hand_off(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<HandedOff>, Failure> {
+    match settled(&server, &id, Control::Handoff).await? {
+        SessionFact::Handoff { child, change_sets, prefill } => {
+            Ok(Json(HandedOff { session: child, parent_session_id: id, change_sets, prefill }))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+async fn extend_it(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<Extended>, Failure> {
+    match settled(&server, &id, Control::Extend).await? {
+        SessionFact::Extended { extension } => Ok(Json(Extended { session: id, extension })),
+        _ => Err(unexpected()),
+    }
+}
