@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use trimtab_vocab::event::{Fact, ModelFact, ReplyFact};
 use trimtab_vocab::{Event, Problem, SessionId};
 use trimtab_world::store::Store;
 
@@ -30,23 +31,59 @@ pub(crate) enum News {
 
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    channels: Mutex<HashMap<SessionId, broadcast::Sender<News>>>,
+    channels: Mutex<HashMap<SessionId, Channel>>,
+}
+
+#[derive(Debug)]
+struct Channel {
+    news: broadcast::Sender<News>,
+    /// The words of the reply that is coming, which no log has yet: whoever comes late gets them at once.
+    so_far: Option<Event>,
+}
+
+impl Channel {
+    fn is_needed(&self) -> bool {
+        self.so_far.is_some() || self.news.receiver_count() > 0
+    }
 }
 
 impl Hub {
     pub(crate) fn publish(&self, session: &SessionId, news: News) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(channel) = channels.get(session)
-            && channel.send(news).is_err()
-        {
+        let is_word = matches!(&news, News::Event(event) if matches!(event.fact, Fact::Reply(ReplyFact::Delta { .. })));
+        if is_word && !channels.contains_key(session) {
+            channels.insert(session.clone(), Channel { news: broadcast::channel(QUEUE).0, so_far: None });
+        }
+        let Some(channel) = channels.get_mut(session) else { return };
+        if let News::Event(event) = &news {
+            said(&mut channel.so_far, event);
+        }
+        // Nobody may be watching just now.
+        drop(channel.news.send(news));
+        if !channel.is_needed() {
             channels.remove(session);
         }
     }
 
-    fn subscribe(&self, session: &SessionId) -> broadcast::Receiver<News> {
+    fn subscribe(&self, session: &SessionId) -> (broadcast::Receiver<News>, Option<Event>) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        channels.retain(|_, channel| channel.receiver_count() > 0);
-        channels.entry(session.clone()).or_insert_with(|| broadcast::channel(QUEUE).0).subscribe()
+        channels.retain(|_, channel| channel.is_needed());
+        let open = || Channel { news: broadcast::channel(QUEUE).0, so_far: None };
+        let channel = channels.entry(session.clone()).or_insert_with(open);
+        (channel.news.subscribe(), channel.so_far.clone())
+    }
+}
+
+/// The words of a reply as far as they have come, after one more fact: none once they are recorded or given up.
+pub fn said(so_far: &mut Option<Event>, event: &Event) {
+    match (&event.fact, so_far.as_mut().map(|said| &mut said.fact)) {
+        (
+            Fact::Reply(ReplyFact::Delta { call, text }),
+            Some(Fact::Reply(ReplyFact::Delta { call: same, text: words })),
+        ) if call == same => words.push_str(text),
+        (Fact::Reply(ReplyFact::Delta { .. }), _) => *so_far = Some(event.clone()),
+        (Fact::Reply(ReplyFact::Saved { .. }) | Fact::Model(_) | Fact::Request(_), _) => *so_far = None,
+        _ => {}
     }
 }
 
@@ -58,13 +95,15 @@ pub struct Watch {
     seen: u64,
     backlog: VecDeque<Event>,
     version: Option<u64>,
+    /// Words that were said before this watch began and are in no log yet.
+    so_far: Option<Event>,
 }
 
 impl Watch {
     pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
         // Subscribed before the log is first read: nothing falls between the two.
-        let live = hub.subscribe(&session);
-        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None }
+        let (live, so_far) = hub.subscribe(&session);
+        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, so_far }
     }
 
     /// The next fact, recorded or live. Recorded ones come once each, in order, without gaps. May
@@ -78,6 +117,9 @@ impl Watch {
             if self.version.is_none() {
                 self.read_log().await?;
                 continue;
+            }
+            if let Some(event) = self.so_far.take() {
+                return Ok(event);
             }
             tokio::select! {
                 biased;
@@ -112,6 +154,22 @@ impl Watch {
         // A full page means that there may be more: look again once it is read.
         if events.len() < PAGE as usize {
             self.version = Some(version);
+        }
+        if let Some(so_far) = &self.so_far {
+            // What is recorded meanwhile has the words already.
+            let coming = match &so_far.fact {
+                Fact::Reply(ReplyFact::Delta { call, .. }) => Some(call),
+                _ => None,
+            };
+            let recorded = |event: &Event| match &event.fact {
+                Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }) => {
+                    Some(call) == coming
+                }
+                _ => false,
+            };
+            if events.iter().any(recorded) {
+                self.so_far = None;
+            }
         }
         self.backlog.extend(events);
         Ok(())

@@ -38,7 +38,7 @@ pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
 pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};
 pub use history::{History, Refusal, Set, is_text};
-pub use hub::Watch;
+pub use hub::{Watch, said};
 pub use moves::Moved;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
 pub use saying::Words;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_host::{Client, Say, Target, World};
+use trimtab_host::{Client, Say, Target, Watch, World};
 use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
-use trimtab_vocab::event::{BannerFact, Level, RequestFact};
+use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
@@ -99,4 +99,43 @@ async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
     }
     assert!(pieces < 10_000, "the queue is bounded");
     assert_eq!(seen as usize, disk.state().events[&sent.session].len());
+}
+
+/// A model that begins to speak and never ends.
+struct Thoughtful;
+
+impl Models for Thoughtful {
+    fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
+        Ok(Arc::new(Thoughtful))
+    }
+}
+
+impl Model for Thoughtful {
+    fn dialect(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn stream(&self, _: &Prompt) -> PieceStream {
+        let words = ["One ", "two ", "three"].map(|text| Ok(Piece::Text { block: 0, text: text.into() }));
+        stream::iter(words).chain(stream::pending()).boxed()
+    }
+}
+
+#[tokio::test]
+async fn whoever_comes_late_gets_the_words_that_are_in_no_log_yet() {
+    let world = World { models: Arc::new(Thoughtful), ..world(Arc::new(Disk::default().process(0, None, 0))) };
+    let client = Client::with(world, 10);
+    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
+    let sent = client.send(Target::New { folder: "/a".into() }, Say::new("talk", settings)).await.expect("is taken in");
+    let words = async |watch: &mut Watch| {
+        let mut said = String::new();
+        while !said.ends_with("three") {
+            if let Fact::Reply(ReplyFact::Delta { text, .. }) = watch.next().await.expect("a fact").fact {
+                said.push_str(&text);
+            }
+        }
+        said
+    };
+    assert_eq!(words(&mut client.watch(&sent.session, 0)).await, "One two three");
+    assert_eq!(words(&mut client.watch(&sent.session, 0)).await, "One two three", "although nobody was watching");
 }

@@ -133,7 +133,11 @@ impl Watcher {
                         Ok(page) if !page.is_empty() => return Some(self.written(&page)),
                         // All of the log is seen; from here on it is watched, and looked at once more.
                         Ok(_) if self.live.is_none() => {
-                            self.live = Some(self.server.feeds.join(&self.server.client, &self.session, self.seen));
+                            let (live, so_far) = self.server.feeds.join(&self.server.client, &self.session, self.seen);
+                            self.live = Some(live);
+                            if let Some(frame) = so_far {
+                                return Some(frame.bytes);
+                            }
                         }
                         Ok(_) => self.state = Stand::Live,
                         Err(_) => return self.end("the log cannot be read just now"),

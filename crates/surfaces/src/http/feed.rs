@@ -43,38 +43,68 @@ impl Frame {
 /// The sessions that are watched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Feeds {
-    open: Arc<Mutex<HashMap<SessionId, broadcast::Sender<Frame>>>>,
+    open: Arc<Mutex<HashMap<SessionId, Arc<Feed>>>>,
+}
+
+/// What all who watch a session share.
+#[derive(Debug)]
+struct Feed {
+    frames: broadcast::Sender<Frame>,
+    /// The words of the reply that is coming, which are in no log yet; whoever comes late gets them at once.
+    so_far: Mutex<Option<Event>>,
+}
+
+impl Feed {
+    /// What is to come, and what is not in the log of what came.
+    fn join(&self) -> (broadcast::Receiver<Frame>, Option<Frame>) {
+        let so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.frames.subscribe(), so_far.as_ref().map(Frame::of))
+    }
+
+    fn send(&self, event: &Event) {
+        let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        trimtab_host::said(&mut so_far, event);
+        // Nobody may be watching just now.
+        drop(self.frames.send(Frame::of(event)));
+    }
 }
 
 impl Feeds {
-    /// Takes part in watching a session; whoever is first has seen its log up to `seen`.
-    pub(super) fn join(&self, client: &Client, session: &SessionId, seen: u64) -> broadcast::Receiver<Frame> {
+    /// Takes part in watching a session; whoever is first has seen its log up to `seen`. Words that are still
+    /// coming are given along as far as they have come.
+    pub(super) fn join(
+        &self,
+        client: &Client,
+        session: &SessionId,
+        seen: u64,
+    ) -> (broadcast::Receiver<Frame>, Option<Frame>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = open.get(session) {
-            return feed.subscribe();
+            return feed.join();
         }
-        let (feed, receiver) = broadcast::channel(QUEUE);
-        open.insert(session.clone(), feed.clone());
+        let (frames, receiver) = broadcast::channel(QUEUE);
+        let feed = Arc::new(Feed { frames, so_far: Mutex::default() });
+        open.insert(session.clone(), Arc::clone(&feed));
         tokio::spawn(self.clone().follow(client.clone(), session.clone(), seen, feed));
-        receiver
+        (receiver, None)
     }
 
-    async fn follow(self, client: Client, session: SessionId, seen: u64, feed: broadcast::Sender<Frame>) {
+    async fn follow(self, client: Client, session: SessionId, seen: u64, feed: Arc<Feed>) {
         let mut watch = client.watch(&session, seen);
         loop {
             match tokio::time::timeout(LINGER, watch.next()).await {
-                Ok(Ok(event)) => drop(feed.send(Frame::of(&event))),
+                Ok(Ok(event)) => feed.send(&event),
                 Ok(Err(problem)) => {
                     // The session cannot be run any further here, or the log cannot be read just now.
                     let data = serde_json::to_string(&Failure::from(problem).body()).unwrap_or_default();
                     let bytes = format!("event: problem\ndata: {data}\n\n").into();
-                    drop(feed.send(Frame { seq: None, bytes }));
+                    drop(feed.frames.send(Frame { seq: None, bytes }));
                     tokio::time::sleep(LINGER).await;
                 }
                 Err(_) => {}
             }
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            if feed.receiver_count() == 0 {
+            if feed.frames.receiver_count() == 0 {
                 open.remove(&session);
                 return;
             }
