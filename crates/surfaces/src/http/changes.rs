@@ -7,6 +7,7 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trimtab_host::compare;
 use trimtab_host::{History, Set};
 use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, SessionId, Time};
@@ -14,7 +15,7 @@ use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, S
 use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
-use super::take::{Body, Id};
+use super::take::{Asked, Body, Id};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
@@ -48,7 +49,15 @@ pub(super) fn routes(api: Api) -> Api {
             json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
         )
         .fails(409);
+    let diff = id(Operation::new("get", "getDiff", "changes", "What a change set did to each file"))
+        .query::<SetWanted>()
+        .gives::<Diffs>(
+            StatusCode::OK,
+            "A patch for each file.",
+            json!({"files": [{"path": "a.txt", "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n", "hunks": 1}]}),
+        );
     api.add("/sessions/{id}/changes", get(changes), vec![list])
+        .add("/sessions/{id}/diff", get(diff_of), vec![diff])
         .add("/sessions/{id}/rewind", post(rewind_by), vec![rewind])
         .add("/sessions/{id}/forward", post(forward_by), vec![forward])
         .add("/sessions/{id}/handoff", post(hand_off), vec![handoff])
@@ -120,6 +129,56 @@ async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
     let (history, _) = server.client.at_rest(&id).await?;
     let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSet::of(at, history.in_force, set));
     Ok(Json(Changes { changes: sets.collect(), position: position(&history) }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetWanted {
+    /// Which set.
+    change_set: ChangeSetId,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Diffs {
+    /// The files, in order.
+    files: Vec<FileDiff>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FileDiff {
+    /// The file.
+    path: String,
+    /// What changed, as a unified diff; empty where there are no lines to compare.
+    diff: String,
+    /// How many parts it has that can be taken back one by one.
+    hunks: usize,
+}
+
+async fn diff_of(
+    State(server): State<Shared>,
+    Id(id): Id<SessionId>,
+    Asked(wanted): Asked<SetWanted>,
+) -> Result<Json<Diffs>, Failure> {
+    server.client.session(&id).await?;
+    let history = server.client.history(&id).await?;
+    let set = history.sets.iter().find(|set| set.id == wanted.change_set).ok_or_else(|| {
+        Failure::not_found("There is no such change in this session.")
+            .hint("GET /api/sessions/{id}/changes lists those there are.")
+    })?;
+    let mut files = Vec::new();
+    for write in &set.writes {
+        let mut sides = [None, None];
+        for (side, state) in sides.iter_mut().zip([&write.before, &write.after]) {
+            if let Some(state) = state {
+                *side = Some(server.client.file(&id, &state.hash).await?);
+            }
+        }
+        let [before, after] = &sides;
+        let (diff, _) = compare::patch(&write.path, before.as_deref(), after.as_deref());
+        let hunks = diff.lines().filter(|line| line.starts_with("@@ ")).count();
+        files.push(FileDiff { path: write.path.clone(), diff, hunks });
+    }
+    Ok(Json(Diffs { files }))
 }
 
 /// How far the history moves.

@@ -6,6 +6,7 @@
 //! them, [`listen`] before that. To add a group of routes: a file with a `routes` function, and one
 //! line in [`router`].
 
+mod about;
 mod access;
 mod changes;
 mod document;
@@ -104,7 +105,16 @@ pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std
 /// Every route, and the description of all of them.
 fn router() -> (Router<Shared>, Value) {
     let mut api = Api::new();
-    for group in [sessions::routes, events::routes, work::routes, proposals::routes, changes::routes, looks::routes] {
+    let groups = [
+        sessions::routes,
+        events::routes,
+        work::routes,
+        proposals::routes,
+        changes::routes,
+        looks::routes,
+        about::routes,
+    ];
+    for group in groups {
         api = group(api);
     }
     let describe = Operation::new("get", "describe", "about", "This description").gives::<Value>(

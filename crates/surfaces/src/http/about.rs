@@ -1,0 +1,90 @@
+//! What is in force where the server works: its folder, the settings with their origins, the pills.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trimtab_host::Pills;
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::Asked;
+
+pub(super) fn routes(api: Api) -> Api {
+    let settings = Operation::new("get", "getSettings", "about", "The settings in force, each with its origin")
+        .gives::<Settings>(
+            StatusCode::OK,
+            "The settings. They are changed in files and the environment only.",
+            json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
+        );
+    let pills = Operation::new("get", "listPills", "about", "The workflows that can be called by name")
+        .query::<Where>()
+        .gives::<Listed>(
+            StatusCode::OK,
+            "The pills of the person, and those of the folder if it is trusted.",
+            json!({"pills": [{"name": "review", "description": "Look at the last change", "arguments": "[what]"}]}),
+        );
+    api.add("/settings", get(settings_in_force), vec![settings]).add("/pills", get(known_pills), vec![pills])
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Settings {
+    /// Where a session works if it is not said where.
+    folder: String,
+    /// All of them.
+    settings: Vec<Setting>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Setting {
+    /// Its name.
+    setting: String,
+    /// Its value, as TOML writes it.
+    value: String,
+    /// Where it comes from.
+    origin: String,
+}
+
+async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
+    let shown = server.profile.shown().into_iter();
+    let settings = shown.map(|one| Setting { setting: one.path, value: one.value, origin: one.origin }).collect();
+    Json(Settings { folder: server.folder.clone(), settings })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Where {
+    /// The folder of the session; without it, the server's own.
+    folder: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The pills.
+    pills: Vec<KnownPill>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct KnownPill {
+    /// What it is called by, without the `/`.
+    name: String,
+    /// What it is for.
+    description: String,
+    /// What may follow the name.
+    arguments: String,
+}
+
+async fn known_pills(State(server): State<Shared>, Asked(wanted): Asked<Where>) -> Result<Json<Listed>, Failure> {
+    let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
+    let trusted = server.profile.trusts(folder) || server.client.trusts(folder).await?;
+    let pills = Pills::load(&server.profile, trusted.then_some(folder));
+    let known = pills.list().map(|(name, known)| KnownPill {
+        name,
+        description: known.definition.description.clone(),
+        arguments: known.definition.arguments.clone(),
+    });
+    Ok(Json(Listed { pills: known.collect() }))
+}
