@@ -1,0 +1,117 @@
+//! The browser's program in a real browser, against the real server and a provider that speaks Anthropic's
+//! dialect. What is done in the page stands in `web/tests`; who plays the model stands here.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::served::Served;
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+fn says(words: &str) -> Answer {
+    Answer::anthropic(Reply::new().text([words]))
+}
+
+fn asks(name: &str, input: &Value) -> Answer {
+    Answer::anthropic(Reply::new().text(["I work on it."]).tool("toolu_0", name, [input.to_string()]))
+}
+
+fn node(script: &str, arguments: &[&str]) -> Command {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../web/tests");
+    let mut command = Command::new("node");
+    command.arg(tests.join(script)).args(arguments).stdin(Stdio::null());
+    command
+}
+
+#[track_caller]
+fn walks(mut command: Command) {
+    let ended = command.output().expect("node starts");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{}{said}", String::from_utf8_lossy(&ended.stdout));
+}
+
+#[test]
+fn a_request_is_followed_asked_about_and_done() {
+    let program = program();
+    program.provider.push(asks("run_command", &json!({"command": "echo made > made.txt"})));
+    program.provider.push(says("It is made, with **bold words** in it.\n\n```rust\nfn main() {}\n```\n"));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("chat.mjs", &[&served.login]));
+    assert_eq!(std::fs::read_to_string(program.project().join("made.txt")).expect("is there"), "made\n");
+}
+
+#[test]
+fn a_change_is_seen_undone_and_brought_back() {
+    let program = program();
+    let poem = program.project().join("poem.txt");
+    std::fs::write(&poem, "The cat sat\non the blue mat\n").expect("writes");
+    program.provider.push(asks("read_file", &json!({"path": "poem.txt"})));
+    let blocks = json!([{"search": "on the blue mat", "replace": "on the red mat"}]);
+    program.provider.push(asks("edit_file", &json!({"path": "poem.txt", "blocks": blocks})));
+    program.provider.push(says("Changed."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("changes.mjs", &[&served.login, program.project().to_str().expect("text")]));
+}
+
+#[test]
+fn a_plan_is_edited_and_carried_out_as_edited() {
+    let program = program();
+    let steps = json!([{"title": "Write a"}, {"title": "Write b"}]);
+    program.provider.push(asks("propose_plan", &json!({"summary": "Two files.", "steps": steps})));
+    program.provider.push(says("b is written."));
+    program.provider.push(says("a is written."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("plan.mjs", &[&served.login]));
+    let sent = program.provider.requests();
+    assert!(sent.iter().any(|request| request.body.to_string().contains("Write a, edited")));
+}
+
+#[test]
+fn what_a_model_writes_runs_and_loads_nothing() {
+    let program = program();
+    program.provider.push(says(include_str!("../../../web/tests/hostile.md")));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("hostile.mjs", &[&served.login]));
+}
+
+#[test]
+fn every_view_can_be_used_by_everybody_at_every_width() {
+    let program = program();
+    program.provider.push(says("A small surface on a rudder."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("views.mjs", &[&served.login]));
+}
+
+#[test]
+fn a_restarted_server_loses_nothing_on_the_page() {
+    let program = program();
+    let gate = program.provider.gate();
+    let half = Answer::anthropic(Reply::new().text(["The first half ", "and the second half."]));
+    program.provider.push(half.clone().gated(&gate));
+    gate.release(4);
+    program.provider.push(half);
+    let served = Served::start(&program, "test", &[]);
+    let address = served.host().to_owned();
+    let mut page = node("again.mjs", &[&served.login]);
+    let mut page = page.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
+    let mut said = BufReader::new(page.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    assert_eq!(line.trim(), "restart");
+    served.running.signal(Signal::KILL);
+    served.running.wait();
+    gate.open();
+    let again = program.spawn(&["serve", "--addr", &address]);
+    again.line_with("/login?token=");
+    writeln!(page.stdin.take().expect("a pipe"), "back").expect("writes");
+    assert!(page.wait().expect("ends").success());
+}

@@ -1,0 +1,83 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { ask, inWords, reconciled, type Annotated } from './assistant';
+
+class FakeSource {
+  static last: FakeSource;
+  closed = false;
+  private heard = new Map<string, ((event: { data: string }) => void)[]>();
+  constructor(readonly url: string) {
+    FakeSource.last = this;
+  }
+  addEventListener(name: string, act: (event: { data: string }) => void) {
+    this.heard.set(name, [...(this.heard.get(name) ?? []), act]);
+  }
+  close() {
+    this.closed = true;
+  }
+  send(name: string, data: string) {
+    for (const act of this.heard.get(name) ?? []) act({ data });
+  }
+}
+afterEach(() => vi.unstubAllGlobals());
+
+test('the stream is asked for with the message, the transcript, the mode and the question before', () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  ask('hi', [], 'auto', { question: 'Which?' }, {});
+  const url = new URL(FakeSource.last.url, 'http://x');
+  expect(Object.fromEntries(url.searchParams)).toEqual({ message: 'hi', transcript: '[]', mode: 'auto', clarify: '{"question":"Which?"}' });
+});
+
+test('the result counts when the stream is done, and bad events are passed over', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const summaries: string[] = [];
+  const asking = ask('hi', [], 'plan', null, { summary: (text) => summaries.push(text) });
+  const source = FakeSource.last;
+  source.send('summary', '{"text":"Planning…"}');
+  source.send('summary', 'not json');
+  source.send('summary', '{"text":""}');
+  source.send('result', '{"text":"Done","operations":[]}');
+  source.send('done', 'true');
+  expect(await asking.result).toEqual({ text: 'Done', operations: [] });
+  expect(summaries).toEqual(['Planning…']);
+  expect(source.closed).toBe(true);
+});
+
+test('a stream that ends without a result gives an empty one', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const asking = ask('hi', [], 'plan', null, {});
+  FakeSource.last.send('done', 'true');
+  expect(await asking.result).toEqual({ text: '', operations: [] });
+});
+
+test('a broken stream falls back to one plain request with the same content', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const fetched = vi.fn(async (_path: string, _init: RequestInit) => new Response('{"text":"Plain","operations":[]}', { status: 200 }));
+  vi.stubGlobal('fetch', fetched);
+  const asking = ask('hi', [{ role: 'user', text: 'x' }], 'auto', { question: 'Which?' }, {});
+  FakeSource.last.send('error', '');
+  expect((await asking.result).text).toBe('Plain');
+  expect(fetched).toHaveBeenCalledTimes(1);
+  expect(JSON.parse(String(fetched.mock.calls[0]?.[1].body))).toEqual({
+    message: 'hi', transcript: [{ role: 'user', text: 'x' }], options: { streamSummary: false, mode: 'auto', clarify: { question: 'Which?' } },
+  });
+});
+
+test('when both fail the error says so', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  vi.stubGlobal('fetch', async () => new Response('{"error":"assistant_failure"}', { status: 502 }));
+  const asking = ask('hi', [], 'auto', null, {});
+  FakeSource.last.send('error', '');
+  await expect(asking.result).rejects.toThrow('sse_error');
+});
+
+const op = (op: string, id: number, errors: string[] = []): Annotated => ({ op: { op, id }, errors });
+
+test('ticks survive a newer version of the list', () => {
+  const before = { of: [op('delete', 1), op('update', 2), op('update', 3, ['bad'])], ticked: [false, true, false] };
+  expect(reconciled(before, [op('update', 2), op('delete', 1), op('complete', 9), op('update', 4, ['bad'])])).toEqual([true, false, true, false]);
+});
+
+test('an operation is readable', () => {
+  expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, new Map())).toBe('Create Milk (for 2026-11-16, priority high)');
+  expect(inWords({ op: 'complete', id: 4 }, new Map([[4, 'Call Ann']]))).toBe('Complete Call Ann');
+});

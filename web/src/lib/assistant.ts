@@ -1,0 +1,127 @@
+// The assistant over the tasks: a stream of events, and a plain request where the stream fails.
+
+import { post } from './api';
+
+export interface Operation {
+  op: string;
+  id?: number;
+  title?: string;
+  [field: string]: unknown;
+}
+export interface Annotated {
+  op: Operation;
+  errors: string[];
+}
+export interface Option {
+  id: number;
+  title: string;
+  scheduledFor?: string | null;
+}
+export interface Clarify {
+  question: string;
+  selection?: { ids?: number[]; date?: string | null; priority?: string | null };
+}
+export interface Result {
+  text: string;
+  operations: Annotated[];
+  requiresClarification?: boolean;
+  question?: string;
+  options?: Option[];
+}
+export interface Said {
+  role: 'user' | 'assistant';
+  text: string;
+}
+export interface Heard {
+  summary?: (text: string) => void;
+  clarify?: (question: string, options: Option[]) => void;
+  stage?: (stage: string) => void;
+  ops?: (version: number, operations: Annotated[]) => void;
+}
+
+export interface Asking {
+  result: Promise<Result>;
+  cancel(): void;
+}
+
+export function ask(message: string, transcript: Said[], mode: string, clarify: Clarify | null, heard: Heard): Asking {
+  const query = new URLSearchParams({ message, transcript: JSON.stringify(transcript), mode });
+  if (clarify) query.set('clarify', JSON.stringify(clarify));
+  let source: EventSource | null = null;
+  let cancelled = false;
+
+  const plainly = async (): Promise<Result> => {
+    const options = { streamSummary: false, mode, ...(clarify ? { clarify } : {}) };
+    const answered = await post<Result>('/assistant/message', { message, transcript, options });
+    if (answered.requiresClarification && typeof answered.question === 'string') {
+      heard.clarify?.(answered.question, answered.options ?? []);
+    }
+    return { ...answered, text: answered.text ?? '', operations: answered.operations ?? [] };
+  };
+
+  const result = new Promise<Result>((resolve, reject) => {
+    const fallBack = () => plainly().then(resolve, () => reject(new Error('sse_error')));
+    let last: Result | null = null;
+    /** An event that cannot be read is passed over; the stream goes on. */
+    const on = (name: string, act: (data: never) => void) =>
+      source?.addEventListener(name, (event) => {
+        try {
+          act(JSON.parse((event as MessageEvent<string>).data) as never);
+        } catch {
+          return;
+        }
+      });
+    try {
+      source = new EventSource(`/api/assistant/message/stream?${query}`);
+    } catch {
+      plainly().then(resolve, reject);
+      return;
+    }
+    on('stage', (data: { stage: string }) => heard.stage?.(data.stage));
+    on('clarify', (data: { question: string; options?: Option[] }) => {
+      if (data.question) heard.clarify?.(data.question, data.options ?? []);
+    });
+    on('summary', (data: { text: string }) => {
+      if (data.text) heard.summary?.(data.text);
+    });
+    on('ops', (data: { version: number; operations: Annotated[] }) => heard.ops?.(data.version, data.operations));
+    on('result', (data: Result) => (last = data));
+    source.addEventListener('done', () => {
+      source?.close();
+      resolve(last ?? { text: '', operations: [] });
+    });
+    source.addEventListener('error', () => {
+      source?.close();
+      if (!cancelled) void fallBack();
+    });
+  });
+  return {
+    result,
+    cancel() {
+      cancelled = true;
+      source?.close();
+    },
+  };
+}
+
+/** What stays ticked when a newer version of a list arrives: what was, by operation and task. */
+export function reconciled(before: { of: Annotated[]; ticked: boolean[] }, after: Annotated[]): boolean[] {
+  const key = (one: Annotated) => `${one.op.op} ${one.op.id ?? `“${one.op.title ?? ''}”`}`;
+  const known = new Map(before.of.map((one, at) => [key(one), before.ticked[at] ?? false]));
+  return after.map((one) => one.errors.length === 0 && (known.get(key(one)) ?? true));
+}
+
+/** An operation in a line. */
+export function inWords(op: Operation, titles: Map<number, string>): string {
+  const name = op.title ?? (op.id !== undefined ? (titles.get(op.id) ?? `#${op.id}`) : '');
+  const more = [
+    op['scheduledFor'] !== undefined && op.op !== 'complete_occurrence' ? (op['scheduledFor'] ? `for ${op['scheduledFor']}` : 'unscheduled') : '',
+    op['timeOfDay'] ? `at ${op['timeOfDay']}` : '',
+    op['priority'] ? `priority ${op['priority']}` : '',
+    op['occurrenceDate'] ? `on ${op['occurrenceDate']}` : '',
+  ].filter(Boolean);
+  const verb = op.op.replaceAll('_', ' ');
+  const where = op['where'] ? ` where ${JSON.stringify(op['where'])}` : '';
+  const set = op['set'] ? ` to ${JSON.stringify(op['set'])}` : '';
+  return `${verb[0]?.toUpperCase()}${verb.slice(1)} ${name}${more.length ? ` (${more.join(', ')})` : ''}${where}${set}`.trim();
+}

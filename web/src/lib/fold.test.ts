@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { empty, fold, pending, running } from './fold';
+import type { Event } from './wire';
+
+let seq = 0;
+const at = (fields: object): Event =>
+  ({ seq: ++seq, time: '2026-11-15T08:30:00.000Z', session: 's1', request: 'r1', ...fields }) as Event;
+const live = (fields: object): Event =>
+  ({ time: '2026-11-15T08:30:00.000Z', session: 's1', request: 'r1', ...fields }) as Event;
+const start = () => {
+  seq = 0;
+  return fold(empty('s1'), [at({ type: 'session.opened', folder: '/home/u/p', request: undefined }), at({ type: 'request.received', text: 'hi', images: [], mode: 'auto' })]);
+};
+
+test('words appear as they come and are replaced by those that are stored', () => {
+  let view = fold(start(), [at({ type: 'model.called', call: 'c1', model: 'm', attempt: 1 }), live({ type: 'reply.delta', call: 'c1', text: 'He' })]);
+  view = fold(view, [live({ type: 'reply.delta', call: 'c1', text: 'llo' })]);
+  expect(view.turns[0]?.items).toEqual([{ is: 'said', call: 'c1', text: 'Hello', thinking: '', live: true }]);
+  view = fold(view, [at({ type: 'reply.saved', call: 'c1', message: { parts: [{ type: 'thinking', text: 'hm' }, { type: 'text', text: 'Hello.' }] } })]);
+  expect(view.turns[0]?.items).toEqual([{ is: 'said', call: 'c1', text: 'Hello.', thinking: 'hm', live: false }]);
+});
+
+test('a reply that is stored while it comes never takes words from the screen', () => {
+  let view = fold(start(), [live({ type: 'reply.delta', call: 'c1', text: 'Hello, you' })]);
+  view = fold(view, [at({ type: 'reply.saved', call: 'c1', partial: true, message: { parts: [{ type: 'text', text: 'Hello' }] } })]);
+  expect(view.turns[0]?.items[0]).toMatchObject({ text: 'Hello, you', live: true });
+});
+
+test('calls behind the scenes are not part of the conversation', () => {
+  const view = fold(start(), [
+    at({ type: 'model.called', call: 'c1', model: 'm', attempt: 1, purpose: 'route' }),
+    live({ type: 'reply.delta', call: 'c1', text: '{"decision"' }),
+    at({ type: 'reply.saved', call: 'c1', message: { parts: [{ type: 'text', text: '{}' }] } }),
+  ]);
+  expect(view.turns[0]?.items).toEqual([]);
+});
+
+test('an event that was seen before changes nothing', () => {
+  const view = start();
+  const again = fold(view, [{ ...at({ type: 'banner', level: 'info', text: 'x' }), seq: 2 } as Event]);
+  expect(again.turns[0]?.items).toEqual([]);
+});
+
+test('what did not change stays the same object', () => {
+  let view = fold(start(), [at({ type: 'request.finished', status: 'completed', usage: {} })]);
+  view = fold(view, [at({ type: 'request.received', request: 'r2', text: 'more', images: [], mode: 'auto' })]);
+  const after = fold(view, [live({ type: 'reply.delta', request: 'r2', call: 'c9', text: 'x' })]);
+  expect(after.turns[0]).toBe(view.turns[0]);
+  expect(after.turns[1]).not.toBe(view.turns[1]);
+});
+
+test('a question is open until it is answered, wherever that happens', () => {
+  let view = fold(start(), [at({ type: 'checkpoint.opened', checkpoint: 'k1', kind: 'permission', title: 'Run?', choices: [{ id: 'allow', label: 'Allow' }], about: 'tool' })]);
+  expect(view.open).toEqual(['k1']);
+  expect(pending(view, view.turns[0]!)).toBe(true);
+  view = fold(view, [at({ type: 'checkpoint.resolved', checkpoint: 'k1', choice: 'allow', by: 'user' })]);
+  expect(view.open).toEqual([]);
+  expect(view.checkpoints['k1']?.resolved?.choice).toBe('allow');
+});
+
+test('a command grows in its tool card and ends with its result', () => {
+  let view = fold(start(), [
+    at({ type: 'tool.started', call: 'c1t1', name: 'run_command', input: { command: 'make' } }),
+    at({ type: 'command.started', call: 'c1t1', command: 'make', argv: ['make'], cwd: '/p' }),
+    live({ type: 'command.output', call: 'c1t1', text: 'one\n' }),
+    live({ type: 'command.output', call: 'c1t1', text: 'two\n' }),
+  ]);
+  expect(view.turns[0]?.items[0]).toMatchObject({ is: 'tool', run: { output: 'one\ntwo\n', finished: false } });
+  view = fold(view, [at({ type: 'command.finished', call: 'c1t1', command: 'make', exitCode: 2, timedOut: false, preview: 'one\ntwo\nbad\n' })]);
+  expect(view.turns[0]?.items[0]).toMatchObject({ run: { output: 'one\ntwo\nbad\n', exitCode: 2, finished: true } });
+});
+
+test('undoing and redoing moves the position and marks the change', () => {
+  const files = [{ path: 'a', added: 1, removed: 0, isNew: true, isDeleted: false }];
+  let view = fold(start(), [at({ type: 'change.applied', changeSet: 'cs1', files, position: 0 })]);
+  view = fold(view, [at({ type: 'change.reverted', request: undefined, changeSet: 'cs1', files, position: -1 })]);
+  expect(view.position).toBe(-1);
+  expect(view.changes[0]?.undone).toBe(true);
+  expect(view.turns[0]?.items[0]).toMatchObject({ is: 'change', undone: true });
+  view = fold(view, [at({ type: 'change.reapplied', request: undefined, changeSet: 'cs1', files, position: 0 })]);
+  expect(view.turns[0]?.items[0]).toMatchObject({ undone: false });
+});
+
+test('a change after an undo takes the place of what was undone', () => {
+  const files: never[] = [];
+  let view = fold(start(), [at({ type: 'change.applied', changeSet: 'cs1', files, position: 0 }), at({ type: 'change.applied', changeSet: 'cs2', files, position: 1 })]);
+  view = fold(view, [at({ type: 'change.reverted', changeSet: 'cs2', files, position: 0 }), at({ type: 'change.applied', changeSet: 'cs3', files, position: 1 })]);
+  expect(view.changes.map((set) => set.changeSet)).toEqual(['cs1', 'cs3']);
+});
+
+test('a request runs until it is finished, and again when it is reopened', () => {
+  let view = start();
+  expect(running(view)?.id).toBe('r1');
+  view = fold(view, [at({ type: 'request.finished', status: 'needs_user', usage: {} })]);
+  expect(running(view)).toBeUndefined();
+  view = fold(view, [at({ type: 'request.reopened' })]);
+  expect(running(view)?.id).toBe('r1');
+});
+
+test('ten thousand events are folded in a moment', () => {
+  const events: Event[] = [];
+  let view = start();
+  for (let n = 0; n < 10_000; n++) events.push(at({ type: 'tool.started', call: `c${n}`, name: 'read', input: {} }));
+  view = fold(view, events);
+  expect(view.turns[0]?.items).toHaveLength(10_000);
+});
+
+test('types of a newer server are passed over', () => {
+  const view = start();
+  const after = fold(view, [at({ type: 'moon.phase' })]);
+  expect(after.turns).toEqual(view.turns);
+  expect(after.seq).toBe(view.seq + 1);
+});

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { Growing, label, read } from './markdown';
+
+const html = (text: string) => read(text).map((block) => (block.is === 'html' ? block.html : `[${block.language}] ${block.text}`)).join('');
+
+test('raw HTML is text', () => {
+  expect(html('a <script>alert(1)</script> <img src=x onerror=alert(1)>')).not.toMatch(/<script|<img/);
+  expect(html('<iframe src="https://example.org"></iframe>')).toContain('&lt;iframe');
+});
+
+test('addresses are of the web or no addresses', () => {
+  expect(html('[x](javascript:alert(1))')).not.toContain('href');
+  expect(html('[x](data:text/html,hi)')).not.toContain('href');
+  expect(html('[x](/relative)')).not.toContain('href');
+  expect(html('[x](https://example.org/a)')).toContain('href="https://example.org/a"');
+  expect(html('[x](https://example.org/a)')).toContain('rel="noopener noreferrer nofollow"');
+});
+
+test('pictures are never loaded', () => {
+  const shown = html('![alt](https://example.org/p.png)');
+  expect(shown).not.toContain('<img');
+  expect(shown).toContain('alt');
+});
+
+test('a label keeps its emphasis and nothing else', () => {
+  expect(label('<b>Go</b> <a href="https://x.y" onclick="z()">on</a><svg/onload=alert(1)>')).toBe('<b>Go</b> on');
+});
+
+test('however it is cut, growing text comes to the same blocks', () => {
+  const text = '# One\n\nA *few* words.\n\n- a\n- b\n\n  more\n\n1. x\n2. y\n\n```rust\nfn main() {}\n\n// end\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\nlast';
+  const whole = read(text);
+  for (const size of [1, 3, 7, 20]) {
+    const growing = new Growing();
+    for (let at = size; at < text.length; at += size) growing.read(text.slice(0, at));
+    expect(growing.read(text)).toEqual(whole);
+  }
+});
+
+test('a fence that is still open says so', () => {
+  expect(read('```js\nlet a').at(-1)).toMatchObject({ is: 'code', language: 'js', open: true });
+  expect(read('```js\nlet a\n```').at(-1)).toMatchObject({ open: false });
+});

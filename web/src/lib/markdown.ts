@@ -1,0 +1,90 @@
+// Markdown of models, which is hostile until it is made harmless: raw HTML is shown as text, pictures
+// become links, addresses are only of the web, and what is left goes through a sanitiser all the same.
+
+import DOMPurify from 'dompurify';
+import { Marked, type Token } from 'marked';
+
+export type Block = { is: 'html'; raw: string; html: string } | { is: 'code'; raw: string; language: string; text: string; open: boolean };
+
+const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+export const escape = (text: string) => text.replace(/[&<>"']/g, (one) => escapes[one] as string);
+
+function address(href: string): string | null {
+  try {
+    const url = new URL(href);
+    return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : null;
+  } catch {
+    return null;
+  }
+}
+
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html: ({ text }) => escape(text),
+    link({ href, tokens }) {
+      const words = this.parser.parseInline(tokens);
+      const safe = address(href);
+      return safe ? `<a href="${escape(safe)}" target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
+    },
+    image({ href, text }) {
+      const safe = address(href);
+      const words = escape(text || href);
+      return safe ? `<a href="${escape(safe)}" target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
+    },
+    checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+  },
+});
+
+const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre strong sub sup table tbody td th thead tr ul'.split(' ');
+
+function clean(html: string): string {
+  return DOMPurify.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
+}
+
+/** The label of a button: a few marks inside a line, no links. */
+export function label(html: string): string {
+  return DOMPurify.sanitize(html, { ALLOWED_TAGS: ['b', 'i', 'em', 'strong', 'code'], ALLOWED_ATTR: [], KEEP_CONTENT: true });
+}
+
+function block(token: Token): Block | null {
+  if (token.type === 'space' || token.type === 'def') return null;
+  if (token.type === 'code') {
+    const fence = /^ {0,3}(`{3,}|~{3,})/.exec(token.raw)?.[1];
+    const open = fence !== undefined && !new RegExp(`\\n {0,3}${fence[0]}{${fence.length},}\\s*$`).test(token.raw);
+    return { is: 'code', raw: token.raw, language: (token.lang ?? '').split(/\s/)[0] ?? '', text: token.text, open };
+  }
+  return { is: 'html', raw: token.raw, html: clean(marked.parser([token])) };
+}
+
+/** Text that grows at its end. Blocks that are complete are read once. */
+export class Growing {
+  private text = '';
+  private done: Block[] = [];
+  private doneLength = 0;
+  private blocks: Block[] = [];
+
+  read(text: string): Block[] {
+    if (text === this.text) return this.blocks;
+    if (!text.startsWith(this.text.slice(0, this.doneLength))) {
+      this.done = [];
+      this.doneLength = 0;
+    }
+    this.text = text;
+    const tokens = marked.lexer(text.slice(this.doneLength));
+    // The last two may still change with what follows: a list goes on after an empty line, for one.
+    const kept = Math.max(0, tokens.length - 3);
+    for (const token of tokens.slice(0, kept)) {
+      const read = block(token);
+      if (read) this.done.push(read);
+      this.doneLength += token.raw.length;
+    }
+    const tail = tokens.slice(kept).map(block).filter((one) => one !== null);
+    this.blocks = [...this.done, ...tail];
+    return this.blocks;
+  }
+}
+
+export function read(text: string): Block[] {
+  return new Growing().read(text);
+}
