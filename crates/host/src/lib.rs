@@ -95,7 +95,7 @@ pub fn command_limits(profile: &config::Profile) -> String {
     };
     format!(
         "time {} s; each process: address space {}, processor {}, one file {}; processes {} (where namespaces hold, \
-         and not for root)",
+         and not for root); all processes together: no limit, since commands get no control group of their own",
         profile.hands.timeout_s,
         amount(memory, 1 << 20, "MB"),
         amount(cpu_s, 1, "s"),

@@ -688,7 +688,10 @@ fn doctor_says_what_is_set_up() {
     program.provider.always(Answer::json(200, listed));
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
-    for part in ["key found, reachable, 1 models", "no key (OPENAI_API_KEY is not set)", "200k tokens", "undamaged"] {
+    let limits = "limits of a command: time 30 s; each process: address space no limit";
+    let group = "no control group of their own";
+    let set_up = ["key found, reachable, 1 models", "no key (OPENAI_API_KEY is not set)", "200k tokens", "undamaged"];
+    for part in set_up.into_iter().chain([limits, group]) {
         assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);
     }
     assert!(!fine.stdout.contains(KEY));

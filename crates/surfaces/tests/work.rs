@@ -192,6 +192,44 @@ fn an_edited_list_of_commands_counts_for_the_next_command_of_the_same_request() 
 }
 
 #[test]
+fn the_model_is_told_of_terminals_and_what_it_is_told_is_so() {
+    let program = program();
+    let script = "test -t 0 && test -t 1 && cat && echo a terminal || echo none";
+    program.provider.push(asks(&[("run_command", json!({"command": script, "terminal": true}))]));
+    program.provider.push(asks(&[("run_command", json!({"command": script}))]));
+    program.provider.push(says("Seen."));
+    assert_eq!(program.run(&["run", "--trust", "--approve", "auto", "look"]).code, Some(0));
+    let requests = program.provider.requests();
+    let tools = requests[0].body["tools"].as_array().expect("tools").clone();
+    let run = tools.iter().find(|tool| tool["name"] == "run_command").expect("it may run commands");
+    let told = run["description"].as_str().expect("words");
+    assert!(told.contains("`terminal` gives it a terminal that nobody types at"), "{told}");
+    let results: Vec<String> = requests[1..].iter().map(|request| request.body["messages"].to_string()).collect();
+    assert!(results[0].contains("a terminal") && !results[0].contains("none\\n"), "{}", results[0]);
+    assert!(results[1].contains("none\\n"), "{}", results[1]);
+}
+
+#[test]
+fn a_rule_made_elsewhere_answers_what_waits_once_somebody_resumes_it() {
+    let program = program();
+    program.provider.push(asks(&[("run_command", json!({"command": "touch made"}))]));
+    let asked = program.run(&["run", "--json", "--trust", "make it"]);
+    assert_eq!(asked.code, Some(3));
+    assert_eq!(program.run(&["rules", "add", "allow", "run_command", "touch other"]).code, Some(0));
+    assert_eq!(program.run(&["resume", "--json"]).code, Some(3), "a rule about something else answers nothing");
+    assert_eq!(program.run(&["rules", "add", "allow", "run_command", "touch *"]).code, Some(0));
+    // Whoever makes a rule does not start anything by it.
+    assert!(!program.project().join("made").exists());
+    assert!(program.run(&["checkpoints"]).stdout.contains("touch made"));
+    program.provider.push(says("It is made."));
+    let resumed = program.run(&["resume", "--json"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stdout);
+    let events = resumed.events();
+    assert_eq!(of(&events, "checkpoint.resolved")[0]["by"], "rule");
+    assert!(program.project().join("made").exists());
+}
+
+#[test]
 fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
     let program = program();
     let asks = || asks(&[("run_command", json!({"command": "date +%s%N"}))]);

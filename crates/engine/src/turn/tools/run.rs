@@ -33,3 +33,23 @@ pub(super) const RUN: Tool = Tool {
         })
     },
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_told_what_a_command_has_and_what_it_may_ask_for() {
+        let about = RUN.about;
+        for line in [
+            "It has no input, no terminal and no network; nothing stays running after it.",
+            "`terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one.",
+            "If the sandbox itself made it fail, `outside` asks the user to run it without, and says why.",
+        ] {
+            assert!(about.contains(line), "{line}");
+        }
+        let schema: serde_json::Value = serde_json::from_str(RUN.schema).expect("JSON");
+        assert_eq!(schema["properties"]["terminal"]["type"], "boolean");
+        assert_eq!(schema["required"], serde_json::json!(["command"]), "nobody has to say that it needs none");
+    }
+}
