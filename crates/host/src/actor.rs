@@ -134,6 +134,8 @@ struct Actor {
     version: Option<u64>,
     /// The settings, as they were last read.
     settings: Option<lists::Seen>,
+    /// When requests were taken in.
+    received: BTreeMap<RequestId, Time>,
 }
 
 /// An input, and its text in the inbox if it has one.
@@ -159,6 +161,7 @@ impl Actor {
             tasks: JoinSet::new(),
             version: None,
             settings: None,
+            received: BTreeMap::new(),
         };
         actor.fold_log().await?;
         actor.named = !actor.session.conversation().is_empty();
@@ -174,6 +177,7 @@ impl Actor {
             for event in &page {
                 self.session.fold(event.request.as_ref(), &event.fact);
                 self.seq = event.seq.unwrap_or(self.seq);
+                self.note_receipt(event);
             }
             if page.len() < PAGE as usize {
                 return Ok(());
@@ -308,10 +312,16 @@ impl Actor {
     async fn lists(&mut self) -> Option<CommandLists> {
         let file = self.deps.settings.clone()?;
         let folder = self.session.folder()?.to_owned();
-        if self.session.is_idle() && !self.session.has_parked() {
-            return None;
+        let Self { session, received, .. } = self;
+        received.retain(|request, _| session.is_unfinished(request));
+        let since = *received.values().min()?;
+        lists::news(file, folder, session.is_trusted(), since, &mut self.settings).await
+    }
+
+    fn note_receipt(&mut self, event: &Event) {
+        if let (Fact::Request(RequestFact::Received { .. }), Some(request)) = (&event.fact, &event.request) {
+            self.received.insert(request.clone(), event.time);
         }
-        lists::news(file, folder, self.session.is_trusted(), &mut self.settings).await
     }
 
     /// Makes durable, publishes, starts; in this order.
@@ -326,6 +336,7 @@ impl Actor {
                     let session = self.reporter.lease.session().clone();
                     let event = Event { seq: Some(seq), time: now, session, request, fact };
                     note(&mut commit, &event, !self.named);
+                    self.note_receipt(&event);
                     commit.events.push(event);
                 }
                 Output::Child(child) => commit.child = Some(Box::new(self.child(*child, now).await?)),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use trimtab_vocab::{CommandLists, Problem};
+use trimtab_vocab::{CommandLists, Problem, Time};
 
 use crate::config::{self, Profile};
 
@@ -18,12 +18,14 @@ pub(crate) struct Seen {
     trusted: bool,
 }
 
-/// What the settings say about commands in a folder, if that may be something new. Files that cannot be understood
-/// while they are being written change nothing.
+/// What the settings say about commands in a folder, if that may be something new since a request was made. Whoever
+/// takes a request over may have other variables set; these are no reason for other lists, an edit is. Files that
+/// cannot be understood while they are being written change nothing.
 pub(crate) async fn news(
     file: PathBuf,
     folder: String,
     trusted: bool,
+    since: Time,
     last: &mut Option<Seen>,
 ) -> Option<CommandLists> {
     let own = Path::new(&folder).join(".trimtab/config.toml");
@@ -32,7 +34,12 @@ pub(crate) async fn news(
     if last.as_ref() == Some(&seen) {
         return None;
     }
+    let is_later = |stamp: &Stamp| stamp.is_some_and(|(time, _)| millis(time) >= since.millis());
+    let is_edited = last.is_some() || seen.files.iter().any(is_later);
     *last = Some(seen);
+    if !is_edited {
+        return None;
+    }
     let read = move || -> Result<CommandLists, Problem> {
         let profile = config::load(&[])?;
         let profile = if trusted { profile.in_project(&folder)? } else { profile };
@@ -50,6 +57,11 @@ pub(crate) async fn news(
 fn lists(profile: &Profile) -> CommandLists {
     let hands = &profile.hands;
     CommandLists { apply: hands.commands, allow: hands.allow.clone(), ask: hands.ask.clone(), deny: hands.deny.clone() }
+}
+
+fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn stamp(file: &Path) -> Stamp {

@@ -405,11 +405,6 @@ impl Session {
         self.parked.iter().any(|parked| parked.request.id == *request)
     }
 
-    /// Whether a request has ended for want of a person.
-    pub fn has_parked(&self) -> bool {
-        !self.parked.is_empty()
-    }
-
     /// Requests that have ended for want of a person, the earliest first.
     pub(crate) fn parked(&self) -> &[Active] {
         &self.parked
