@@ -339,7 +339,7 @@ impl Actor {
                     self.note_receipt(&event);
                     commit.events.push(event);
                 }
-                Output::Child(child) => commit.child = Some(Box::new(self.child(*child, now).await?)),
+                Output::Child(child) => commit.children.push(self.child(*child, now).await?),
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
                 Output::KeepOnly { hashes } => {
                     let key = |hash: &String| RefKey::file_of(self.reporter.lease.session(), hash);

@@ -443,8 +443,7 @@ impl Store for MemoryStore {
             for request in &commit.settled {
                 state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
             }
-            if let Some(child) = commit.child {
-                let NewSession { row, events, shares } = *child;
+            for NewSession { row, events, shares } in commit.children {
                 for (there, here) in shares {
                     if let Some(bytes) = state.bytes.get(&there).cloned() {
                         state.bytes.insert(here, bytes);

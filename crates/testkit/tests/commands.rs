@@ -574,3 +574,30 @@ fn nobody_is_offered_anything_where_nobody_is_there_or_the_rules_refuse() {
         play(&format!("% attended=false\n> go\n<@ run_command {run}\n! allow\n! outside\n?~ it works\n< Done.\n"));
     assert_eq!(started(&log).len(), 2, "{log}");
 }
+
+#[test]
+fn commands_that_are_left_out_in_a_step_of_a_plan_leave_the_plan_under_way() {
+    let log = play(
+        r#"
+        % tools=false
+        % mode=plan
+        > set it up
+        < {"summary":"Two steps.","steps":["Make the folder","Say so"]}
+        ! approve
+        ?~ [PLAN STEP 1 of 2] Make the folder
+        < {"summary":"Two commands.","commands":[{"command":"mkdir app"},{"command":"touch app/a"}]}
+        ! skip
+        ?~ [The user left these commands out. Go on without them.]
+        < {"summary":"Then nothing is made."}
+        ?~ [PLAN STEP 2 of 2] Say so
+        ?~ 1. Make the folder (done)
+        < {"summary":"It is said."}
+        "#,
+    );
+    assert_eq!(started(&log), Vec::<String>::new(), "{log}");
+    let commands: Vec<&str> = log.lines().filter(|line| line.starts_with("r1 commands ")).collect();
+    assert!(commands.last().is_some_and(|last| last.contains(r#""state":"left""#)), "{commands:?}");
+    let steps = only(&log, &["plan.step", "request.finished"]);
+    assert_eq!(steps.matches(r#""status":"done""#).count(), 2, "{steps}");
+    assert!(steps.contains(r#""status":"completed""#), "{steps}");
+}

@@ -424,9 +424,12 @@ fn many_processes_at_once_lose_nothing_and_never_see_a_locked_database() {
 async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
     let key = |of: &str| RefKey::file_of(&session(of), "00");
     let child = || {
-        let row = SessionRow { parent: Some(session("s1")), ..row("s2", "/a") };
-        let events = vec![event("s2", 1, "inherited")];
-        Some(Box::new(NewSession { row, events, shares: vec![(key("s1"), key("s2"))] }))
+        // One step may be handed off twice, by two inputs that came together.
+        ["s2", "s3"].map(|name| {
+            let row = SessionRow { parent: Some(session("s1")), ..row(name, "/a") };
+            let events = vec![event(name, 1, "inherited")];
+            NewSession { row, events, shares: vec![(key("s1"), key(name))] }
+        })
     };
     for ground in grounds() {
         let store = ground.process();
@@ -434,10 +437,12 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
         let late = owned(store.as_ref(), "s1").await;
         let lease = owned(store.as_ref(), "s1").await;
-        let commit = || Commit { events: vec![event("s1", 1, "handed off")], child: child(), ..Commit::default() };
+        let commit =
+            || Commit { events: vec![event("s1", 1, "handed off")], children: child().into(), ..Commit::default() };
         assert_eq!(store.commit(&late, commit()).await, Err(StoreError::LeaseLost));
         assert_eq!(store.session(&session("s2")).await, Ok(None));
         store.commit(&lease, commit()).await.expect("durable");
+        assert!(store.session(&session("s3")).await.expect("read").is_some(), "none takes the other's place");
         let made = store.session(&session("s2")).await.expect("read").expect("is there");
         assert_eq!(made.parent, Some(session("s1")));
         assert_eq!(store.events(&session("s2"), 0, 9).await.expect("read"), [event("s2", 1, "inherited")]);
@@ -461,9 +466,13 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
     store.create_session(long_ago, vec![]).await.expect("made");
     store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
     let lease = owned(&store, "s1").await;
-    store.commit(&lease, Commit { child: child(), ..Commit::default() }).await.expect("durable");
+    store.commit(&lease, Commit { children: child().into(), ..Commit::default() }).await.expect("durable");
     let listed = store.sessions(Some("/a")).await.expect("read");
-    assert_eq!(listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["s2", "s1"], "the child comes first");
+    assert_eq!(
+        listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
+        ["s3", "s2", "s1"],
+        "the children come first"
+    );
     store.release(&lease).await.expect("released");
     store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
     assert_eq!(store.session(&session("s2")).await.expect("read").expect("is there").parent, None);

@@ -264,6 +264,15 @@ pub enum SessionFact {
         /// Files that were read for requests there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         referenced: Vec<String>,
+        /// What it and those before it have cost; a budget counts that too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent_usd: Option<f64>,
+        /// The budget of the request that was handed over; it holds where a request brings none of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_usd: Option<f64>,
+        /// What an answer has raised the budget to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raised_usd: Option<f64>,
     },
     /// The work goes on in a new session, which has become durable together with this fact.
     #[serde(rename = "session.handoff")]

@@ -154,7 +154,11 @@ pub(crate) fn follow_up(
         About::Plan if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
         About::Plan if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
         About::Understanding if choice == conversation::TALK => return Some((Status::Completed, None)),
-        About::Satisfaction if choice == satisfaction::SATISFIED => return Some((Status::Completed, None)),
+        // Whoever has said more meanwhile wants more.
+        About::Satisfaction if choice == satisfaction::SATISFIED => {
+            let said = step.session.unfinished(request).is_some_and(|active| !active.untold.is_empty());
+            return (!said).then_some((Status::Completed, None));
+        }
         About::Begin | About::StepBefore { .. } | About::StepAfter { .. } | About::StepFailed { .. } | About::Pause
             if choice == answers::STOP =>
         {

@@ -18,6 +18,8 @@ pub(crate) const MODIFY: &str = "modify";
 pub(crate) const REPLAN: &str = "replan";
 /// Leave it.
 pub(crate) const CANCEL: &str = "cancel";
+/// Either of the two before, as `next` says: the one word for both that simpler dialogs have.
+const REJECT: &str = "reject";
 
 /// Steps of a plan at most.
 pub(super) const MOST_STEPS: usize = 40;
@@ -291,6 +293,25 @@ pub(super) fn present(step: &mut Step<'_>) -> Asked {
     super::ask(step, asking)
 }
 
+/// An answer to a plan under its own name. `reject` comes with what is wanted next, as `{"next":"cancel"}` or
+/// `{"next":"replan","text":"…"}`; words alone are the reason for another plan. A `next` that is neither is no answer.
+pub(crate) fn canonical(choice: String, text: Option<String>) -> (String, Option<String>) {
+    #[derive(Deserialize)]
+    struct Rejection {
+        next: String,
+        #[serde(default)]
+        text: Option<String>,
+    }
+    if choice != REJECT {
+        return (choice, text);
+    }
+    match text.as_deref().map(serde_json::from_str) {
+        Some(Ok(Rejection { next, text })) if next == REPLAN || next == CANCEL => (next, text),
+        Some(Ok(_)) => (choice, text),
+        Some(Err(_)) | None => (REPLAN.into(), text),
+    }
+}
+
 /// Whether an edit is a list or operations, and not words.
 pub(crate) fn is_structured(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
@@ -428,6 +449,18 @@ mod tests {
             plan.steps.iter().map(|step| (&*step.id, &*step.title, step.depends_on.join(","))).collect();
         assert_eq!(shown, [("s1", "b", "".into()), ("s2", "c", "s1".into()), ("s3", "a", "s2".to_owned())]);
         assert_eq!(order(&plan), Ok(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_rejection_says_what_comes_next() {
+        let read = |choice: &str, text: Option<&str>| canonical(choice.into(), text.map(str::to_owned));
+        let some = |choice: &str, text: &str| (choice.to_owned(), Some(text.to_owned()));
+        assert_eq!(read("reject", None), ("replan".into(), None));
+        assert_eq!(read("reject", Some("too slow")), some("replan", "too slow"));
+        assert_eq!(read("reject", Some(r#"{"next":"cancel"}"#)), ("cancel".into(), None));
+        assert_eq!(read("reject", Some(r#"{"next":"replan","text":"too slow"}"#)), some("replan", "too slow"));
+        assert_eq!(read("reject", Some(r#"{"next":"approve"}"#)).0, "reject", "which is none of the choices");
+        assert_eq!(read("modify", Some(r#"{"next":"cancel"}"#)).0, "modify");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::record::Session;
 use crate::step::by_hand;
 use crate::{Effect, Input, Interrupted, Output, step, turn};
 
+mod words;
+
 struct Talk {
     session: Session,
     log: Vec<(Option<RequestId>, Fact)>,
@@ -253,6 +255,11 @@ fn planning_and_its_approval_follow_the_settings() {
     let mut talk = Talk::begin(plan(), auto);
     talk.uses("propose_plan", two());
     assert_eq!(talk.steps(), [("One".to_owned(), StepStatus::Running)], "an approval may be given beforehand");
+    let started = talk.log.iter().find_map(|(_, fact)| match fact {
+        Fact::Plan(PlanFact::Started { by, .. }) => Some(by.as_str()),
+        _ => None,
+    });
+    assert_eq!(started, Some("approve auto"), "and the record says by whom");
     let deny = RunSettings { approve: Approve::Deny, attended: false, ..settings(Copilot::default()) };
     let mut talk = Talk::begin(plan(), deny);
     talk.uses("propose_plan", two());

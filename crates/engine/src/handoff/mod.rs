@@ -205,7 +205,24 @@ pub(crate) fn hand_off(step: &mut Step<'_>, request: Option<&RequestId>) {
         facts.push(StepsFact { todos: step.session.todos().to_vec() }.into());
     }
     let referenced = step.session.memory().referenced.clone();
-    facts.push(SessionFact::Inherited { from: parent, text, prefill: prefill.clone(), referenced }.into());
+    // A new session is the same purse.
+    let spent_usd = Some(step.session.spent()).filter(|spent| *spent > 0.0);
+    let budget_usd = match request.and_then(|request| step.session.unfinished(request)) {
+        Some(active) => step.session.budget_of(active),
+        None => step.session.lineage().budget_usd,
+    };
+    let raised_usd = step.session.raised_budget();
+    let prefilled = prefill.clone();
+    let inherited = SessionFact::Inherited {
+        from: parent,
+        text,
+        prefill: prefilled,
+        referenced,
+        spent_usd,
+        budget_usd,
+        raised_usd,
+    };
+    facts.push(inherited.into());
     step.bear(Child { id: child.clone(), folder, facts, files: files.into_iter().collect() });
     step.say(request, SessionFact::Handoff { child, change_sets, prefill });
 }
@@ -271,8 +288,10 @@ pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_vocab::event::{AnswerFact, RequestFact};
-    use trimtab_vocab::{Answer, ContextSettings, Mode, RunSettings};
+    use trimtab_vocab::event::{AnswerFact, ReplyFact, RequestFact};
+    use trimtab_vocab::{Answer, CallId, ContextSettings, Message, Mode, RunSettings, Usage};
+
+    use crate::step::by_hand;
 
     use super::*;
 
@@ -303,6 +322,57 @@ mod tests {
         assert_eq!(fill(85_000).limit(&later), None);
         let never = session(ContextSettings { strategy: ContextStrategy::Compress, ..ContextSettings::default() });
         assert_eq!(fill(99_000).limit(&never), None);
+    }
+
+    /// The session that is handed off to, and a request in it with this budget.
+    fn child_of(parent: &mut Session, request: Option<&RequestId>, budget_usd: Option<f64>) -> Session {
+        let outputs = by_hand(parent, |step| hand_off(step, request));
+        let child = outputs.into_iter().find_map(|output| match output {
+            crate::Output::Child(child) => Some(*child),
+            _ => None,
+        });
+        let Child { id, facts, .. } = child.expect("a child");
+        let mut child = Session::of(id);
+        facts.iter().for_each(|fact| child.fold(None, fact));
+        let settings = Box::new(RunSettings { budget_usd, ..RunSettings::default() });
+        let received = RequestFact::Received {
+            text: "go on".into(),
+            refs: Vec::new(),
+            images: Vec::new(),
+            mode: Mode::Auto,
+            tags: Vec::new(),
+            pill: None,
+            while_running: None,
+            settings,
+        };
+        child.fold(Some(&"r2".parse().expect("an id")), &received.into());
+        child
+    }
+
+    #[test]
+    fn a_new_session_is_the_same_purse() {
+        let request: RequestId = "r1".parse().expect("an id");
+        let mut parent = session(ContextSettings::default());
+        parent.fold(
+            Some(&request),
+            &ReplyFact::Saved {
+                call: CallId::nth(1),
+                raw: None,
+                stop_reason: None,
+                usage: Usage { cost_usd: Some(0.75), ..Usage::default() },
+                message: Message::user("x"),
+                partial: false,
+            }
+            .into(),
+        );
+        let mut child = child_of(&mut parent, Some(&request), Some(1.0));
+        assert_eq!((child.spent(), child.budget()), (0.75, Some(1.0)), "what is spent counts");
+        assert_eq!(child.usage().cost_usd, None, "but is not the child's own cost");
+        let request: RequestId = "r2".parse().expect("an id");
+        let grandchild = child_of(&mut child, Some(&request), None);
+        assert_eq!((grandchild.spent(), grandchild.budget()), (0.75, Some(1.0)), "the budget goes with the work");
+        let free = child_of(&mut session(ContextSettings::default()), None, None);
+        assert_eq!((free.spent(), free.budget()), (0.0, None));
     }
 
     #[test]

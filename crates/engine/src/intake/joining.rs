@@ -5,6 +5,7 @@ use trimtab_vocab::event::{CheckpointKind, RequestFact};
 use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::INLINE_LIMIT;
+use crate::flow::{clarify, plan, satisfaction};
 use crate::record::{About, Active, Checkpoint, Phase, Session};
 use crate::step::Step;
 use crate::turn::tools::{self, Errand};
@@ -69,7 +70,12 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
     if let Some(choice) = named_option(session, question, words) {
         return Some((id.clone(), choice, None));
     }
-    let takes_words = |choice: &&String| matches!(choice.as_str(), answers::OTHER | answers::TELL);
+    let takes_words = |choice: &&String| {
+        matches!(
+            choice.as_str(),
+            answers::OTHER | answers::TELL | clarify::SUBMIT | plan::MODIFY | satisfaction::NEEDS_CHANGES
+        )
+    };
     let choice = question.choices.iter().find(takes_words)?.clone();
     Some((id.clone(), choice, Some(words.to_owned())))
 }

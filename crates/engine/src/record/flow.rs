@@ -187,6 +187,13 @@ impl Session {
         }
     }
 
+    /// A plan may be carried out.
+    pub(super) fn fold_approval(&mut self, request: &RequestId, by: &str) {
+        if let Some(active) = self.unfinished_mut(request) {
+            active.flow.approved = Some(by.to_owned());
+        }
+    }
+
     /// A person's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
         if answered.about == About::Satisfaction && choice == satisfaction::START_OVER {
@@ -228,10 +235,7 @@ impl Session {
                 }
             },
             About::Plan => match choice {
-                flow::plan::APPROVE => {
-                    active.flow.approved = Some("user".into());
-                    active.guide(text);
-                }
+                flow::plan::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
                 flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
                 _ => {
@@ -322,8 +326,8 @@ impl Session {
 impl Active {
     /// Words that go with an answer: for the next step, and for those after it.
     fn guide(&mut self, text: Option<&str>) {
+        self.hear(text);
         if let Some(text) = text {
-            self.steers.push(text.to_owned());
             self.flow.decide(text.to_owned());
         }
     }

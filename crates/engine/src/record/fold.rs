@@ -17,7 +17,7 @@ use super::{
     About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Move, Phase, Progress, Repairing, Repeat,
     Session, Squeezed, weight_of,
 };
-use crate::flow::{pace, plan};
+use crate::flow::{execute, pace, plan};
 use crate::route;
 use crate::turn::{answers, budget, context, ending, outside, reflection, series, structured};
 
@@ -98,7 +98,10 @@ impl Session {
         match fact {
             SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
             SessionFact::Titled { title } => self.title = Some(title.clone()),
-            SessionFact::Inherited { text, .. } => self.push(Message::user(text.clone())),
+            SessionFact::Inherited { text, raised_usd, .. } => {
+                self.budget = *raised_usd;
+                self.push(Message::user(text.clone()));
+            }
             _ => {}
         }
     }
@@ -142,7 +145,10 @@ impl Session {
             RequestFact::Steered { text, by } => {
                 let done = (by == pace::BY).then(|| super::completed(&self.todos));
                 if let Some(active) = self.unfinished_mut(id) {
-                    active.steers.push(text.clone());
+                    match by.as_str() {
+                        "user" => active.hear(Some(text)),
+                        _ => active.steers.push(text.clone()),
+                    }
                     if let Some(done) = done {
                         active.flow.done_before = done;
                     }
@@ -226,6 +232,10 @@ impl Session {
         if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {
             self.push(results(&batch, INTERRUPTED, None, Vec::new()));
         }
+        // What a person said and no model has heard is heard with the next request.
+        if !ended.untold.is_empty() {
+            self.push(Message::user(ended.untold.join("\n\n")));
+        }
         if status == Status::Cancelled {
             self.push(Message::user(INTERRUPT_USER));
         }
@@ -251,6 +261,7 @@ impl Session {
                     active.fits = false;
                     if let Some(words) = active.unsent() {
                         active.steers.clear();
+                        active.untold.clear();
                         self.push(words);
                     }
                 }
@@ -363,8 +374,11 @@ impl Session {
                     None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
                 }
             }
-            CheckpointFact::Resolved { checkpoint, choice, text, .. } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
+                if answered.about == About::Plan && choice == plan::APPROVE {
+                    self.fold_approval(&answered.request, by);
+                }
                 self.fold_answer(&answered, choice, text.as_deref());
             }
         }
@@ -394,14 +408,14 @@ impl Session {
             | About::Satisfaction => {}
             About::Recovery => {
                 active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
-                active.steers.extend(text.map(str::to_owned));
+                active.hear(text);
                 if choice == answers::APPLY {
                     let wishes = structured::changes(&active.recovered);
                     active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
             About::Series => {
-                active.steers.extend(text.map(str::to_owned));
+                active.hear(text);
                 if let Some(series) = &mut active.series {
                     series.agreed |= choice == answers::RUN;
                     series.each |= choice == answers::EACH;
@@ -448,9 +462,9 @@ impl Session {
                     item.stopping |= choice == answers::END;
                 }
             }
-            About::Handoff => active.steers.extend(text.map(str::to_owned)),
+            About::Handoff => active.hear(text),
             About::Tell | About::Steps | About::Repeat | About::Pause => {
-                active.steers.extend(text.map(str::to_owned));
+                active.hear(text);
                 match answered.about {
                     About::Steps => {
                         if text.is_none() {
@@ -745,6 +759,11 @@ impl Session {
             self.pass_over_the_parked();
             active.flow.from = self.conversation.len();
             self.push(active.request.message());
+            // In the middle of a plan, that is not what is to be done now.
+            let step = active.flow.running().and_then(|step| execute::told(&active.flow, step));
+            if let Some(step) = step {
+                self.push(Message::user(step));
+            }
         }
         active.begun = true;
         active.overtaken = false;

@@ -20,13 +20,21 @@ pub struct Lineage {
     pub extensions: u32,
     /// Change sets that only a child can move, and which one.
     pub lent: BTreeMap<ChangeSetId, SessionId>,
+    /// Dollars that the sessions before it have cost.
+    pub spent_usd: f64,
+    /// The budget of the request that was handed over to it.
+    pub budget_usd: Option<f64>,
 }
 
 impl Lineage {
     pub(super) fn fold(&mut self, fact: &SessionFact) {
         match fact {
             SessionFact::Opened { parent_session_id, .. } => self.parent.clone_from(parent_session_id),
-            SessionFact::Inherited { prefill, .. } => self.prefill.clone_from(prefill),
+            SessionFact::Inherited { prefill, spent_usd, budget_usd, .. } => {
+                self.prefill.clone_from(prefill);
+                self.spent_usd = spent_usd.unwrap_or(0.0);
+                self.budget_usd = *budget_usd;
+            }
             SessionFact::Handoff { child, change_sets, .. } => {
                 self.handoffs += 1;
                 self.children.push(child.clone());

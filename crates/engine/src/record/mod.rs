@@ -153,6 +153,8 @@ pub struct Active {
     pub series: Option<Series>,
     /// Words for the model that it has not been sent yet.
     pub steers: Vec<String>,
+    /// Those among them that a person has said: they are not lost, however the request ends.
+    pub untold: Vec<String>,
     /// It is to rest after this step.
     pub pausing: bool,
     /// The limit of steps is reached, and the model says how far it came.
@@ -285,6 +287,7 @@ impl Active {
             batch: None,
             series: None,
             steers: Vec::new(),
+            untold: Vec::new(),
             pausing: false,
             assessing: false,
             more_steps: 0,
@@ -309,6 +312,12 @@ impl Active {
             begun: false,
             overtaken: false,
         }
+    }
+
+    /// A person says something to the model.
+    fn hear(&mut self, text: Option<&str>) {
+        self.steers.extend(text.map(str::to_owned));
+        self.untold.extend(text.map(str::to_owned));
     }
 
     /// The words that go to the model with the next call, beside the conversation.
@@ -433,13 +442,29 @@ impl Session {
         request.is_some_and(|active| crate::permit::is_trusted(self, active))
     }
 
-    /// Dollars that the session may cost, as a request and later answers have set it.
+    /// Dollars that the session may cost together with those before it, as a request and later answers have
+    /// set it.
     pub fn budget(&self) -> Option<f64> {
-        let asked = self.active()?.request.settings.budget_usd;
+        let asked = self.budget_of(self.active()?);
         match (asked, self.budget) {
             (Some(asked), Some(raised)) => Some(asked.max(raised)),
             (asked, _) => asked,
         }
+    }
+
+    /// The budget that a request was given: its own, or the one of the request that was handed over.
+    pub(crate) fn budget_of(&self, active: &Active) -> Option<f64> {
+        active.request.settings.budget_usd.or(self.lineage.budget_usd)
+    }
+
+    /// What an answer has raised the budget to.
+    pub(crate) fn raised_budget(&self) -> Option<f64> {
+        self.budget
+    }
+
+    /// Dollars that the session and those before it have cost.
+    pub fn spent(&self) -> f64 {
+        self.lineage.spent_usd + self.usage.cost_usd.unwrap_or(0.0)
     }
 
     /// The model call whose end is not recorded yet.
@@ -570,7 +595,7 @@ impl Session {
 
     /// The largest budget that any unfinished request was given, or that an answer raised it to.
     pub(crate) fn largest_budget(&self) -> f64 {
-        let all = self.active.iter().chain(&self.parked).filter_map(|active| active.request.settings.budget_usd);
+        let all = self.active.iter().chain(&self.parked).filter_map(|active| self.budget_of(active));
         all.chain(self.budget).fold(0.0, f64::max)
     }
 

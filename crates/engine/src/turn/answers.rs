@@ -8,7 +8,7 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{Approve, CallId, CheckpointId, CommandLists, RequestId, Rule, RuleVerdict};
 
 use super::{batch, budget, finish, finish_for, overtime, series};
-use crate::record::{About, Active, Phase};
+use crate::record::{About, Active, Checkpoint, Phase};
 use crate::step::Step;
 use crate::{Effect, flow, handoff};
 
@@ -219,6 +219,10 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
 /// A person has answered.
 pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: String) {
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
+    let (choice, text) = match checkpoint.about {
+        About::Plan => flow::plan::canonical(choice, text),
+        _ => (choice, text),
+    };
     if !checkpoint.choices.contains(&choice) {
         return;
     }
@@ -232,13 +236,10 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         _ => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
     };
     if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
-        let text = "This answer needs words: say what to do (--text).".into();
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
-        return;
+        return object(step, &checkpoint, "This answer needs words: say what to do (--text).".into());
     }
     if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
-        return;
+        return object(step, &checkpoint, text);
     }
     let hands_off = checkpoint.about == About::Handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
@@ -256,6 +257,9 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice: choice.clone(), text: text.clone(), by };
     step.say(Some(&request), resolved);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
+    // Whoever has said more wants more than what is there.
+    let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
+    let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     if let Some(rule) = rule {
         step.say(Some(&request), RuleFact::Added { rule });
     }
@@ -295,6 +299,18 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         after_answer(step, &request, checkpoint.about.call());
     }
     apply_rules(step);
+}
+
+/// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone
+/// has nobody left to wait for, and ends there until somebody answers.
+fn object(step: &mut Step<'_>, checkpoint: &Checkpoint, text: String) {
+    let request = &checkpoint.request;
+    step.say(Some(request), BannerFact { level: Level::Warning, text });
+    let active = step.session.active().filter(|active| active.request.id == *request);
+    if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
+        let status = if checkpoint.about == About::Steps { Status::Limit } else { Status::NeedsUser };
+        finish(step, request, status, None);
+    }
 }
 
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is

@@ -41,7 +41,7 @@ pub(crate) struct Bill {
 pub(crate) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
     let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return Verdict::Free };
     let Some(prices) = prompt::model(&active.request).1.prices else { return Verdict::Free };
-    let spent = session.usage().cost_usd.unwrap_or(0.0);
+    let spent = session.spent();
     let input = tokens_at_most(prompt) as f64 * prices.input.max(prices.cache_write) / 1_000_000.0;
     let left = budget - spent - input;
     if prices.output <= 0.0 && left >= 0.0 {
@@ -125,7 +125,7 @@ pub(super) fn checked(
 
 /// What the budget becomes: what was said, or twice what it was.
 fn new_budget(session: &Session, text: Option<&str>) -> Option<f64> {
-    let spent = session.usage().cost_usd.unwrap_or(0.0);
+    let spent = session.spent();
     let wanted = match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => text.trim_start_matches('$').parse().ok()?,
         None => 2.0 * session.largest_budget().max(spent),

@@ -11,6 +11,7 @@ use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, St
 use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
 
 use super::{budget, guard, next, prompt};
+use crate::flow;
 use crate::record::{Compressing, Session};
 use crate::step::Step;
 use crate::tokens::estimate;
@@ -273,6 +274,10 @@ fn summary(session: &Session, compressing: &Compressing, words: &str) -> String 
         let words = active.request.words();
         let _ =
             write!(text, "\nThe current request, word for word: {}\n", &words[..words.floor_char_boundary(8 * 1024)]);
+        let running = active.flow.running();
+        if let Some(step) = running.and_then(|step| flow::execute::told(&active.flow, step)) {
+            let _ = write!(text, "\n{}\n", &step[..step.floor_char_boundary(8 * 1024)]);
+        }
     }
     let _ = write!(text, "\nSource archived at ref:{}", compressing.source);
     text

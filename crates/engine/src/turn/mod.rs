@@ -72,7 +72,10 @@ pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
         step.say(Some(&request), StageFact { stage: Stage::Routing, label });
     }
     if decision == RouteDecision::Image {
-        let text = "This asks for a picture, and none can be made here yet. The model answers in words.".into();
+        let text = "This asks for a picture, and pictures cannot be made here yet: the model answers in words. For a \
+                    drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"; for a prompt to use \
+                    in another program, ask for a description."
+            .into();
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
     }
     title::ask(step);

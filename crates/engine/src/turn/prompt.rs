@@ -68,11 +68,10 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
 fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
     let all = tools::specs(route::offer(active.path()));
     // What was agreed on since needs more than the path was chosen for.
-    if active.path() != active.route {
-        return all.to_vec();
-    }
+    let leads_on = active.path() != active.route;
     let needed = |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| {
-        tools::category(&spec.name).is_none_or(|category| active.categories.iter().any(|needed| needed == category))
+        let is_needed = |category: &str| active.categories.iter().any(|needed| needed == category);
+        leads_on || tools::category(&spec.name).is_none_or(is_needed)
     };
     let pill = active.request.pill.as_deref();
     let allowed =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
-use trimtab_vocab::event::CheckpointFact;
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
 use super::follow::{Asking, Form, details, follow};
@@ -56,6 +56,9 @@ pub(super) struct Answer {
     /// The edited steps of a plan, as JSON: the whole list, or operations; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     edits: Option<PathBuf>,
+    /// What follows a plan that is rejected (the choice `reject`): another one, or nothing
+    #[arg(long, value_parser = ["replan", "cancel"])]
+    next: Option<String>,
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
@@ -65,14 +68,23 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(mut self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
         let event = find(&client, &self.checkpoint).await?;
-        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { choices, body, .. })) =
+        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { kind, choices, body, .. })) =
             (&event.request, &event.fact)
         else {
             return Err(Problem::new(ProblemKind::Internal, "This checkpoint belongs to no request."));
         };
+        // `reject` is one word for two of a plan's choices.
+        let rejects = *kind == CheckpointKind::Plan && self.choice == "reject";
+        match self.next.take() {
+            next if rejects => self.choice = next.unwrap_or_else(|| "replan".into()),
+            Some(_) => {
+                return Err(Problem::new(ProblemKind::Usage, "--next goes with the choice `reject` of a plan."));
+            }
+            None => {}
+        }
         if !choices.iter().any(|choice| choice.id == self.choice) {
             let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
             return Err(Problem::new(ProblemKind::Usage, format!("`{}` is not one of the choices.", self.choice))

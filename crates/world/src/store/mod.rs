@@ -140,8 +140,8 @@ pub struct Commit {
     pub settled: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
-    /// A session that it makes.
-    pub child: Option<Box<NewSession>>,
+    /// Sessions that it makes.
+    pub children: Vec<NewSession>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
     /// What the trail is told of it.

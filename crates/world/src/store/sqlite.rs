@@ -471,7 +471,7 @@ impl Store for SqliteStore {
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
             audit::append(tx, &commit.audit, now)?;
-            if let Some(child) = &commit.child {
+            for child in &commit.children {
                 insert_child(tx, child, now)?;
             }
             // What only tidies up is no use of the session.
