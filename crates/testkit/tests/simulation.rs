@@ -56,6 +56,16 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
     ] {
         assert!(often > 100, "only {often} {what}");
     }
+    for (what, often) in [
+        ("plans", total.plans),
+        ("steps of plans", total.steps),
+        ("questions before the work", total.clarified),
+        ("messages that went to a request that ran", total.joined),
+        ("sessions that went on in others", total.handoffs),
+    ] {
+        assert!(often > 20, "only {often} {what}");
+    }
+    assert!(total.understood > 0 && total.satisfactions > 0, "no talk became work, or nobody was asked to be content");
     // These need much to come together; a long run meets them often enough.
     assert!(total.unknown > 0 && total.mended > 0, "nobody died over a command, or mended a summary");
 }

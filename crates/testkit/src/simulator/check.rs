@@ -6,17 +6,18 @@ use std::time::Duration;
 use trimtab_engine::Session;
 use trimtab_engine::record::About;
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, ModelFact,
-    ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, SessionFact, Status, ToolFact,
-    ToolStatus,
+    AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, IntentFact,
+    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, SessionFact, Status,
+    ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
     Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, RequestId, Rule, RuleVerdict, RunSettings,
     SessionId, StopReason,
 };
 
+use super::flows::{self, Agreement};
 use super::hands::made_by;
-use super::plan::{Ask, Plan, Turn, file_of, marks, name_of};
+use super::plan::{Ask, Doing, Plan, Turn, file_of, marks, name_of};
 use super::travels::{self, Sets};
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
@@ -93,6 +94,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         made.extend(story.made);
         commands.extend(story.commands);
     }
+    tally.handoffs += flows::children(state)?;
     for (command, begun) in &state.commands {
         let allowed = commands.get(command).copied().unwrap_or(0);
         if *begun > allowed {
@@ -138,6 +140,12 @@ fn is_at_rest(session: &Session, story: &Story<'_>) -> Result<(), String> {
     if let Some((id, _)) = session.checkpoints().next() {
         return Err(format!("{id} is still open"));
     }
+    // What a person said stands in the conversation, unless that was summed up or went on elsewhere.
+    let went_on = story.tally.compressed > 0 || session.lineage().handoffs > 0;
+    let stands = |words: &&&str| session.conversation().iter().any(|message| message.text().contains(**words));
+    if let Some(lost) = story.unheard.iter().find(|words| !went_on && !stands(words)) {
+        return Err(format!("{lost:?} was said, and is nowhere in the conversation"));
+    }
     match story.requests.keys().find(|request| session.is_parked(request)) {
         Some(request) => Err(format!("{request} is parked, and nothing is asked")),
         None => Ok(()),
@@ -150,11 +158,18 @@ struct Told<'a> {
     mode: Mode,
     settings: RunSettings,
     route: Option<RouteDecision>,
+    /// What was agreed on.
+    agreement: Agreement,
+    /// Words of a person that no model has been sent yet.
+    unsent: Vec<&'a str>,
+    /// A person starts over: how far it was, the model may not know any more.
+    afresh: bool,
     trusted: bool,
     finished: Option<Status>,
-    /// Rounds and assessments so far.
+    /// Rounds, assessments and written agreements so far.
     rounds: u32,
     assessments: u32,
+    compiled: u32,
     /// The last reply that is not a summary.
     last: Option<(Ask, String)>,
     answer: Option<&'a str>,
@@ -191,8 +206,12 @@ struct Story<'a> {
     folder: String,
     tools: BTreeMap<CallId, Tool<'a>>,
     calls: BTreeSet<&'a CallId>,
-    /// The model call that is open: whose, and what for.
-    open: Option<(&'a CallId, &'a RequestId, bool)>,
+    /// The model call that is open: whose, and what for, if it is made behind the scenes.
+    open: Option<(&'a CallId, &'a RequestId, Option<&'a str>)>,
+    /// Messages that went to a request that ran.
+    joined: BTreeSet<RequestId>,
+    /// Words of a person to requests that have ended before a model heard them.
+    unheard: Vec<&'a str>,
     /// Files that were written, by what was applied.
     files: BTreeMap<String, String>,
     /// What each command left behind, as often as that was recorded: the hashes.
@@ -220,6 +239,8 @@ impl<'a> Story<'a> {
             tools: BTreeMap::new(),
             calls: BTreeSet::new(),
             open: None,
+            joined: BTreeSet::new(),
+            unheard: Vec::new(),
             files: BTreeMap::new(),
             made: BTreeMap::new(),
             sets: Sets::default(),
@@ -257,15 +278,23 @@ impl<'a> Story<'a> {
         if let Fact::Request(RequestFact::Received { text, mode, settings, .. }) = &event.fact {
             return self.received(request, text, *mode, settings);
         }
+        if let Fact::Request(RequestFact::Joined { into, .. }) = &event.fact {
+            return self.joined(request, into);
+        }
         let told = self.requests.get_mut(request).ok_or("it is about a request that was never received")?;
         // What a person changes or answers may concern what has ended for want of one.
         let may_follow = matches!(
             event.fact,
             Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
                 | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+                | Fact::Plan(_)
+                | Fact::Steps(_)
                 | Fact::Rule(_)
                 | Fact::Banner(_)
         );
+        // Nor is what a person says to one that waits for them lost.
+        let steered = matches!(event.fact, Fact::Request(RequestFact::Steered { .. }));
+        let may_follow = may_follow || (steered && told.finished == Some(Status::NeedsUser));
         if told.finished.is_some() && !may_follow {
             return Err(format!("something happened after the end: {event:?}"));
         }
@@ -273,6 +302,22 @@ impl<'a> Story<'a> {
             Fact::Request(fact) => self.request(request, fact),
             Fact::Route(RouteFact { decision, .. }) => {
                 told.route = Some(*decision);
+                told.agreement.routed(*decision, told.mode, &told.settings);
+                Ok(())
+            }
+            Fact::Intent(IntentFact { accepted, .. }) => {
+                if *accepted {
+                    told.agreement.implements();
+                }
+                Ok(())
+            }
+            Fact::Requirements(_) => {
+                self.tally.understood += 1;
+                told.agreement.understood()
+            }
+            Fact::Plan(fact) => {
+                self.tally.plans += u64::from(matches!(fact, PlanFact::Proposed { .. }));
+                self.tally.steps += u64::from(told.agreement.moves(fact, told.mode, &told.settings)?);
                 Ok(())
             }
             Fact::Model(fact) => self.model(request, fact),
@@ -319,10 +364,14 @@ impl<'a> Story<'a> {
             mode,
             settings: settings.clone(),
             route: None,
+            agreement: Agreement::default(),
+            unsent: Vec::new(),
+            afresh: false,
             trusted: settings.trusted,
             finished: None,
             rounds: 0,
             assessments: 0,
+            compiled: 0,
             last: None,
             answer: None,
             handed_off: false,
@@ -334,6 +383,19 @@ impl<'a> Story<'a> {
         }
         self.received.push(id.clone());
         self.note_trust();
+        Ok(())
+    }
+
+    /// A message met a request that ran: it is that one's now, and no request of its own.
+    fn joined(&mut self, id: &RequestId, into: &RequestId) -> Result<(), String> {
+        if self.requests.contains_key(id) || !self.joined.insert(id.clone()) {
+            return Err(format!("{id} is a request of its own, or was passed on twice"));
+        }
+        let told = self.told(into)?;
+        if !matches!(told.finished, None | Some(Status::NeedsUser)) {
+            return Err(format!("{id} was passed on to {into}, which had ended"));
+        }
+        self.tally.joined += 1;
         Ok(())
     }
 
@@ -350,7 +412,7 @@ impl<'a> Story<'a> {
         self.requests.get_mut(request).ok_or_else(|| "a request that was never received".to_owned())
     }
 
-    fn request(&mut self, id: &'a RequestId, fact: &RequestFact) -> Result<(), String> {
+    fn request(&mut self, id: &'a RequestId, fact: &'a RequestFact) -> Result<(), String> {
         let told = self.told(id)?;
         match fact {
             RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
@@ -362,7 +424,10 @@ impl<'a> Story<'a> {
                 self.tally.controls += 1;
             }
             RequestFact::Pausing {} => self.tally.controls += 1,
-            RequestFact::Steered { by, .. } => self.tally.controls += u64::from(by == "user"),
+            RequestFact::Steered { by, text } if by == "user" => {
+                told.unsent.push(text);
+                self.tally.controls += 1;
+            }
             RequestFact::Assessing {} => self.tally.assessed += 1,
             RequestFact::Reopened {} => {
                 if !matches!(told.finished.take(), Some(Status::NeedsUser | Status::Limit)) {
@@ -378,6 +443,12 @@ impl<'a> Story<'a> {
                 if !parks && let Some(call) = told.open.first() {
                     return Err(format!("{id} ended, and its tool {call} never did"));
                 }
+                // Whoever stops a request wants nothing more of it.
+                if *status == Status::Completed {
+                    let unheard = std::mem::take(&mut told.unsent);
+                    self.unheard.extend(unheard);
+                }
+                let told = self.told(id)?;
                 if *status == Status::NeedsUser && told.asked.is_empty() {
                     return Err(format!("{id} ended for want of a person, but nothing is asked"));
                 }
@@ -411,8 +482,11 @@ impl<'a> Story<'a> {
                 if let Some(tool) = told.open.first() {
                     return Err(format!("call {call} was made while {tool} was under way"));
                 }
-                let is_summary = purpose.as_deref() == Some("summary");
-                if let Some((open, ..)) = self.open.replace((call, request, is_summary)) {
+                let aside = purpose.as_deref().filter(|purpose| matches!(*purpose, "summary" | "route"));
+                if aside.is_none() {
+                    told.unsent.clear();
+                }
+                if let Some((open, ..)) = self.open.replace((call, request, aside)) {
                     return Err(format!("call {call} was made while {open} was open"));
                 }
             }
@@ -427,7 +501,7 @@ impl<'a> Story<'a> {
 
     fn reply(&mut self, request: &'a RequestId, fact: &'a ReplyFact) -> Result<(), String> {
         let ReplyFact::Saved { call, message, partial, raw, stop_reason, .. } = fact else { return Ok(()) };
-        let Some((open, _, is_summary)) = self.open.filter(|(open, ..)| *open == call) else {
+        let Some((open, _, aside)) = self.open.filter(|(open, ..)| *open == call) else {
             return Err(format!("a reply to call {call} was saved, which was not open"));
         };
         let words = message.text();
@@ -437,28 +511,48 @@ impl<'a> Story<'a> {
         }
         let plan = self.plan;
         let told = self.told(request)?;
-        let round = Ask::Round { name: told.name.clone(), round: told.rounds };
-        let assessment = Ask::Assessment { name: told.name.clone(), number: told.assessments };
+        // Who starts over may be told how far it was, or not.
+        if told.afresh {
+            let counts =
+                [("round", &mut told.rounds), ("assessed", &mut told.assessments), ("compiled", &mut told.compiled)];
+            for (kind, count) in counts {
+                *count = mark_in(&words, kind).map_or(*count, |number| number.min(*count));
+            }
+        }
+        let name = told.name.clone();
+        let round = Ask::Round { name: name.clone(), round: told.rounds, doing: told.agreement.doing() };
+        let assessment = Ask::Assessment { name: name.clone(), number: told.assessments };
+        let compiled = Ask::Compile { name: name.clone(), number: told.compiled };
         if *partial {
             let begins = |ask: &Ask| plan.turn(ask).words.starts_with(&words);
-            if !is_summary && !begins(&round) && !begins(&assessment) {
+            let is_right = match aside {
+                Some("route") => begins(&Ask::Look { name }),
+                Some(_) => true,
+                None if told.agreement.is_compiling() => begins(&compiled) || begins(&assessment),
+                // A few words do not say yet which round they are of.
+                None => told.afresh || begins(&round) || begins(&assessment),
+            };
+            if !is_right {
                 return Err(format!("the partial reply {words:?} to {open} is not the beginning of the right one"));
             }
             self.tally.partials += 1;
             return Ok(());
         }
         self.open = None;
-        if is_summary {
-            return Ok(());
+        match aside {
+            Some("route") if words != plan.turn(&Ask::Look { name }).words => {
+                return Err(format!("{words:?} is not what a look at the request says"));
+            }
+            Some(_) => return Ok(()),
+            None => {}
         }
         let told = self.told(request)?;
-        let is_assessment = marks(&words).any(|(_, kind, ..)| kind == "assessed");
-        let ask = if is_assessment { assessment } else { round };
-        if is_assessment {
-            told.assessments += 1
-        } else {
-            told.rounds += 1
-        }
+        let (ask, count) = match (mark_in(&words, "assessed"), told.agreement.is_compiling()) {
+            (Some(_), _) => (assessment, &mut told.assessments),
+            (None, true) => (compiled, &mut told.compiled),
+            (None, false) => (round, &mut told.rounds),
+        };
+        *count += 1;
         told.last = Some((ask.clone(), words.clone()));
         let turn = plan.turn(&ask);
         if words != turn.words || *stop_reason != turn.stop || wishes(message) != turn.wishes.len() {
@@ -491,6 +585,8 @@ impl<'a> Story<'a> {
                 let about: About = serde_json::from_value(body.clone().into()).map_err(|error| error.to_string())?;
                 self.tally.unknown += u64::from(matches!(about, About::Outcome { .. }));
                 self.tally.repeats += u64::from(about == About::Repeat);
+                self.tally.clarified += u64::from(matches!(about, About::Clarify { .. }));
+                self.tally.satisfactions += u64::from(about == About::Satisfaction);
                 let told = self.told(request)?;
                 if told.asked.values().any(|open| *open == about) {
                     return Err(format!("{checkpoint} asks what is being asked already"));
@@ -504,9 +600,12 @@ impl<'a> Story<'a> {
                 }
                 told.asked.insert(checkpoint, about);
             }
-            CheckpointFact::Resolved { checkpoint, choice, .. } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by } => {
                 let told = self.told(request)?;
                 let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
+                told.afresh |= about == About::Satisfaction && choice == "start_over";
+                let by_what = (told.mode, &told.settings);
+                told.agreement.answered(&about, choice, text.as_deref(), by, by_what)?;
                 match (about, choice.as_str()) {
                     (About::Trust, "trust") => told.trusted = true,
                     (About::Tool { call }, choice) => {
@@ -550,9 +649,13 @@ impl<'a> Story<'a> {
                     return Err(format!("{call} ended twice"));
                 }
                 let looks = matches!(tool.name, "read_file" | "list_files" | "find_files" | "search");
+                let (name, acts) = (tool.name, matches!(tool.name, "fetch_url" | "run_command" | "write_file"));
                 self.tally.refused += u64::from(*status == ToolStatus::Blocked);
                 let told = self.told(request)?;
                 told.open.remove(call);
+                if acts && *status == ToolStatus::Ok && !told.agreement.may_act() {
+                    return Err(format!("{call} ({name}) was done where nothing may be done"));
+                }
                 if looks && matches!(status, ToolStatus::Ok | ToolStatus::Partial) && !told.trusted {
                     return Err(format!("{call} has seen a folder that nobody trusts"));
                 }
@@ -567,7 +670,7 @@ impl<'a> Story<'a> {
         if !told.trusted {
             return Err(format!("{what} by {call} in a folder that nobody trusts"));
         }
-        if told.mode != Mode::Auto || told.route != Some(RouteDecision::Direct) {
+        if !told.agreement.may_act() {
             return Err(format!("{what} by {call} where nothing may be changed"));
         }
         Ok(())
@@ -663,6 +766,7 @@ impl<'a> Story<'a> {
         }
         // Those that were said by processes which died in the act stand in between; order holds.
         let in_order: Vec<&RequestId> = self.received.iter().filter(|request| told.contains(request)).collect();
+        let told: Vec<&RequestId> = told.iter().copied().filter(|request| !self.joined.contains(*request)).collect();
         if in_order != told {
             return Err(format!("said in the order {told:?}, received as {in_order:?}"));
         }
@@ -671,7 +775,18 @@ impl<'a> Story<'a> {
 
     /// A completed request ends with its last reply, and that reply may end it.
     fn is_answered(&self, told: &Told<'_>) -> Result<(), String> {
-        let Some((ask @ Ask::Round { name, round }, words)) = &told.last else {
+        if told.agreement.is_left() {
+            return Ok(());
+        }
+        if told.agreement.is_executing() {
+            let summed_up = told.answer.is_some_and(|answer| answer.contains(" steps of the plan are done."));
+            let is_last = told.last.as_ref().is_some_and(|(_, words)| told.answer == Some(words));
+            return match told.agreement.is_carried_out() && (summed_up || is_last) {
+                true => Ok(()),
+                false => Err(format!("its plan is not carried out, and the answer is {:?}", told.answer)),
+            };
+        }
+        let Some((ask @ Ask::Round { name, round, .. }, words)) = &told.last else {
             return Err(format!("it is completed, but the last that was said is {:?}", told.last));
         };
         if told.answer != Some(words) {
@@ -680,14 +795,16 @@ impl<'a> Story<'a> {
         let Turn { wishes, stop, .. } = self.plan.turn(ask);
         let is_final = *round >= self.plan.rounds(name);
         let is_hollow = |round| {
-            let Turn { wishes, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round });
+            let Turn { wishes, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round, doing: Doing::Work });
             wishes.is_empty() && round < self.plan.rounds(name)
         };
         // Without tools on offer, a reply that asks for one is the last; so is the second that names none.
         let without_tools = told.route == Some(RouteDecision::Chat);
         let twice_hollow = is_hollow(*round) && (0..*round).any(is_hollow);
         let cut_off = !wishes.is_empty() && stop == Some(StopReason::MaxTokens);
-        if is_final || without_tools || twice_hollow || cut_off {
+        // Who finds that there is nothing to be planned answers.
+        let unplanned = told.agreement.is_planning() && wishes.is_empty();
+        if is_final || unplanned || without_tools || twice_hollow || cut_off {
             return Ok(());
         }
         Err(format!("it is completed with {words:?}, but more was to be done"))
@@ -700,6 +817,11 @@ fn call_of(name: &str, by: &str) -> Result<CallId, String> {
     call.parse().map_err(|_| format!("{name} is about no call"))
 }
 
+/// The number of the first mark of a kind.
+fn mark_in(words: &str, wanted: &str) -> Option<u32> {
+    marks(words).find(|(_, kind, ..)| kind == wanted).map(|(_, _, number, _)| number)
+}
+
 fn wishes(message: &Message) -> usize {
     message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).count()
 }
@@ -709,19 +831,34 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
     let id = &said.sent.request;
     let mine: Vec<&Fact> =
         log.iter().filter(|event| event.request.as_ref() == Some(id)).map(|event| &event.fact).collect();
-    let Some(Fact::Request(RequestFact::Received { text, .. })) = mine.first() else {
-        return Err(format!("{id} is lost"));
+    let text = match mine.first() {
+        Some(Fact::Request(RequestFact::Received { text, .. })) => text,
+        // It went to another request, and is nothing of its own.
+        Some(Fact::Request(RequestFact::Joined { text, .. })) if mine.len() == 1 && *text == said.text => return Ok(()),
+        _ => return Err(format!("{id} is lost")),
     };
     if *text != said.text {
         return Err(format!("{id} says {text:?} instead of {:?}", said.text));
     }
+    // Where nobody is to be asked, what would be asked is turned down.
+    let refused = mine.iter().any(|fact| {
+        matches!(fact, Fact::Checkpoint(CheckpointFact::Resolved { by, choice, .. })
+        if by == "approve deny" && matches!(choice.as_str(), "stop" | "cancel"))
+    });
+    let mode = mine.iter().find_map(|fact| match fact {
+        Fact::Request(RequestFact::Received { mode, .. }) => Some(*mode),
+        _ => None,
+    });
+    let called = mine.iter().any(|fact| matches!(fact, Fact::Model(_)));
     let ended = mine.iter().rev().find_map(|fact| match fact {
         Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
         _ => None,
     });
     match ended {
         Some(Status::Completed) => Ok(()),
-        Some(Status::Cancelled | Status::Limit) if said.cancelled => Ok(()),
+        Some(Status::Cancelled | Status::Limit) if said.cancelled || refused => Ok(()),
+        // There was nothing to be carried out.
+        Some(Status::Failed) if mode == Some(Mode::Implement) && !called => Ok(()),
         Some(Status::Failed) if history.oracle.gave_reason_to_fail(name_of(&said.text)) => Ok(()),
         status => Err(format!("{id} ended as {status:?} for no reason")),
     }

@@ -5,6 +5,7 @@
 //! The engine and the host are the real ones; the disk, the models and the time are simulated.
 
 mod check;
+mod flows;
 mod hands;
 mod model;
 mod moves;
@@ -75,6 +76,20 @@ pub struct Tally {
     pub repeats: u64,
     /// Sets that a person took back or brought forward, and parts of them.
     pub moves: u64,
+    /// Plans that were proposed, and versions of them.
+    pub plans: u64,
+    /// Steps of plans that were done.
+    pub steps: u64,
+    /// Questions that were asked before the work.
+    pub clarified: u64,
+    /// Conversations that became work.
+    pub understood: u64,
+    /// Times that a person was asked whether they are content.
+    pub satisfactions: u64,
+    /// Messages that met a request which ran, and went to it.
+    pub joined: u64,
+    /// Sessions that went on in others.
+    pub handoffs: u64,
     /// Facts that were recorded.
     pub facts: u64,
 }
@@ -101,6 +116,13 @@ impl std::ops::AddAssign for Tally {
         self.mended += other.mended;
         self.repeats += other.repeats;
         self.moves += other.moves;
+        self.plans += other.plans;
+        self.steps += other.steps;
+        self.clarified += other.clarified;
+        self.understood += other.understood;
+        self.satisfactions += other.satisfactions;
+        self.joined += other.joined;
+        self.handoffs += other.handoffs;
         self.facts += other.facts;
     }
 }
@@ -149,6 +171,8 @@ struct History {
     dice: Dice,
     /// There is a person who moves the change history.
     travels: bool,
+    /// There are people who agree first.
+    flows: bool,
     disk: Disk,
     oracle: Oracle,
     clock: Arc<Clockwork>,
@@ -165,7 +189,8 @@ impl History {
     fn begin(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let disk = Disk::default();
-        let oracle = Oracle::new(dice.throw(), RETRIES, disk.clone());
+        let means = plan::Plan { seed: dice.throw(), flows: flows::is_wanted(seed) };
+        let oracle = Oracle::new(means, RETRIES, disk.clone());
         let clock = Arc::new(Clockwork { began: Instant::now(), chance: AtomicU64::new(dice.throw() >> 1) });
         if dice.once_in(3) {
             disk.state().files.insert("AGENTS.md".into(), b"Be brief.".to_vec());
@@ -173,7 +198,8 @@ impl History {
         disk.state().files.insert("shared.txt".into(), b"begin\nshared\n".to_vec());
         Self {
             dice,
-            travels: travels::is_wanted(seed),
+            travels: travels::is_wanted(seed) && !flows::is_wanted(seed),
+            flows: flows::is_wanted(seed),
             disk,
             oracle,
             clock,

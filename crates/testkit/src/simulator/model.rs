@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Fault, Problem, ProblemKind, Prompt, Retry, Usage};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 
@@ -37,8 +37,8 @@ struct Heard {
 }
 
 impl Oracle {
-    pub(super) fn new(seed: u64, retries: u32, disk: Disk) -> Self {
-        Self { plan: Plan { seed }, retries, disk, heard: Arc::default() }
+    pub(super) fn new(plan: Plan, retries: u32, disk: Disk) -> Self {
+        Self { plan, retries, disk, heard: Arc::default() }
     }
 
     pub(super) fn calls(&self) -> u64 {
@@ -49,8 +49,11 @@ impl Oracle {
     pub(super) fn gave_reason_to_fail(&self, name: &str) -> bool {
         let heard = self.heard();
         let mine = |ask: &Ask| match ask {
-            Ask::Round { name: of, .. } | Ask::Assessment { name: of, .. } => of == name,
-            Ask::Summary { .. } => false,
+            Ask::Round { name: of, .. } | Ask::Assessment { name: of, .. } | Ask::Compile { name: of, .. } => {
+                of == name
+            }
+            // Nor is it that nobody could look at it.
+            Ask::Summary { .. } | Ask::Look { .. } => false,
         };
         heard.doomed.iter().any(mine)
             || heard.failures.iter().any(|(ask, failures)| mine(ask) && *failures > self.retries)
@@ -69,7 +72,7 @@ impl Oracle {
         for wrong in validity::invalid(prompt) {
             self.complain(format!("a prompt that no provider takes: {wrong}\n{}", shown(prompt)));
         }
-        let ask = match plan::read(prompt) {
+        let ask = match plan::read(prompt, |name| is_passed_on(&self.disk.state(), name)) {
             Ok(ask) => ask,
             Err(broken) => {
                 self.complain(format!("{broken}\n{}", shown(prompt)));
@@ -86,15 +89,20 @@ impl Oracle {
     /// A reply that is durable must never be asked for again; and what is asked must be about the
     /// request that the log says the call is for.
     fn wrong_to_ask(&self, ask: &Ask) -> Option<String> {
-        let (Ask::Round { name, .. } | Ask::Assessment { name, .. }) = ask else { return None };
+        let (Ask::Round { name, .. } | Ask::Assessment { name, .. } | Ask::Compile { name, .. }) = ask else {
+            return None;
+        };
         let state = self.disk.state();
         let Turn { words, .. } = self.plan.turn(ask);
         let is_it = |event: &&Event| matches!(&event.fact, Fact::Reply(ReplyFact::Saved { message, partial: false, .. }) if message.text() == words);
         let log = log_of(&state, name)?;
+        // Whoever starts over may hear the same again.
+        let afresh = log.iter().rposition(|event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Resolved { choice, .. }) if choice == "start_over"));
+        let since = &log[afresh.unwrap_or(0)..];
         let written = serde_json::to_string(&words).unwrap_or_default();
         let in_inbox =
             state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&written));
-        if in_inbox || log.iter().any(|event| is_it(&event)) {
+        if in_inbox || since.iter().any(|event| is_it(&event)) {
             return Some(format!("a finished call was made again: {words}"));
         }
         let last = log.iter().rev().find(|event| matches!(event.fact, Fact::Model(ModelFact::Called { .. })))?;
@@ -167,6 +175,13 @@ impl Oracle {
     fn count_failure(&self, ask: &Ask) {
         *self.heard().failures.entry(ask.clone()).or_default() += 1;
     }
+}
+
+/// Whether these words were passed on to a request that ran.
+fn is_passed_on(state: &State, name: &str) -> bool {
+    let is_it =
+        |event: &Event| matches!(&event.fact, Fact::Request(RequestFact::Joined { text, .. }) if name_of(text) == name);
+    state.events.values().flatten().any(is_it)
 }
 
 /// The log in which a request stands.

@@ -3,14 +3,22 @@
 use std::time::Duration;
 
 use trimtab_host::{Answered, Client, Say, Sent, Target};
-use trimtab_vocab::event::{CheckpointFact, ContextFact, ToolFact};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
     Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
-    SessionId,
+    SessionId, WhileRunning,
 };
 
 use super::{History, RETRIES, Said, travels};
 use crate::memory_store::MemoryStore;
+
+/// How a person changes a plan.
+const EDITS: [&str; 4] = [
+    "leave one out",
+    r#"[{"op":"remove","step":1}]"#,
+    r#"[{"op":"add","after":"s1","title":"one more"}]"#,
+    r#"[{"op":"reorder","order":["s2","s1"]}]"#,
+];
 
 /// Does something through a process, unless that dies in the act.
 async fn unless_dead<T>(store: &MemoryStore, work: impl Future<Output = T>) -> Option<T> {
@@ -83,12 +91,20 @@ impl History {
             2 => format!("{name} @https://host0.example/{name}"),
             _ => name,
         };
-        let mode = match self.dice.below(10) {
-            0 => Mode::Plan,
-            1 => Mode::Chat,
-            _ => Mode::Auto,
+        let (mode, more, while_running) = match self.flows {
+            true => self.manner(),
+            false => match self.dice.below(10) {
+                0 => (Mode::Plan, "", None),
+                1 => (Mode::Chat, "", None),
+                _ => (Mode::Auto, "", None),
+            },
         };
-        let say = Say { mode, ..Say::new(text.clone(), self.settings()) };
+        let text = format!("{text}{more}");
+        // What takes another's place ends that; which one it meets, nobody knows beforehand.
+        if let (Target::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
+            self.said.iter_mut().filter(|said| said.sent.session == *session).for_each(|said| said.cancelled = true);
+        }
+        let say = Say { mode, while_running, ..Say::new(text.clone(), self.settings()) };
         match unless_dead(&store, client.send(target, say)).await {
             Some(Ok(sent)) => self.said.push(Said { text, sent, cancelled: false }),
             // Refused, which must mean that it was not taken in; or the process died in the act.
@@ -99,6 +115,7 @@ impl History {
     /// Now and then there is little money, little room, little trust, and nobody to be asked.
     fn settings(&mut self) -> RunSettings {
         let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
+        let copilot = self.copilot();
         let dice = &mut self.dice;
         let small = dice.once_in(3);
         let window = if small { 2_000 + dice.below(3_000) } else { ModelFacts::default().window };
@@ -108,7 +125,7 @@ impl History {
             facts: ModelFacts { prices, window, ..ModelFacts::default() },
             retries: RETRIES,
             budget_usd: [None, None, None, Some(0.01), Some(0.06)][dice.below(5) as usize],
-            attended: dice.once_in(2),
+            attended: dice.once_in(2) || (self.flows && dice.once_in(2)),
             trusted: dice.below(4) > 0,
             apply_files: applying(dice.once_in(2)),
             apply_commands: applying(dice.once_in(2)),
@@ -118,6 +135,7 @@ impl History {
             // change a file of the shared folder is.
             snapshot_files: if self.travels { 0 } else { 1_000 },
             snapshot_mb: 1,
+            copilot,
             ..RunSettings::default()
         }
     }
@@ -134,19 +152,30 @@ impl History {
     /// Chooses an answer. What may end the request is marked before it is sent: a process may die after
     /// it has passed it on.
     pub(super) fn choose(&mut self, event: &Event) -> Option<Answered> {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &event.fact else { return None };
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, .. }) = &event.fact else {
+            return None;
+        };
         let mut choice = self.dice.pick(choices)?.id.clone();
         // A folder in which everything is forbidden soon becomes dull.
         if choice == "never" && self.dice.once_in(2) {
             choice = "allow".into();
         }
+        let ends = *kind == CheckpointKind::Plan && choice == "cancel";
         let text = match choice.as_str() {
-            "tell" | "other" => Some("otherwise".to_owned()),
+            "tell" | "other" | "needs_changes" => Some("otherwise".to_owned()),
+            "submit" => Some(["1: this", "that"][self.dice.below(2) as usize].to_owned()),
+            // Some edits cannot be made; then the plan stays open.
+            "modify" => Some(EDITS[self.dice.below(EDITS.len() as u64) as usize].to_owned()),
+            "replan" | "cancel" if *kind == CheckpointKind::Plan && self.dice.once_in(2) => {
+                let rejection = format!(r#"{{"next":"{choice}","text":"otherwise"}}"#);
+                choice = "reject".into();
+                Some(rejection)
+            }
             "wait" | "never" | "continue" | "o1" if self.dice.once_in(2) => Some("so".to_owned()),
             _ => None,
         };
         // After a wait, a new request takes the place of what was to be done instead.
-        if matches!(choice.as_str(), "stop" | "wait") {
+        if ends || matches!(choice.as_str(), "stop" | "wait") {
             let asked = event.request.clone();
             let of = |said: &&mut Said| Some(&said.sent.request) == asked.as_ref();
             self.said.iter_mut().filter(of).for_each(|said| said.cancelled = true);
@@ -181,6 +210,11 @@ impl History {
         }
         let Sent { session, request } = self.said[at].sent.clone();
         let named = (!self.dice.once_in(4)).then_some(request);
+        if self.flows && self.dice.once_in(3) {
+            let action = self.going_on();
+            unless_dead(&store, client.control(&session, None, action)).await;
+            return;
+        }
         let summary = self.last_summary(&session);
         let action = match self.dice.below(if summary.is_some() { 20 } else { 10 }) {
             0 | 1 => Control::Pause,

@@ -11,11 +11,29 @@ const STEP_LIMIT: &str = "[STEP LIMIT]";
 /// In a summary, what stands before the request's own words.
 const WORD_FOR_WORD: &str = "The current request, word for word: ";
 
+/// Opens the words with which a step of a plan is begun.
+const PLAN_STEP: &str = "[PLAN STEP ";
+
+/// What a round is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Doing {
+    /// The request itself.
+    Work,
+    /// A plan for it.
+    Planning,
+    /// The step of its plan with this number.
+    Step(u32),
+}
+
 /// What a prompt asks for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ask {
     /// The next step of a request.
-    Round { name: String, round: u32 },
+    Round { name: String, round: u32, doing: Doing },
+    /// Which path a request should take.
+    Look { name: String },
+    /// What a conversation came to; it may be asked more than once.
+    Compile { name: String, number: u32 },
     /// How far a request came; it may be asked more than once.
     Assessment { name: String, number: u32 },
     /// A summary, with the marks that it must not lose.
@@ -42,6 +60,8 @@ pub(super) struct Wish {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) seed: u64,
+    /// There are people who agree first, and it plans where it is to.
+    pub(super) flows: bool,
 }
 
 /// The name of a request: its first word.
@@ -81,13 +101,17 @@ impl Plan {
                 stop: Some(StopReason::EndTurn),
             },
             Ask::Assessment { name, number } => self.assessment(name, *number),
-            Ask::Round { name, round } if *round >= self.rounds(name) => self.answer(name, *round),
-            Ask::Round { name, round } if self.is_stubborn(name) => Turn {
+            Ask::Look { name } => self.look(name),
+            Ask::Compile { name, number } => self.compile(name, *number),
+            Ask::Round { name, round, doing: Doing::Planning } if self.flows => self.planning(name, *round),
+            Ask::Round { name, round, doing: Doing::Step(step) } => self.step(name, *round, *step),
+            Ask::Round { name, round, .. } if *round >= self.rounds(name) => self.answer(name, *round),
+            Ask::Round { name, round, .. } if self.is_stubborn(name) => Turn {
                 words: format!("round-{round}-of-{name}; I look around."),
                 wishes: vec![Wish { id: format!("{name}-r{round}-t0"), name: "list_files", arguments: String::new() }],
                 stop: Some(StopReason::ToolUse),
             },
-            Ask::Round { name, round } => self.work(name, *round),
+            Ask::Round { name, round, .. } => self.work(name, *round),
         }
     }
 
@@ -112,6 +136,92 @@ impl Plan {
         };
         let stop = Some(if disobeys { StopReason::ToolUse } else { StopReason::EndTurn });
         Turn { words, wishes: disobeys.then(wish).into_iter().collect(), stop }
+    }
+
+    /// A look at a request: any path, sometimes with questions, sometimes nothing that could be read.
+    fn look(self, name: &str) -> Turn {
+        let mut dice = self.dice(name, 7_000);
+        let decision = ["direct", "plan", "plan", "clarify", "clarify", "chat"][dice.below(6) as usize];
+        let questions = match dice.below(3) {
+            0 => json!([{"text": "For whom?"}, {"text": "Which one?", "options": ["this", "that"]}]),
+            1 => json!([{"text": "Which one?", "options": ["this", "that"], "several": true}]),
+            _ => json!([]),
+        };
+        let missing = if dice.once_in(3) { json!(["purpose"]) } else { json!([]) };
+        let (complexity, confidence) = (dice.below(100), dice.below(100) as f64 / 100.0);
+        let verdict = json!({"decision": decision, "confidence": confidence, "complexity": complexity,
+            "steps": dice.below(6), "toolNeed": 0.9, "missing": missing, "questions": questions});
+        let words = if dice.once_in(8) { "I would rather not say.".into() } else { verdict.to_string() };
+        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+    }
+
+    /// What a conversation came to, in the wanted form or in words.
+    fn compile(self, name: &str, number: u32) -> Turn {
+        let mut dice = self.dice(name, 8_000 + number);
+        let summary = format!("compiled-{number}-of-{name}; So it shall be.");
+        let words = match dice.once_in(4) {
+            true => summary,
+            false => json!({"summary": summary, "decisions": ["so"], "open": ["who"]}).to_string(),
+        };
+        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+    }
+
+    /// A round of planning: most propose a plan; some look first, try what is not allowed, propose what cannot be,
+    /// tell a plan in words, or find that nothing is to be done.
+    fn planning(self, name: &str, round: u32) -> Turn {
+        let mut dice = self.dice(name, 5_000 + round);
+        let words = format!("round-{round}-of-{name}; I plan.");
+        let end = Some(StopReason::EndTurn);
+        let wish = |index: usize, name_of: &'static str, input: Value| Wish {
+            id: format!("{name}-r{round}-t{index}"),
+            name: name_of,
+            arguments: input.to_string(),
+        };
+        let place = format!("{name}-{round}");
+        let wishes = match dice.below(12) {
+            0 => return Turn { words: format!("{words}\n1. First\n2. Second"), wishes: Vec::new(), stop: end },
+            1 => return Turn { words, wishes: Vec::new(), stop: end },
+            2 => vec![
+                wish(0, "write_file", json!({"path": file_of(name), "content": "too early\n"})),
+                wish(1, "run_command", json!({"command": format!("frob {place}")})),
+                wish(2, "fetch_url", json!({"url": format!("https://host0.example/{place}")})),
+            ],
+            3 => {
+                vec![wish(0, "search", json!({"pattern": place})), wish(1, "read_file", json!({"path": "shared.txt"}))]
+            }
+            4 => {
+                let steps = json!([{"title": "a", "dependsOn": [2]}, {"title": "b", "dependsOn": [1]}]);
+                vec![wish(0, "propose_plan", json!({"steps": steps}))]
+            }
+            _ => vec![wish(0, "propose_plan", json!({"steps": Self::steps(&mut dice)}))],
+        };
+        Turn { words, wishes, stop: Some(StopReason::ToolUse) }
+    }
+
+    /// Steps, some of which wait for others wherever those stand in the list.
+    fn steps(dice: &mut Dice) -> Vec<Value> {
+        let count = 1 + dice.below(4);
+        let backwards = dice.once_in(2);
+        let step = |number: u64| {
+            let earlier = if backwards { number + 1..=count } else { 1..=number - 1 };
+            let depends_on: Vec<u64> = earlier.filter(|_| dice.once_in(2)).collect();
+            json!({"title": format!("do {number}"), "dependsOn": depends_on})
+        };
+        (1..=count).map(step).collect()
+    }
+
+    /// A round of a step: tools, its end, or that it cannot be done.
+    fn step(self, name: &str, round: u32, step: u32) -> Turn {
+        let mut dice = self.dice(name, 6_000 + round);
+        let end = |words: String| Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) };
+        match dice.below(8) {
+            0..4 => end(format!("round-{round}-of-{name}; Step {step} is done.")),
+            4 => end(format!("STEP FAILED round-{round}-of-{name}; Step {step} cannot be done.")),
+            _ => {
+                let Turn { words, wishes, stop } = self.work(name, round);
+                Turn { words: format!("{words} It is step {step}."), wishes, stop }
+            }
+        }
     }
 
     fn work(self, name: &str, round: u32) -> Turn {
@@ -170,8 +280,14 @@ impl Plan {
 }
 
 /// What a prompt asks for; an error if it cannot be told, which no real model could either.
-pub(super) fn read(prompt: &Prompt) -> Result<Ask, String> {
+/// `is_passed_on` tells words that were said to a request that ran from requests of their own.
+pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Result<Ask, String> {
     let texts: Vec<&str> = prompt.messages.iter().flat_map(|message| words(message)).collect();
+    if prompt.system.starts_with("You look at a request") {
+        let asked = texts.last().and_then(|text| text.rsplit_once("Request:\n")).map(|(_, text)| name_of(text));
+        let name = asked.ok_or("nothing is to be looked at")?.to_owned();
+        return Ok(Ask::Look { name });
+    }
     if prompt.system.starts_with("You sum up") || prompt.system.starts_with("You are given summaries") {
         let mut marks: Vec<String> = texts.iter().flat_map(|text| marks(text)).map(|(mark, ..)| mark).collect();
         marks.sort();
@@ -185,6 +301,7 @@ pub(super) fn read(prompt: &Prompt) -> Result<Ask, String> {
             .flatten()
             .find(|text| text.starts_with("say-"))
             .map(name_of)
+            .filter(|name| !is_passed_on(name))
             .map(str::to_owned)
     };
     let from_user = prompt.messages.iter().filter(|message| message.role == Role::User);
@@ -200,7 +317,23 @@ pub(super) fn read(prompt: &Prompt) -> Result<Ask, String> {
     if mine.into_iter().any(|text| text.starts_with(STEP_LIMIT)) {
         return Ok(Ask::Assessment { number: next("assessed"), name });
     }
-    Ok(Ask::Round { round: next("round"), name })
+    if prompt.system.contains("Compile the conversation into requirements") {
+        return Ok(Ask::Compile { number: next("compiled"), name });
+    }
+    let since = asked.iter().rposition(|text| said(text).as_ref() == Some(&name)).unwrap_or(0);
+    let step = asked[since..].iter().rev().find_map(|text| step_of(text));
+    let doing = match step {
+        _ if prompt.tools.iter().any(|tool| tool.name == "propose_plan") => Doing::Planning,
+        Some(step) => Doing::Step(step),
+        None => Doing::Work,
+    };
+    Ok(Ask::Round { round: next("round"), name, doing })
+}
+
+/// The number of the step that words begin, or that a summary says is worked on.
+fn step_of(text: &str) -> Option<u32> {
+    let begins = text.lines().filter_map(|line| line.strip_prefix(PLAN_STEP)).next_back()?;
+    begins.split(' ').next()?.parse().ok()
 }
 
 fn words(message: &Message) -> impl Iterator<Item = &str> {
@@ -215,7 +348,7 @@ pub(super) fn marks(text: &str) -> impl Iterator<Item = (String, String, u32, St
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter_map(|token| {
         let (kind, rest) = token.split_once('-')?;
         let (number, name) = rest.split_once("-of-")?;
-        let known = matches!(kind, "round" | "assessed") && name.starts_with("say-");
+        let known = matches!(kind, "round" | "assessed" | "compiled") && name.starts_with("say-");
         known.then_some((token.to_owned(), kind.to_owned(), number.parse().ok()?, name.to_owned()))
     })
 }
