@@ -448,7 +448,7 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         assert_eq!(store.events(&session("s2"), 0, 9).await.expect("read"), [event("s2", 1, "inherited")]);
         store.release(&lease).await.expect("released");
         store
-            .create_session(SessionRow { parent: Some(session("s2")), ..row("s3", "/a") }, vec![])
+            .create_session(SessionRow { parent: Some(session("s2")), ..row("s4", "/a") }, vec![])
             .await
             .expect("made");
         let delete = async |seen| store.delete_session(&session("s2"), seen, input("the child is gone")).await;
@@ -456,7 +456,7 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         assert_eq!(store.inbox(&session("s1")).await, Ok(Vec::new()));
         delete(1).await.expect("deleted");
         assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 1, "its parent is told");
-        let heir = store.session(&session("s3")).await.expect("read").expect("is there");
+        let heir = store.session(&session("s4")).await.expect("read").expect("is there");
         assert_eq!(heir.parent, Some(session("s1")), "who comes next will be told of, too");
     }
     // What a child shares with its parent is stored once, and stays when the parent goes.
