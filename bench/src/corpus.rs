@@ -11,10 +11,13 @@ mod dice;
 mod edits;
 mod rivals;
 mod score;
+mod seeds;
 mod speed;
 mod tokens;
 
 use std::path::PathBuf;
+
+pub use seeds::write as write_seeds;
 
 /// Prints everything. `CORPUS_TOOLS` names a folder with the public libraries: `npm install jsonrepair`, and a
 /// virtual environment `v` with `json_repair`, `diff-match-patch`, `tqdm` and, without its dependencies, `aider-chat`.

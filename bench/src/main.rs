@@ -1,8 +1,9 @@
 //! Measures the real binary and prints one table.
 //!
 //! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
-//! measurements as arguments choose some, and `corpus` alone tries the libraries on damaged input. Each figure is the median of several runs, and each has
-//! something measured in the same run beside it: absolute times say little on another machine.
+//! measurements as arguments choose some. Each figure is the median of several runs, and each has something measured in
+//! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
+//! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
@@ -42,6 +43,17 @@ fn main() -> ExitCode {
     if wanted == ["corpus"] {
         corpus::run();
         return ExitCode::SUCCESS;
+    }
+    if let [name, folder] = wanted.as_slice()
+        && name == "seeds"
+    {
+        return match corpus::write_seeds(folder.as_ref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("The seeds cannot be written into {folder}: {error}.");
+                ExitCode::from(2)
+            }
+        };
     }
     let Some(binary) = binary() else {
         eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");

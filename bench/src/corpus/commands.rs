@@ -34,11 +34,16 @@ impl Sheet {
     }
 }
 
+/// The list: what has to be said of a command, and the command.
+pub(super) fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LIST.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
+}
+
 /// The policy on the list.
 pub(super) fn ours() -> Sheet {
     let policy = Policy::new("/home/dev/project", "/home/dev");
     let mut sheet = Sheet::default();
-    for (due, line) in LIST.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' ')) {
+    for (due, line) in lines() {
         let verdict = judge(line, &policy);
         let said = match verdict.decision {
             Decision::Auto => "auto",
