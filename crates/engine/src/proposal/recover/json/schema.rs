@@ -37,6 +37,8 @@ pub struct Object {
     pub(super) needs: Vec<Vec<String>>,
     pub(super) plain: Vec<String>,
     pub(super) whole: bool,
+    /// The letters with which names of its fields begin, a bit for each.
+    initials: u32,
 }
 
 /// A named field.
@@ -89,6 +91,7 @@ impl Object {
 
     /// With a field that goes by other names as well.
     pub fn field_or(mut self, name: &str, also: &[&str], schema: Schema) -> Self {
+        self.initials |= also.iter().copied().chain([name]).map(initial).fold(0, |all, one| all | one);
         self.fields.push(Field { name: name.to_owned(), also: owned(also), schema });
         self
     }
@@ -115,12 +118,14 @@ impl Object {
     ///
     /// Case, underscores, hyphens and spaces may differ; a different word is a different field.
     pub(super) fn find(&self, name: &str) -> Option<(usize, bool)> {
+        // Most names differ in their first letter, and this is asked at every bracket of a hostile text.
+        if self.initials & initial(name) == 0 {
+            return None;
+        }
         if let Some(at) = self.fields.iter().position(|field| field.name == name) {
             return Some((at, true));
         }
-        // Most names differ in their first letter, and this is asked at every bracket of a hostile text.
-        let first = letters(name).next();
-        let same = |known: &String| letters(known).next() == first && loosely_equal(known, name);
+        let same = |known: &String| loosely_equal(known, name);
         let at = self.fields.iter().position(|field| same(&field.name) || field.also.iter().any(same))?;
         Some((at, false))
     }
@@ -133,6 +138,11 @@ fn owned(names: &[&str]) -> Vec<String> {
 /// Equal but for case and for signs between words.
 fn loosely_equal(known: &str, given: &str) -> bool {
     letters(known).eq(letters(given))
+}
+
+/// The bit of the first letter.
+fn initial(name: &str) -> u32 {
+    letters(name).next().map_or(1, |letter| 1 << (letter % 32))
 }
 
 fn letters(text: &str) -> impl Iterator<Item = u8> {

@@ -15,7 +15,7 @@ use super::schema::{Object, Schema};
 use super::source::{NameStyle, Quote, Source};
 use super::tags::{Tag, Tags};
 use super::text::decode;
-use beginnings::Promise;
+use beginnings::{Promise, Wrappers};
 pub(super) use finds::Find;
 use finds::better;
 
@@ -60,6 +60,7 @@ pub(super) fn search(bytes: &[u8], schema: &Schema, pick: Pick, level: usize, fu
         broken: false,
         start: 0,
         passed: 0,
+        wrappers: Wrappers::default(),
         steps: 0,
     };
     // Asked at each bracket, so found once: a long gap before the text would be passed each time.
@@ -91,6 +92,7 @@ struct Search<'a> {
     start: usize,
     /// Where the last thing that fits ends.
     passed: usize,
+    wrappers: Wrappers,
     steps: u64,
 }
 

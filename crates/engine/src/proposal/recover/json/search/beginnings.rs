@@ -1,5 +1,7 @@
 //! Where something may begin.
 
+use std::collections::VecDeque;
+
 use super::super::follow::begins;
 use super::super::source::NameStyle;
 use super::Search;
@@ -12,6 +14,45 @@ pub(super) enum Promise {
     /// Some JSON.
     Other,
     Nothing,
+}
+
+/// Brackets that were looked through because each is around the next. A text of wrappers alone asks at each of
+/// them, and would otherwise read the names of the next ones again.
+#[derive(Debug, Default)]
+pub(super) struct Wrappers {
+    /// Where each begins, and whether it is an object.
+    passed: VecDeque<(usize, bool)>,
+    /// What the last one is around.
+    next: usize,
+}
+
+impl Wrappers {
+    /// Only what begins at this place, or nothing.
+    fn begin_at(&mut self, pos: usize) {
+        while self.passed.front().is_some_and(|(at, _)| *at < pos) {
+            self.passed.pop_front();
+        }
+        if self.passed.front().is_some_and(|(at, _)| *at > pos) {
+            self.passed.clear();
+        }
+    }
+
+    fn push(&mut self, pos: usize, object: bool, next: usize) {
+        self.passed.push_back((pos, object));
+        self.next = next;
+    }
+
+    fn next(&self) -> Option<usize> {
+        (!self.passed.is_empty()).then_some(self.next)
+    }
+
+    fn has_object(&self) -> bool {
+        self.passed.iter().any(|(_, object)| *object)
+    }
+
+    fn len(&self) -> usize {
+        self.passed.len()
+    }
 }
 
 /// What words say of the thing that they introduce. Later is better.
@@ -81,7 +122,7 @@ impl Search<'_> {
         }
     }
 
-    pub(super) fn promise(&self, pos: usize) -> Promise {
+    pub(super) fn promise(&mut self, pos: usize) -> Promise {
         // So many brackets are more than are looked through below; said at once, a text of nothing else is quick.
         if self.source.starts(pos, b"[[[[[[[[[") {
             return Promise::Nothing;
@@ -89,7 +130,12 @@ impl Search<'_> {
         let whole = self.start == pos;
         let mut promise = Promise::Nothing;
         let mut pos = pos;
-        for _ in 0..8 {
+        self.wrappers.begin_at(pos);
+        if let Some(next) = self.wrappers.next() {
+            promise = if self.wrappers.has_object() { Promise::Other } else { promise };
+            pos = next;
+        }
+        for _ in self.wrappers.len()..8 {
             let mut next = self.source.skip(pos + 1);
             if self.source.at(next) == Some(b',') {
                 next = self.source.skip(next + 1);
@@ -98,6 +144,7 @@ impl Search<'_> {
                 if !matches!(self.source.at(next), Some(b'{' | b'[')) {
                     return promise;
                 }
+                self.wrappers.push(pos, false, next);
                 pos = next;
                 continue;
             }
@@ -129,6 +176,7 @@ impl Search<'_> {
             if !matches!(self.source.at(value), Some(b'{' | b'[')) {
                 return promise;
             }
+            self.wrappers.push(pos, true, value);
             pos = value;
         }
         promise
