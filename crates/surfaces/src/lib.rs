@@ -10,3 +10,5 @@
 pub mod cli;
 pub mod diff;
 pub(crate) mod http;
+pub mod palette;
+pub mod tui;

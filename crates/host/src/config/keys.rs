@@ -364,6 +364,12 @@ pub(super) fn nearest(path: &str) -> Option<String> {
         .map(|(_, name)| name)
 }
 
+/// Of some names, the one that was probably meant.
+pub fn nearest_of<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
+    let near = names.iter().map(|name| (distance(given, name), *name)).min()?;
+    (near.0 <= 1 + near.1.len() / 3).then_some(near.1)
+}
+
 /// How many letters must be added, removed or changed.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

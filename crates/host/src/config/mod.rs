@@ -21,7 +21,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::Catalog;
 pub(crate) use keys::distance;
-pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
+pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, nearest_of};
 pub use raw::Origin;
 pub use resolve::{Keeping, Limits, Profile, Roles, Shown};
 

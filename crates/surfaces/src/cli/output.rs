@@ -6,6 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 use trimtab_vocab::{Problem, ProblemKind, Time};
 
+pub(super) use crate::palette::no_colour;
+
 const CLOSED: &str = "standard output was closed";
 
 /// Writes to standard output, whole.
@@ -42,11 +44,6 @@ pub(super) fn problem(problem: &Problem) {
     if let Some(hint) = &problem.hint {
         note(&format!("  {}", calm(hint)));
     }
-}
-
-/// Whether colours are unwelcome.
-pub(super) fn no_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the

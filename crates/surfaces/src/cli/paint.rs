@@ -2,69 +2,15 @@
 //!
 //! Colour never says anything alone: added and removed lines have their signs in every palette.
 
-use std::io::{self, IsTerminal};
-use std::sync::OnceLock;
-use std::time::Duration;
-
-use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
-
-use super::output::no_colour;
 use crate::diff::{Line, Role, Style, Token};
+pub(super) use crate::palette::Palette;
+use crate::palette::{Background, full, many};
 
-/// How long a terminal may take to say what its background is. One that never does is found out at once.
-const PATIENCE: Duration = Duration::from_millis(300);
 const PLAIN: &str = "\u{1b}[0m";
 /// Fills the rest of the line with the colour in force.
 const FILL: &str = "\u{1b}[K";
 
-/// The colours of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Palette {
-    /// None.
-    Plain,
-    /// The sixteen that every terminal has, whatever they look like there. Also where the background is
-    /// unknown: these are readable on any.
-    Sixteen,
-    /// A table of 256.
-    Many(Background),
-    /// Any.
-    Full(Background),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Background {
-    Dark,
-    Light,
-}
-
 impl Palette {
-    /// Of the terminal that this stream is, if it is one.
-    pub(super) fn of(stream: &impl IsTerminal) -> Self {
-        if !stream.is_terminal() || no_colour() {
-            return Self::Plain;
-        }
-        let name = |key: &str| std::env::var(key).unwrap_or_default();
-        let chosen = Self::named(&name("TERM"), &name("COLORTERM"), &name("COLORFGBG"));
-        chosen.unwrap_or_else(|make| asked().map_or(Self::Sixteen, make))
-    }
-
-    /// By what the environment says; where it does not say the background, what to make of that.
-    fn named(term: &str, colours: &str, background: &str) -> Result<Self, fn(Background) -> Self> {
-        let make: fn(Background) -> Self = match (term, colours) {
-            ("dumb", _) => return Ok(Self::Plain),
-            (_, "truecolor" | "24bit") => Self::Full,
-            (term, _) if term.ends_with("-direct") => Self::Full,
-            (term, _) if term.contains("256") => Self::Many,
-            _ => return Ok(Self::Sixteen),
-        };
-        // `foreground;background`, as numbers of the sixteen colours.
-        match background.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
-            Some(0..=6 | 8) => Ok(make(Background::Dark)),
-            Some(7 | 9..=15) => Ok(make(Background::Light)),
-            _ => Err(make),
-        }
-    }
-
     /// The lines as text, each with its end.
     pub(super) fn paint(self, lines: &[Line]) -> String {
         let mut text = String::new();
@@ -131,23 +77,6 @@ impl Palette {
     }
 }
 
-/// What the terminal itself says of its background. It is asked once, before anybody is asked anything.
-fn asked() -> Option<Background> {
-    static SAID: OnceLock<Option<Background>> = OnceLock::new();
-    *SAID.get_or_init(|| {
-        if !io::stdin().is_terminal() {
-            return None;
-        }
-        let mut options = QueryOptions::default();
-        options.timeout = PATIENCE;
-        match theme_mode(options) {
-            Ok(ThemeMode::Dark) => Some(Background::Dark),
-            Ok(ThemeMode::Light) => Some(Background::Light),
-            Err(_) => None,
-        }
-    })
-}
-
 fn sixteen(style: Style) -> &'static str {
     match (style.role, style.token) {
         (Role::Title, _) => "1",
@@ -166,32 +95,6 @@ fn sixteen(style: Style) -> &'static str {
     }
 }
 
-fn many(token: Token, ground: Background) -> Option<u8> {
-    let (dark, light) = match token {
-        Token::Text | Token::Heading => return None,
-        Token::Keyword => (111, 25),
-        Token::Name => (222, 94),
-        Token::Type => (80, 23),
-        Token::String => (180, 130),
-        Token::Constant => (183, 91),
-        Token::Comment => (248, 241),
-    };
-    Some(if ground == Background::Dark { dark } else { light })
-}
-
-fn full(token: Token, ground: Background) -> Option<(u8, u8, u8)> {
-    let (dark, light) = match token {
-        Token::Text | Token::Heading => return None,
-        Token::Keyword => ((127, 179, 255), (11, 79, 179)),
-        Token::Name => ((240, 213, 138), (110, 74, 0)),
-        Token::Type => ((111, 217, 200), (0, 98, 86)),
-        Token::String => ((232, 185, 138), (146, 56, 0)),
-        Token::Constant => ((205, 172, 255), (106, 43, 176)),
-        Token::Comment => ((158, 168, 180), (88, 96, 105)),
-    };
-    Some(if ground == Background::Dark { dark } else { light })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,18 +103,6 @@ mod tests {
         let mut line = Line::default();
         parts.iter().for_each(|(text, role)| line.add(*text, *role));
         line
-    }
-
-    #[test]
-    fn the_environment_chooses_the_colours() {
-        let chosen = |term: &str, colours: &str, ground: &str| {
-            Palette::named(term, colours, ground).map_err(|make| make(Background::Dark))
-        };
-        assert_eq!(chosen("dumb", "truecolor", ""), Ok(Palette::Plain));
-        assert_eq!(chosen("xterm", "", "15;0"), Ok(Palette::Sixteen));
-        assert_eq!(chosen("xterm-256color", "", "15;0"), Ok(Palette::Many(Background::Dark)));
-        assert_eq!(chosen("xterm-256color", "truecolor", "0;15"), Ok(Palette::Full(Background::Light)));
-        assert_eq!(chosen("tmux-256color", "", ""), Err(Palette::Many(Background::Dark)), "it has to be asked");
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod draw;
 mod heading;
 mod stat;
 mod syntax;
-mod visible;
+pub(crate) mod visible;
 mod words;
 
 pub use draw::draw;

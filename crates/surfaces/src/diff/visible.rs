@@ -15,18 +15,18 @@ const MOST_MARKS: usize = 4;
 
 /// The least that is drawn at once: a character with what belongs to it, or a mark for what cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell<'a> {
-    pub(super) text: Cow<'a, str>,
+pub(crate) struct Cell<'a> {
+    pub(crate) text: Cow<'a, str>,
     /// Columns it takes.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// Where it stands in its line, in bytes.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// It stands for something that cannot be drawn.
-    pub(super) is_mark: bool,
+    pub(crate) is_mark: bool,
 }
 
 /// The cells of a line, which begins at `offset` in its own counting.
-pub(super) fn cells(line: &[u8], offset: usize) -> Vec<Cell<'_>> {
+pub(crate) fn cells(line: &[u8], offset: usize) -> Vec<Cell<'_>> {
     let mut cells = Vec::with_capacity(line.len());
     let (mut at, mut column) = (offset, 0);
     for chunk in line.utf8_chunks() {

@@ -1,0 +1,281 @@
+//! Chips: a paste or a picture that stands in the text as one character.
+//!
+//! A chip is a character of the private plane that nothing else uses here, so every way to move, delete, cut and
+//! undo treats it as the one thing that it is. What it stands for is kept beside the text.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The characters that stand for chips.
+const FIRST: u32 = 0x10_f000;
+const LAST: u32 = 0x10_fffd;
+
+/// Whether a character stands for a chip.
+pub(crate) fn is_chip(c: char) -> bool {
+    (FIRST..=LAST).contains(&u32::from(c))
+}
+
+/// A part of a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// What was written.
+    Text(String),
+    /// What was pasted.
+    Paste(String),
+    /// A picture in a file.
+    Image(PathBuf),
+}
+
+/// What a person wrote, with what they pasted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Draft {
+    /// Its parts, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Draft {
+    /// Plain words.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { parts: vec![Part::Text(text.into())] }
+    }
+
+    /// Whether there is nothing to say in it.
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
+    }
+
+    /// The whole text as it is sent: pastes stand where their chips stood, pictures are named.
+    pub fn text(&self) -> String {
+        let mut number = 0;
+        let mut said = |part: &Part| match part {
+            Part::Text(text) | Part::Paste(text) => text.clone(),
+            Part::Image(path) => {
+                number += 1;
+                image_label(number, path)
+            }
+        };
+        self.parts.iter().map(&mut said).collect()
+    }
+
+    /// One line for lists: pastes are named, not told.
+    pub fn line(&self) -> String {
+        let (mut pastes, mut images) = (0, 0);
+        let mut said = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Paste(text) => {
+                pastes += 1;
+                paste_label(pastes, text)
+            }
+            Part::Image(path) => {
+                images += 1;
+                image_label(images, path)
+            }
+        };
+        let whole: String = self.parts.iter().map(&mut said).collect();
+        whole.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The pictures, in the order of their numbers in the text.
+    pub fn images(&self) -> Vec<&Path> {
+        let of = |part: &'_ Part| matches!(part, Part::Image(_));
+        self.parts.iter().filter(|part| of(part)).filter_map(Part::path).collect()
+    }
+
+    /// The command, if this is one of the person's own: `!` comes first.
+    pub fn command(&self) -> Option<String> {
+        let text = self.text();
+        let command = text.trim_start().strip_prefix('!')?.trim();
+        (!command.is_empty()).then(|| command.to_owned())
+    }
+}
+
+impl Part {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Image(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Paste(text) => text.len(),
+            Self::Image(path) => path.as_os_str().len(),
+        }
+    }
+}
+
+fn paste_label(number: usize, text: &str) -> String {
+    match text.lines().count() {
+        0 | 1 => format!("[Pasted {} characters #{number}]", text.chars().count()),
+        lines => format!("[Pasted {lines} lines #{number}]"),
+    }
+}
+
+fn image_label(number: usize, path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    format!("[Image #{number} {}]", crate::diff::visible(name.as_bytes()))
+}
+
+/// A chip: what it stands for, and how it is drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chip {
+    pub(super) part: Part,
+    pub(super) label: String,
+}
+
+/// The chips that a text may hold.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chips {
+    chips: BTreeMap<char, Chip>,
+    next: u32,
+    pastes: usize,
+    images: usize,
+}
+
+impl Chips {
+    /// A character for something; `None` if there are no more. Four thousand are kept at a time, and those that
+    /// nothing holds any more are let go when a draft is sent.
+    pub(super) fn add(&mut self, part: Part) -> Option<char> {
+        let free = (0..=LAST - FIRST).map(|step| FIRST + (self.next + step) % (LAST - FIRST + 1));
+        let chip = free.filter_map(char::from_u32).find(|c| !self.chips.contains_key(c))?;
+        self.next = u32::from(chip) - FIRST + 1;
+        let label = match &part {
+            Part::Image(path) => {
+                self.images += 1;
+                image_label(self.images, path)
+            }
+            Part::Text(text) | Part::Paste(text) => {
+                self.pastes += 1;
+                paste_label(self.pastes, text)
+            }
+        };
+        self.chips.insert(chip, Chip { part, label });
+        Some(chip)
+    }
+
+    pub(super) fn get(&self, c: char) -> Option<&Chip> {
+        self.chips.get(&c)
+    }
+
+    /// Puts something else behind a character.
+    pub(super) fn set(&mut self, c: char, text: String) {
+        if let Some(chip) = self.chips.get_mut(&c) {
+            let number = chip.label.rsplit('#').next().and_then(|rest| rest.trim_end_matches(']').parse().ok());
+            *chip = Chip { label: paste_label(number.unwrap_or(1), &text), part: Part::Paste(text) };
+        }
+    }
+
+    /// Lets go of those that none of these texts holds, and counts anew when none is left.
+    pub(super) fn keep<'a>(&mut self, texts: impl Iterator<Item = &'a str>) {
+        let held: std::collections::BTreeSet<char> =
+            texts.flat_map(|text| text.chars().filter(|c| is_chip(*c))).collect();
+        self.chips.retain(|c, _| held.contains(c));
+        if self.chips.is_empty() {
+            (self.pastes, self.images) = (0, 0);
+        }
+    }
+
+    /// A text with its chips as a draft.
+    pub(super) fn draft(&self, text: &str) -> Draft {
+        let (mut parts, mut from) = (Vec::new(), 0);
+        for (at, c) in text.char_indices() {
+            if let Some(chip) = self.get(c) {
+                if from < at {
+                    parts.push(Part::Text(text[from..at].to_owned()));
+                }
+                parts.push(chip.part.clone());
+                from = at + c.len_utf8();
+            }
+        }
+        if from < text.len() {
+            parts.push(Part::Text(text[from..].to_owned()));
+        }
+        Draft { parts }
+    }
+
+    /// A draft as a text with chips.
+    pub(super) fn text(&mut self, draft: &Draft) -> String {
+        let mut text = String::new();
+        for part in &draft.parts {
+            match part {
+                Part::Text(words) if !words.contains(is_chip) => text += words,
+                Part::Text(words) => text.extend(self.add(Part::Paste(words.clone()))),
+                part => text.extend(self.add(part.clone())),
+            }
+        }
+        text
+    }
+
+    /// A text with the labels of its chips in it, as an editor shows it.
+    pub(super) fn labelled(&self, text: &str) -> String {
+        let mut whole = String::with_capacity(text.len());
+        for c in text.chars() {
+            match self.get(c) {
+                Some(chip) => whole += &chip.label,
+                None => whole.push(c),
+            }
+        }
+        whole
+    }
+
+    /// The way back: what still stands there of the labels becomes chips again.
+    pub(super) fn unlabelled(&self, text: &str, of: &str) -> String {
+        let mut text = text.to_owned();
+        for c in of.chars() {
+            if let Some(chip) = self.get(c) {
+                text = text.replacen(&chip.label, c.encode_utf8(&mut [0; 4]), 1);
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_survives_the_way_through_a_text_and_a_file() {
+        let draft = Draft {
+            parts: vec![
+                Part::Text("see ".into()),
+                Part::Paste("a\nb".into()),
+                Part::Text(" and ".into()),
+                Part::Image("/x/shot 1.png".into()),
+            ],
+        };
+        let mut chips = Chips::default();
+        let text = chips.text(&draft);
+        assert_eq!(chips.labelled(&text), "see [Pasted 2 lines #1] and [Image #1 shot 1.png]");
+        assert_eq!(chips.draft(&text), draft);
+        let line = serde_json::to_string(&draft).expect("written");
+        assert_eq!(serde_json::from_str::<Draft>(&line).expect("read"), draft);
+        assert_eq!(draft.text(), "see a\nb and [Image #1 shot 1.png]");
+        assert_eq!(draft.images(), [Path::new("/x/shot 1.png")]);
+        assert_eq!(draft.line(), "see [Pasted 2 lines #1] and [Image #1 shot 1.png]");
+    }
+
+    #[test]
+    fn chips_that_nothing_holds_are_let_go() {
+        let mut chips = Chips::default();
+        let one = chips.add(Part::Paste("1".into())).expect("room");
+        let two = chips.add(Part::Paste("2".into())).expect("room");
+        chips.keep([two.to_string().as_str()].into_iter());
+        assert_eq!((chips.get(one), chips.get(two).is_some()), (None, true));
+        let many = (0..5_000).filter_map(|_| chips.add(Part::Paste(String::new()))).count();
+        assert_eq!(many, (LAST - FIRST) as usize, "then there is no more room, and no harm");
+    }
+
+    #[test]
+    fn a_command_of_the_persons_own_begins_with_a_mark() {
+        assert_eq!(Draft::new("! git status ").command().as_deref(), Some("git status"));
+        assert_eq!(Draft::new("!").command(), None);
+        assert_eq!(Draft::new("wow! x").command(), None);
+    }
+}

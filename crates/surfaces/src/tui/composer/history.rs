@@ -1,0 +1,84 @@
+//! What was said before: going back and forth in it.
+
+use super::chip::Draft;
+
+/// What is kept in memory.
+pub(crate) const MOST: usize = 1_000;
+
+/// Earlier drafts, the oldest first, and where in them a person is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    said: Vec<Draft>,
+    /// Which one is shown, and what was being written before.
+    shown: Option<(usize, Draft)>,
+}
+
+impl History {
+    pub(super) fn set(&mut self, said: Vec<Draft>) {
+        let from = said.len().saturating_sub(MOST);
+        self.said = said.into_iter().skip(from).collect();
+        self.shown = None;
+    }
+
+    pub(super) fn said(&self) -> &[Draft] {
+        &self.said
+    }
+
+    /// Adds what was said; saying the same again adds nothing.
+    pub(super) fn add(&mut self, draft: Draft) {
+        self.shown = None;
+        if self.said.last() != Some(&draft) && !draft.is_empty() {
+            self.said.push(draft);
+        }
+        if self.said.len() > MOST {
+            self.said.remove(0);
+        }
+    }
+
+    /// What is shown was changed: it is a draft of its own now.
+    pub(super) fn leave(&mut self) {
+        self.shown = None;
+    }
+
+    /// The one before; what is being written is kept for the way back.
+    pub(super) fn older(&mut self, now: impl FnOnce() -> Draft) -> Option<Draft> {
+        let at = match &self.shown {
+            Some((at, _)) => at.checked_sub(1)?,
+            None => self.said.len().checked_sub(1)?,
+        };
+        let now = self.shown.take().map_or_else(now, |(_, kept)| kept);
+        self.shown = Some((at, now));
+        self.said.get(at).cloned()
+    }
+
+    /// The one after, at last what was being written.
+    pub(super) fn newer(&mut self) -> Option<Draft> {
+        let (at, kept) = self.shown.take()?;
+        if at + 1 >= self.said.len() {
+            return Some(kept);
+        }
+        self.shown = Some((at + 1, kept));
+        self.said.get(at + 1).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn going_back_and_forth_returns_to_what_was_being_written() {
+        let mut history = History::default();
+        for text in ["a", "b", "b", " "] {
+            history.add(Draft::new(text));
+        }
+        let now = || Draft::new("draft");
+        assert_eq!(history.newer(), None);
+        assert_eq!(history.older(now), Some(Draft::new("b")));
+        assert_eq!(history.older(now), Some(Draft::new("a")));
+        assert_eq!(history.older(now), None, "there is no older one");
+        assert_eq!(history.newer(), Some(Draft::new("b")));
+        assert_eq!(history.newer(), Some(Draft::new("draft")));
+        assert_eq!(history.newer(), None);
+    }
+}

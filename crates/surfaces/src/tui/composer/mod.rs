@@ -1,0 +1,510 @@
+//! Where a person writes: many lines, chips for what they paste, lists for what they can mean, and a way back to
+//! what they wrote before.
+//!
+//! The composer acts on nothing. What should happen is an [`Outcome`]; lists to choose from are given to it.
+
+pub(crate) mod chip;
+mod complete;
+mod draw;
+mod edit;
+mod history;
+mod paste;
+mod pending;
+pub(crate) mod text;
+mod wrap;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use chip::{Draft, Part};
+pub use complete::Source;
+pub use pending::{Pending, Waiting, When};
+
+use super::keys::{Action, Chord, Input, KeyMap};
+use super::picker::{self, Item, Picker};
+use chip::Chips;
+use edit::Editor;
+use history::History;
+use wrap::Row;
+
+/// Bytes that stand in the composer as text; what does not fit becomes a chip. So a key press never has much to do.
+const MOST_TEXT: usize = 64_000;
+/// Drafts that are put away.
+const MOST_STASHED: usize = 20;
+
+/// What came of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It means nothing here; the action, if the key has one, is for whoever comes next.
+    Passed(Option<Action>),
+    /// Something else is drawn now; the draft is the same.
+    Moved,
+    /// The draft is another one, to be kept (see [`Composer::kept`]).
+    Changed,
+    /// Say this, or steer what runs with it. The composer is empty now, and the history has it.
+    Send(Draft),
+    /// Say this when what runs has ended. The same holds.
+    Queue(Draft),
+    /// Open this text in an editor and tell [`Composer::edited`] what became of it.
+    Editor(String),
+}
+
+/// What of a composer outlives the process.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Kept {
+    /// What was being written.
+    pub draft: Draft,
+    /// What was put away, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stash: Vec<Draft>,
+}
+
+/// A list that is open at a word.
+#[derive(Debug, Clone)]
+struct Completing {
+    source: Source,
+    word: Range<usize>,
+    picker: Picker,
+}
+
+/// The composer.
+#[derive(Debug, Clone)]
+pub struct Composer {
+    editor: Editor,
+    chips: Chips,
+    history: History,
+    stash: Vec<Draft>,
+    lists: BTreeMap<Source, Arc<Vec<Item>>>,
+    completing: Option<Completing>,
+    /// Where a word begins whose list was closed.
+    closed: Option<usize>,
+    wish: Option<Source>,
+    searching: Option<Picker>,
+    /// The chip that is open in an editor, if it is not the whole text.
+    opened: Option<char>,
+    folder: PathBuf,
+    is_file: fn(&Path) -> bool,
+    hint: String,
+    /// Columns for the text when it was last drawn.
+    width: usize,
+    /// The column that going up and down aims at.
+    goal: Option<usize>,
+    top: usize,
+    wrapped: Option<(u64, usize, Vec<Row>)>,
+}
+
+impl Composer {
+    /// An empty one; pictures are looked for from the folder on.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            editor: Editor::default(),
+            chips: Chips::default(),
+            history: History::default(),
+            stash: Vec::new(),
+            lists: BTreeMap::new(),
+            completing: None,
+            closed: None,
+            wish: None,
+            searching: None,
+            opened: None,
+            folder: folder.into(),
+            is_file: Path::is_file,
+            hint: String::new(),
+            width: 80,
+            goal: None,
+            top: 0,
+            wrapped: None,
+        }
+    }
+
+    /// What is said while nothing is written.
+    pub fn set_hint(&mut self, hint: impl Into<String>) {
+        self.hint = hint.into();
+    }
+
+    /// What was said before, the oldest first.
+    pub fn set_history(&mut self, said: Vec<Draft>) {
+        self.history.set(said);
+    }
+
+    /// Gives a list to choose from. Items are named without the sign that calls the list; a folder among files
+    /// ends with a slash.
+    pub fn offer(&mut self, source: Source, items: Arc<Vec<Item>>) {
+        if let Some(open) = self.completing.as_mut().filter(|open| open.source == source) {
+            open.picker.set_items(Arc::clone(&items));
+        }
+        self.lists.insert(source, items);
+    }
+
+    /// The list that was opened since this was last asked: now would be the time to look whether it is still right.
+    pub fn take_wish(&mut self) -> Option<Source> {
+        self.wish.take()
+    }
+
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.editor.text().is_empty()
+    }
+
+    /// Whether a list or a search is open, so that Esc is for the composer.
+    pub fn is_open(&self) -> bool {
+        self.searching.is_some() || self.completing.is_some()
+    }
+
+    /// Whether what is written is a command of the person's own.
+    pub fn is_command(&self) -> bool {
+        self.editor.text().trim_start().starts_with('!')
+    }
+
+    /// What is written.
+    pub fn draft(&self) -> Draft {
+        self.chips.draft(self.editor.text())
+    }
+
+    /// Puts something else into the composer; it can be undone.
+    pub fn set_draft(&mut self, draft: &Draft) {
+        let text = self.fitted(draft);
+        self.editor.replace(0..self.editor.text().len(), &text);
+        self.after_change();
+    }
+
+    /// What has to outlive the process.
+    pub fn kept(&self) -> Kept {
+        Kept { draft: self.draft(), stash: self.stash.clone() }
+    }
+
+    /// Goes on with what an earlier process left.
+    pub fn restore(&mut self, kept: Kept) {
+        let text = self.fitted(&kept.draft);
+        self.editor.reset(text);
+        self.stash = kept.stash;
+        self.stash.truncate(MOST_STASHED);
+    }
+
+    /// Empties it; this can be undone.
+    pub fn clear(&mut self) -> Outcome {
+        self.editor.replace(0..self.editor.text().len(), "");
+        self.after_change()
+    }
+
+    /// A draft as text, with a chip for what would be too long.
+    fn fitted(&mut self, draft: &Draft) -> String {
+        let text = self.chips.text(draft);
+        match text.len() > MOST_TEXT {
+            false => text,
+            true => self.chips.add(Part::Paste(draft.text())).map(String::from).unwrap_or_default(),
+        }
+    }
+
+    /// Takes an input in.
+    pub fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if let Some(picker) = &mut self.searching {
+            let outcome = picker.input(input, keys);
+            return self.searched(outcome);
+        }
+        match input {
+            Input::Key(chord) => self.key(*chord, keys),
+            Input::Paste(text) => self.paste(text),
+            Input::Resize { .. } | Input::Focus(_) | Input::Wheel(_) => Outcome::Passed(None),
+        }
+    }
+
+    fn key(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+        match (keys.action(chord), chord.typed()) {
+            // A key that types something does something else only while nothing is written.
+            (Some(action), Some(_)) if self.is_empty() => self.act(action),
+            (_, Some(c)) => self.type_char(c),
+            (Some(action), None) => self.act(action),
+            (None, None) => Outcome::Passed(None),
+        }
+    }
+
+    fn type_char(&mut self, c: char) -> Outcome {
+        match chip::is_chip(c) {
+            true => return self.paste(c.encode_utf8(&mut [0; 4])),
+            false => self.editor.write(c.encode_utf8(&mut [0; 4])),
+        }
+        self.after_change()
+    }
+
+    /// Takes a paste in.
+    pub fn paste(&mut self, text: &str) -> Outcome {
+        if let Some(paths) = paste::pictures(text, &self.folder, self.is_file) {
+            for path in paths {
+                self.add_image(path);
+            }
+            return self.after_change();
+        }
+        let text = paste::with_line_ends(text);
+        if text.is_empty() {
+            return Outcome::Moved;
+        }
+        let is_long = paste::is_long(&text) || self.editor.text().len() + text.len() > MOST_TEXT;
+        let at = self.editor.cursor();
+        match if is_long { self.chips.add(Part::Paste(text.clone())) } else { None } {
+            Some(chip) => self.editor.replace(at..at, chip.encode_utf8(&mut [0; 4])),
+            None => self.editor.replace(at..at, &text.replace(chip::is_chip, "\u{fffd}")),
+        }
+        self.after_change()
+    }
+
+    /// Adds a picture at the cursor.
+    pub fn add_image(&mut self, path: PathBuf) {
+        if let Some(chip) = self.chips.add(Part::Image(path)) {
+            let at = self.editor.cursor();
+            self.editor.replace(at..at, &format!("{chip} "));
+            self.after_change();
+        }
+    }
+
+    /// Does what an action says.
+    pub fn act(&mut self, action: Action) -> Outcome {
+        if let Some(outcome) = self.complete(action) {
+            return outcome;
+        }
+        if !matches!(action, Action::Up | Action::Down) {
+            self.goal = None;
+        }
+        match action {
+            Action::Send if self.editor.text()[..self.editor.cursor()].ends_with('\\') => {
+                let at = self.editor.cursor();
+                self.editor.replace(at - 1..at, "\n");
+                self.after_change()
+            }
+            Action::Send | Action::Queue => self.send(action),
+            Action::Up | Action::Down => self.go_by_row(action == Action::Up),
+            Action::Quit if !self.is_empty() => self.clear(),
+            Action::Leave if !self.is_empty() => self.edit(Action::Delete),
+            Action::History => self.search(),
+            Action::Stash => self.put_away(),
+            Action::Editor => Outcome::Editor(self.chips.labelled(self.editor.text())),
+            Action::Open => self.open(),
+            action => self.edit(action),
+        }
+    }
+
+    fn edit(&mut self, action: Action) -> Outcome {
+        match self.editor.act(action) {
+            None => Outcome::Passed(Some(action)),
+            Some(true) => self.after_change(),
+            Some(false) => {
+                self.look_for_word();
+                Outcome::Moved
+            }
+        }
+    }
+
+    fn after_change(&mut self) -> Outcome {
+        self.history.leave();
+        self.goal = None;
+        self.look_for_word();
+        Outcome::Changed
+    }
+
+    fn send(&mut self, action: Action) -> Outcome {
+        let draft = self.draft();
+        if draft.is_empty() {
+            return Outcome::Moved;
+        }
+        self.history.add(draft.clone());
+        self.editor.reset(String::new());
+        let held: Vec<String> = self.editor.held().map(str::to_owned).collect();
+        self.chips.keep(held.iter().map(String::as_str));
+        (self.completing, self.closed, self.goal) = (None, None, None);
+        if action == Action::Queue { Outcome::Queue(draft) } else { Outcome::Send(draft) }
+    }
+
+    fn put_away(&mut self) -> Outcome {
+        if self.is_empty() {
+            let Some(draft) = self.stash.pop() else { return Outcome::Moved };
+            self.set_draft(&draft);
+            return Outcome::Changed;
+        }
+        self.stash.push(self.draft());
+        if self.stash.len() > MOST_STASHED {
+            self.stash.remove(0);
+        }
+        self.clear()
+    }
+
+    /// How many drafts are put away.
+    pub fn stashed(&self) -> usize {
+        self.stash.len()
+    }
+
+    /// Opens the paste beside the cursor: short ones as text, long ones in an editor.
+    fn open(&mut self) -> Outcome {
+        let (text, at) = (self.editor.text(), self.editor.cursor());
+        let before = text[..at].chars().next_back().map(|c| (c, at - c.len_utf8()..at));
+        let after = text[at..].chars().next().map(|c| (c, at..at + c.len_utf8()));
+        let found = [before, after].into_iter().flatten().find_map(|(c, part)| match &self.chips.get(c)?.part {
+            Part::Paste(paste) => Some((c, part, paste.clone())),
+            _ => None,
+        });
+        let Some((chip, part, paste)) = found else { return Outcome::Moved };
+        if text.len() + paste.len() > MOST_TEXT || paste.contains(chip::is_chip) {
+            self.opened = Some(chip);
+            return Outcome::Editor(paste);
+        }
+        self.editor.replace(part, &paste);
+        self.after_change()
+    }
+
+    /// What became of the text in the editor; `None`: nothing.
+    pub fn edited(&mut self, text: Option<String>) -> Outcome {
+        let opened = self.opened.take();
+        let Some(text) = text else { return Outcome::Moved };
+        let text = paste::with_line_ends(&text);
+        match opened {
+            Some(chip) => self.chips.set(chip, text),
+            None => {
+                // An editor ends its last line; a person did not write that end.
+                let text = text.strip_suffix('\n').unwrap_or(&text);
+                let mut text = match text.contains(chip::is_chip) {
+                    true => text.replace(chip::is_chip, "\u{fffd}"),
+                    false => text.to_owned(),
+                };
+                text = self.chips.unlabelled(&text, self.editor.text());
+                let draft = self.chips.draft(&text);
+                self.set_draft(&draft);
+            }
+        }
+        self.after_change()
+    }
+}
+
+/// Lists and searches.
+impl Composer {
+    /// Opens, narrows or closes the list for the word at the cursor.
+    fn look_for_word(&mut self) {
+        let found = complete::word(self.editor.text(), self.editor.cursor());
+        let Some((source, word)) = found else {
+            (self.completing, self.closed) = (None, None);
+            return;
+        };
+        if self.closed == Some(word.start) {
+            return;
+        }
+        self.closed = None;
+        let query = self.editor.text()[word.start + 1..word.end].to_owned();
+        match self.completing.as_mut().filter(|open| open.source == source && open.word.start == word.start) {
+            Some(open) => {
+                open.word = word;
+                open.picker.set_query(&query);
+            }
+            None => {
+                let mut picker = Picker::new("", source.empty());
+                picker.set_items(self.lists.get(&source).cloned().unwrap_or_default());
+                picker.set_query(&query);
+                self.completing = Some(Completing { source, word, picker });
+                self.wish = Some(source);
+            }
+        }
+    }
+
+    /// What an action does to an open list; `None`: nothing, it is for the text.
+    fn complete(&mut self, action: Action) -> Option<Outcome> {
+        let open = self.completing.as_mut()?;
+        if action == Action::Interrupt {
+            self.closed = Some(open.word.start);
+            self.completing = None;
+            return Some(Outcome::Moved);
+        }
+        let is_for_list = matches!(
+            action,
+            Action::Send | Action::Queue | Action::Up | Action::Down | Action::PageUp | Action::PageDown
+        );
+        if !is_for_list || open.picker.found() == 0 {
+            return None;
+        }
+        match open.picker.act(action) {
+            picker::Outcome::Picked(at) => {
+                let item = open.picker.items().get(at)?.text.clone();
+                let (source, word) = (open.source, open.word.clone());
+                let is_whole = self.editor.text()[word.start + 1..word.end] == item;
+                if is_whole && action == Action::Send {
+                    // It is written out already: Enter means what it says.
+                    self.completing = None;
+                    return None;
+                }
+                let blank = if item.ends_with('/') { "" } else { " " };
+                self.editor.replace(word, &format!("{}{item}{blank}", source.sign()));
+                Some(self.after_change())
+            }
+            _ => Some(Outcome::Moved),
+        }
+    }
+
+    fn search(&mut self) -> Outcome {
+        let mut picker = Picker::new("Said before:", "You have not said anything here yet.");
+        let lines = self.history.said().iter().rev().map(|draft| Item::new(draft.line()));
+        picker.set_items(Arc::new(lines.collect()));
+        self.searching = Some(picker);
+        Outcome::Moved
+    }
+
+    fn searched(&mut self, outcome: picker::Outcome) -> Outcome {
+        match outcome {
+            picker::Outcome::Picked(at) => {
+                self.searching = None;
+                let said = self.history.said();
+                let Some(draft) = said.get(said.len() - 1 - at).cloned() else { return Outcome::Moved };
+                self.set_draft(&draft);
+                Outcome::Changed
+            }
+            picker::Outcome::Closed => {
+                self.searching = None;
+                Outcome::Moved
+            }
+            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+        }
+    }
+}
+
+/// Rows of the screen.
+impl Composer {
+    fn rows(&mut self) -> &[Row] {
+        let (version, width) = (self.editor.version(), self.width);
+        if !matches!(&self.wrapped, Some((of, at, _)) if (*of, *at) == (version, width)) {
+            let rows = wrap::rows(self.editor.text(), &self.chips, width);
+            self.wrapped = Some((version, width, rows));
+        }
+        self.wrapped.as_ref().map_or(&[], |(_, _, rows)| rows)
+    }
+
+    /// Goes a row up or down; from the first or last one, through what was said before.
+    fn go_by_row(&mut self, up: bool) -> Outcome {
+        let (cursor, width) = (self.editor.cursor(), self.width);
+        let rows = self.rows().to_vec();
+        let row = wrap::row_of(&rows, cursor);
+        let next = if up { row.checked_sub(1) } else { Some(row + 1).filter(|next| *next < rows.len()) };
+        let text = self.editor.text();
+        if let Some(next) = next {
+            let goal = self.goal.unwrap_or_else(|| wrap::column_of(text, &self.chips, width, rows[row], cursor));
+            let at = wrap::place_at(text, &self.chips, width, &rows, next, goal);
+            self.editor.go(at);
+            self.goal = Some(goal);
+            self.look_for_word();
+            return Outcome::Moved;
+        }
+        let chips = &self.chips;
+        let found = if up { self.history.older(|| chips.draft(text)) } else { self.history.newer() };
+        let Some(draft) = found else {
+            // Nowhere to go: to the very start or end, as far as there is a way.
+            let goal = if up { 0 } else { text.len() };
+            self.editor.go(goal);
+            return Outcome::Moved;
+        };
+        let text = self.fitted(&draft);
+        self.editor.replace(0..self.editor.text().len(), &text);
+        (self.goal, self.completing, self.closed) = (None, None, None);
+        // A list must not open over what was said before; it would take the next key.
+        self.closed = complete::word(self.editor.text(), self.editor.cursor()).map(|(_, word)| word.start);
+        Outcome::Changed
+    }
+}
+
+#[cfg(test)]
+mod tests;

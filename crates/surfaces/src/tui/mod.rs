@@ -1,0 +1,10 @@
+//! The terminal UI: panes and the widgets that they are made of.
+//!
+//! Widgets are state, what changes it and how it is drawn into a buffer; they know no terminal, no clock and no
+//! file. Colours have names here ([`theme`]), and keys have actions ([`keys`]).
+
+pub mod composer;
+pub mod keys;
+pub mod markdown;
+pub mod picker;
+pub mod theme;

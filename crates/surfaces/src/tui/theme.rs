@@ -1,0 +1,292 @@
+//! Styles by what they are for. Panes and widgets name a style; which colours it has is decided here, for the
+//! colours that the terminal has and the background it writes upon. Colour never says anything alone.
+
+use ratatui::style::{Color, Modifier, Style};
+use trimtab_vocab::{Problem, ProblemKind};
+
+use crate::diff::{self, Role, Token};
+use crate::palette::{self, Background, Palette};
+
+/// What something on the screen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Plain text.
+    Text,
+    /// Less important than the text around it.
+    Dim,
+    /// More important.
+    Strong,
+    /// Stressed.
+    Emphasis,
+    /// No longer so.
+    Struck,
+    /// A heading.
+    Heading,
+    /// A piece of a program within text, a path, a command.
+    Code,
+    /// A link, or what can be opened.
+    Link,
+    /// What somebody else said.
+    Quote,
+    /// The sign of a list item, a rule, the border of a table or a pane.
+    Frame,
+    /// The border of the pane that has the keyboard.
+    Focus,
+    /// The title of a pane.
+    Title,
+    /// What belongs to the product: the prompt, the mode, a spinner.
+    Accent,
+    /// What a person said.
+    Person,
+    /// Something that stands for more: a paste, a picture, a tag.
+    Chip,
+    /// The chosen line of a list.
+    Selected,
+    /// The letters that a search found.
+    Match,
+    /// It went well.
+    Good,
+    /// It needs a look.
+    Warning,
+    /// It went wrong.
+    Bad,
+    /// Key names in hints.
+    Key,
+}
+
+/// The styles in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    palette: Palette,
+}
+
+/// A colour for dark and for light grounds, and of the sixteen.
+struct Shade(u32, u32, Color);
+
+const GREY: Shade = Shade(0x9ea8b4, 0x586069, Color::DarkGray);
+const BLUE: Shade = Shade(0x7fb3ff, 0x0b4fb3, Color::Blue);
+const TEAL: Shade = Shade(0x6fd9c8, 0x006256, Color::Cyan);
+const GREEN: Shade = Shade(0x7bd88f, 0x116329, Color::Green);
+const YELLOW: Shade = Shade(0xf0d58a, 0x7a5200, Color::Yellow);
+const RED: Shade = Shade(0xff8f8f, 0xa40e26, Color::Red);
+const VIOLET: Shade = Shade(0xcdacff, 0x6a2bb0, Color::Magenta);
+const BAR: Shade = Shade(0x2a3442, 0xdde7f3, Color::Reset);
+
+impl Theme {
+    /// For a palette.
+    pub fn new(palette: Palette) -> Self {
+        Self { palette }
+    }
+
+    /// As the setting `tui.theme` wants it, on a terminal with these colours: `auto`, `dark`, `light`, `ansi`
+    /// (the sixteen colours of the terminal's own theme) or `plain`.
+    pub fn named(setting: &str, found: Palette) -> Result<Self, Problem> {
+        let on = |ground| match found {
+            Palette::Plain => Palette::Plain,
+            Palette::Many(_) => Palette::Many(ground),
+            // Whoever names a ground knows the terminal better than its variables do.
+            Palette::Full(_) => Palette::Full(ground),
+            Palette::Sixteen => Palette::Sixteen,
+        };
+        let palette = match setting {
+            "auto" => found,
+            "dark" => on(Background::Dark),
+            "light" => on(Background::Light),
+            "ansi" if found == Palette::Plain => Palette::Plain,
+            "ansi" => Palette::Sixteen,
+            "plain" => Palette::Plain,
+            _ => {
+                return Err(Problem::new(ProblemKind::Settings, format!("There is no theme called {setting}."))
+                    .hint("tui.theme takes one of auto, dark, light, ansi, plain."));
+            }
+        };
+        Ok(Self { palette })
+    }
+
+    /// The style of something.
+    pub fn style(&self, name: Name) -> Style {
+        let plain = Style::default();
+        let add = |modifier| plain.add_modifier(modifier);
+        match name {
+            Name::Text => plain,
+            Name::Dim => self.grey(),
+            Name::Strong | Name::Title => add(Modifier::BOLD),
+            Name::Emphasis => add(Modifier::ITALIC),
+            Name::Struck => add(Modifier::CROSSED_OUT),
+            Name::Heading => self.letters(BLUE).add_modifier(Modifier::BOLD),
+            Name::Code => self.letters(TEAL),
+            Name::Link => self.letters(BLUE).add_modifier(Modifier::UNDERLINED),
+            Name::Quote => self.grey().add_modifier(Modifier::ITALIC),
+            Name::Frame => self.grey(),
+            Name::Focus | Name::Accent => self.letters(BLUE),
+            Name::Person => self.letters(GREEN),
+            Name::Chip => self.letters(VIOLET),
+            Name::Selected => match self.palette {
+                Palette::Plain | Palette::Sixteen => add(Modifier::REVERSED),
+                _ => plain.bg(self.colour(BAR)).add_modifier(Modifier::BOLD),
+            },
+            Name::Match => self.letters(YELLOW).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            Name::Good => self.letters(GREEN),
+            Name::Warning => self.letters(YELLOW),
+            Name::Bad => self.letters(RED),
+            Name::Key => self.letters(TEAL).add_modifier(Modifier::BOLD),
+        }
+    }
+
+    /// The style of a kind of word of a programming language.
+    pub fn token(&self, token: Token) -> Style {
+        let strong = if token == Token::Heading { Modifier::BOLD } else { Modifier::empty() };
+        let letters = match self.palette {
+            Palette::Plain => None,
+            Palette::Sixteen => match token {
+                Token::Keyword => Some(Color::Magenta),
+                Token::String | Token::Constant => Some(Color::Cyan),
+                Token::Comment => Some(Color::DarkGray),
+                _ => None,
+            },
+            Palette::Many(ground) => palette::many(token, ground).map(Color::Indexed),
+            Palette::Full(ground) => palette::full(token, ground).map(|(r, g, b)| Color::Rgb(r, g, b)),
+        };
+        let style = Style::default().add_modifier(strong);
+        letters.map_or(style, |colour| style.fg(colour))
+    }
+
+    /// The style of a part of a drawn change.
+    pub fn diff(&self, style: diff::Style) -> Style {
+        match style.role {
+            Role::Same => self.token(style.token),
+            Role::Title => self.style(Name::Title),
+            Role::Hunk => self.style(Name::Code),
+            Role::Frame | Role::Note => self.style(Name::Dim),
+            Role::More => self.style(Name::Good),
+            Role::Less => self.style(Name::Bad),
+            Role::Mark => self.style(Name::Warning).add_modifier(Modifier::REVERSED),
+            Role::Added | Role::AddedWord | Role::Removed | Role::RemovedWord => self.changed(style),
+        }
+    }
+
+    fn changed(&self, style: diff::Style) -> Style {
+        let is_added = matches!(style.role, Role::Added | Role::AddedWord);
+        let is_word = matches!(style.role, Role::AddedWord | Role::RemovedWord);
+        let behind = match (is_added, is_word) {
+            (true, false) => Shade(0x102e1e, 0xddf6e4, Color::Reset),
+            (true, true) => Shade(0x1e643a, 0x9be4af, Color::Reset),
+            (false, false) => Shade(0x3a161a, 0xfee4e4, Color::Reset),
+            (false, true) => Shade(0x822830, 0xfab4b4, Color::Reset),
+        };
+        match self.palette {
+            Palette::Plain if is_word => Style::default().add_modifier(Modifier::UNDERLINED),
+            Palette::Plain => Style::default(),
+            Palette::Sixteen => {
+                let letters = Style::default().fg(if is_added { Color::Green } else { Color::Red });
+                if is_word { letters.add_modifier(Modifier::REVERSED) } else { letters }
+            }
+            Palette::Many(_) | Palette::Full(_) => self.token(style.token).bg(self.colour(behind)),
+        }
+    }
+
+    fn grey(&self) -> Style {
+        match self.palette {
+            // Dim letters are readable wherever plain ones are; grey ones are not.
+            Palette::Plain | Palette::Sixteen => Style::default().add_modifier(Modifier::DIM),
+            _ => self.letters(GREY),
+        }
+    }
+
+    fn letters(&self, shade: Shade) -> Style {
+        match self.palette {
+            Palette::Plain => Style::default(),
+            _ => Style::default().fg(self.colour(shade)),
+        }
+    }
+
+    fn colour(&self, Shade(dark, light, ansi): Shade) -> Color {
+        let of = |ground| if ground == Background::Dark { dark } else { light };
+        match self.palette {
+            Palette::Plain => Color::Reset,
+            Palette::Sixteen => ansi,
+            Palette::Many(ground) => Color::Indexed(nearest(of(ground))),
+            Palette::Full(ground) => Color::from_u32(of(ground)),
+        }
+    }
+}
+
+/// The one of 256 colours that is most like this one: from the cube of six steps each, or of the greys.
+fn nearest(rgb: u32) -> u8 {
+    const STEPS: [i32; 6] = [0, 95, 135, 175, 215, 255];
+    let parts = [(rgb >> 16) & 255, (rgb >> 8) & 255, rgb & 255].map(|part| part as i32);
+    let far = |other: [i32; 3]| parts.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<i32>();
+    let cube = parts.map(|part| (0..6_usize).min_by_key(|at| (STEPS[*at] - part).abs()).unwrap_or(0));
+    let [r, g, b] = cube;
+    let in_cube = (far(cube.map(|at| STEPS[at])), 16 + 36 * r + 6 * g + b);
+    let greys = (0..24_usize).map(|at| (far([8 + 10 * at as i32; 3]), 232 + at));
+    greys.chain([in_cube]).min().map_or(7, |(_, at)| at as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUNDS: [Background; 2] = [Background::Dark, Background::Light];
+
+    #[test]
+    fn without_colours_there_are_none_in_any_style() {
+        let theme = Theme::new(Palette::Plain);
+        let names = [Name::Dim, Name::Heading, Name::Code, Name::Link, Name::Selected, Name::Match, Name::Bad];
+        for style in names.map(|name| theme.style(name)) {
+            assert_eq!((style.fg, style.bg), (None, None));
+        }
+        assert_ne!(theme.style(Name::Selected), theme.style(Name::Text), "what is chosen still stands out");
+        let added = diff::Style { role: Role::Added, token: Token::Keyword };
+        assert_eq!(theme.diff(added).bg, None);
+    }
+
+    #[test]
+    fn a_terminal_never_gets_colours_that_it_does_not_have() {
+        for ground in GROUNDS {
+            let many = Theme::new(Palette::Many(ground));
+            let colours = [many.style(Name::Heading).fg, many.style(Name::Selected).bg, many.token(Token::Keyword).fg];
+            assert!(colours.iter().all(|colour| matches!(colour, Some(Color::Indexed(_)))), "{colours:?}");
+        }
+        let sixteen = Theme::new(Palette::Sixteen);
+        assert_eq!(sixteen.style(Name::Bad).fg, Some(Color::Red));
+        assert_eq!(sixteen.diff(diff::Style { role: Role::Removed, token: Token::Text }).bg, None);
+    }
+
+    #[test]
+    fn the_setting_chooses_among_what_the_terminal_can() {
+        let named = |setting: &str, found| Theme::named(setting, found).map(|theme| theme.palette);
+        let dark = Palette::Full(Background::Dark);
+        assert_eq!(named("auto", dark), Ok(dark));
+        assert_eq!(named("light", dark), Ok(Palette::Full(Background::Light)));
+        assert_eq!(named("ansi", dark), Ok(Palette::Sixteen));
+        assert_eq!(named("plain", dark), Ok(Palette::Plain));
+        assert_eq!(named("dark", Palette::Plain), Ok(Palette::Plain), "NO_COLOR wins");
+        assert!(named("neon", dark).is_err());
+    }
+
+    #[test]
+    fn letters_can_be_read_on_their_ground() {
+        let light = |colour: u32| {
+            let part = |shift: u32| {
+                let c = f64::from((colour >> shift) & 255) / 255.0;
+                if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+            };
+            0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0)
+        };
+        let contrast = |a: u32, b: u32| {
+            let (a, b) = (light(a), light(b));
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        for Shade(dark, bright, _) in [GREY, BLUE, TEAL, GREEN, YELLOW, RED, VIOLET] {
+            assert!(contrast(dark, 0x1e1e1e) >= 4.5, "{dark:06x}");
+            assert!(contrast(bright, 0xffffff) >= 4.5, "{bright:06x}");
+            assert!(contrast(bright, BAR.1) >= 4.5 && contrast(dark, BAR.0) >= 4.5, "{bright:06x}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_colour_of_the_table_is_found() {
+        assert_eq!([nearest(0x000000), nearest(0xffffff), nearest(0xff0000), nearest(0x808080)], [16, 231, 196, 244]);
+    }
+}
