@@ -48,8 +48,9 @@ pub use stream_controller::StreamController;
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
 pub use trimtab_world::store::{
-    AuditCheck, AuditEntry, AuditLine, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
+    AuditCheck, AuditEntry, AuditLine, Drawer, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
 };
+pub use trimtab_world::workspace::names;
 pub use trimtab_world::workspace::snapshot::Snapshot;
 pub use walk::walk;
 

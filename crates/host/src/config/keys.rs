@@ -32,6 +32,8 @@ pub enum Kind {
     /// Whole numbers within bounds, each with a name of its own; in the environment `NAME=NUMBER`, with a comma
     /// between them.
     Numbers(i64, i64),
+    /// Texts, each with a name of its own; in the environment `NAME=TEXT`, with a semicolon between them.
+    Texts,
     /// Any number of texts; in the environment with a comma between them.
     List,
     /// Any number of beginnings of commands, each perhaps with examples.
@@ -238,6 +240,18 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["classify", "block", "skip"]),
         "\"classify\"",
         "A diff without effect: skipped if it is there already and blocked if it fits nowhere, always blocked, or skipped.",
+    ),
+    key(
+        "tui.theme",
+        Kind::Choice(&["auto", "dark", "light", "ansi", "plain"]),
+        "\"auto\"",
+        "Colours of the terminal UI: as the terminal says, for a dark or light one, its own sixteen, or none.",
+    ),
+    key(
+        "keys",
+        Kind::Texts,
+        "{}",
+        "Keys of the terminal UI by what they do: `history = \"ctrl-t, f3\"`. Its help (`?`) lists the names.",
     ),
     key(
         "message.while_running",

@@ -196,6 +196,14 @@ impl Raw {
                 };
                 Value::Table(pairs.map(pair).collect())
             }
+            Kind::Texts => {
+                let pairs = text.split(';').map(str::trim).filter(|pair| !pair.is_empty());
+                let pair = |pair: &str| {
+                    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                    (name.trim().to_owned(), Value::String(value.trim().into()))
+                };
+                Value::Table(pairs.map(pair).collect())
+            }
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
             Kind::List | Kind::Rules => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -267,6 +275,8 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         {
             return Ok(());
         }
+        (Kind::Texts, Value::Table(items)) if items.values().all(Value::is_str) => return Ok(()),
+        (Kind::Texts, _) => "names with texts".to_owned(),
         (Kind::Bool, _) => "true or false".to_owned(),
         (Kind::Numbers(least, most), _) => format!("names with whole numbers from {least} to {most}"),
         (Kind::List, _) => "a list of texts".to_owned(),
@@ -402,6 +412,21 @@ mod tests {
             );
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
+    }
+
+    #[test]
+    fn a_table_of_texts_comes_from_a_file_or_the_environment() {
+        let raw = added("[keys]\nhistory = \"ctrl-t, f3\"\nhelp = \"\"").expect("good");
+        let keys = |raw: &Raw| raw.get("keys").expect("set").0.to_string();
+        assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
+        let mut raw = Raw::defaults();
+        let variables = BTreeMap::from([("TRIMTAB_KEYS".to_owned(), "history=ctrl-t, f3; help=".to_owned())]);
+        raw.add_environment(&variables).expect("good");
+        assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
+        assert_eq!(
+            added("keys = { a = 1 }").expect_err("refused").hint.as_deref(),
+            Some("keys takes names with texts.")
+        );
     }
 
     #[test]

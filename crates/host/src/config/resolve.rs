@@ -48,7 +48,18 @@ pub struct Profile {
     pub keeping: Keeping,
     /// What a new message does to a request of its session that runs.
     pub while_running: WhileRunning,
+    /// How the terminal UI looks and which keys it has.
+    pub tui: TuiSettings,
     pub(super) raw: Raw,
+}
+
+/// How the terminal UI looks and which keys it has; the surface knows what the words mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TuiSettings {
+    /// The name of the theme.
+    pub theme: String,
+    /// Keys by the name of what they do.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// Models for special work; absent: `model` does it.
@@ -259,6 +270,7 @@ impl Profile {
             "replace" => WhileRunning::Replace,
             _ => WhileRunning::Steer,
         };
+        let tui = TuiSettings { theme: text(&raw, "tui.theme"), keys: texts(&raw, "keys") };
         Self {
             file,
             data,
@@ -274,6 +286,7 @@ impl Profile {
             context,
             keeping,
             while_running,
+            tui,
             raw,
         }
     }
@@ -470,6 +483,13 @@ fn yes(raw: &Raw, path: &str) -> bool {
 fn list(raw: &Raw, path: &str) -> Vec<String> {
     let items = raw.get(path).and_then(|(value, _)| value.as_array()).map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+fn texts(raw: &Raw, path: &str) -> BTreeMap<String, String> {
+    let table = raw.get(path).and_then(|(value, _)| value.as_table());
+    let pairs =
+        table.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    pairs.collect()
 }
 
 /// Numbers by their names.

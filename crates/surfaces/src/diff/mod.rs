@@ -8,7 +8,7 @@ mod content;
 mod draw;
 mod heading;
 mod stat;
-mod syntax;
+pub(crate) mod syntax;
 pub(crate) mod visible;
 mod words;
 

@@ -110,8 +110,7 @@ impl Tokens {
         let mut found = vec![Vec::new(); wanted.len()];
         let Some(syntax) = self.syntax else { return found };
         let from = if wanted.end <= 2 * RUN_UP { 0 } else { wanted.start.saturating_sub(RUN_UP) };
-        let set = grammars();
-        let (mut state, mut stack) = (ParseState::new(syntax), ScopeStack::new());
+        let mut reader = Reader::new(syntax);
         for (at, line) in all.iter().enumerate().take(wanted.end).skip(from) {
             if line.len() > self.left.min(LONGEST) {
                 break;
@@ -119,28 +118,84 @@ impl Tokens {
             self.left -= line.len();
             // A line that is no text tells nothing about those below it.
             let Ok(text) = std::str::from_utf8(line) else { break };
-            let Ok(steps) = state.parse_line(text, set) else { break };
-            let mut parts: Vec<(Range<usize>, Token)> = Vec::new();
-            let mut begin = 0;
-            for (end, step) in steps.iter().map(|(end, step)| (*end, Some(step))).chain([(text.len(), None)]) {
-                let token = token_of(&stack);
-                if end > begin && token != Token::Text {
-                    match parts.last_mut() {
-                        Some((last, same)) if last.end == begin && *same == token => last.end = end,
-                        _ => parts.push((begin..end, token)),
-                    }
-                }
-                begin = end;
-                if step.is_some_and(|step| stack.apply(step).is_err()) {
-                    return found;
-                }
-            }
+            let Some(parts) = reader.line(text) else { break };
             if at >= wanted.start {
                 found[at - wanted.start] = parts;
             }
         }
         found
     }
+}
+
+/// Reads a text line by line.
+#[derive(Debug, Clone)]
+struct Reader {
+    state: ParseState,
+    stack: ScopeStack,
+}
+
+impl Reader {
+    fn new(syntax: &SyntaxReference) -> Self {
+        Self { state: ParseState::new(syntax), stack: ScopeStack::new() }
+    }
+
+    /// The parts of a line that are something special; `None` if the grammar gives up, and then for good.
+    fn line(&mut self, text: &str) -> Option<Vec<(Range<usize>, Token)>> {
+        let steps = self.state.parse_line(text, grammars()).ok()?;
+        let mut parts: Vec<(Range<usize>, Token)> = Vec::new();
+        let mut begin = 0;
+        for (end, step) in steps.iter().map(|(end, step)| (*end, Some(step))).chain([(text.len(), None)]) {
+            let token = token_of(&self.stack);
+            if end > begin && token != Token::Text {
+                match parts.last_mut() {
+                    Some((last, same)) if last.end == begin && *same == token => last.end = end,
+                    _ => parts.push((begin..end, token)),
+                }
+            }
+            begin = end;
+            if step.is_some_and(|step| self.stack.apply(step).is_err()) {
+                return None;
+            }
+        }
+        Some(parts)
+    }
+}
+
+/// The kinds of words of a program that comes line by line, in a language that is named.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    reader: Option<Reader>,
+    left: usize,
+}
+
+impl Program {
+    /// In the language that people call so; one that nobody knows has no special words.
+    pub(crate) fn named(language: &str) -> Self {
+        let syntax = (!language.is_empty()).then(|| grammars().find_syntax_by_token(language)).flatten();
+        let reader = syntax.filter(|syntax| syntax.name != "Plain Text").map(Reader::new);
+        Self { reader, left: MOST_BYTES }
+    }
+
+    /// The parts of the next line, with its end, that are something special.
+    pub(crate) fn line(&mut self, text: &str) -> Vec<(Range<usize>, Token)> {
+        if text.len() > self.left.min(LONGEST) {
+            self.reader = None;
+        }
+        self.left = self.left.saturating_sub(text.len());
+        match self.reader.as_mut().map(|reader| reader.line(text)) {
+            Some(Some(parts)) => parts,
+            Some(None) => {
+                self.reader = None;
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Unpacks the grammars, which takes a moment, before somebody waits for them.
+pub(crate) fn warm() {
+    grammars();
 }
 
 #[cfg(test)]

@@ -103,6 +103,11 @@ impl Theme {
         Ok(Self { palette })
     }
 
+    /// Whether there are any colours.
+    pub fn has_colours(&self) -> bool {
+        self.palette != Palette::Plain
+    }
+
     /// The style of something.
     pub fn style(&self, name: Name) -> Style {
         let plain = Style::default();

@@ -7,6 +7,7 @@
 
 mod access;
 mod audit;
+mod drawer;
 mod error;
 mod owner;
 mod sqlite;
@@ -20,6 +21,7 @@ use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, T
 
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
+pub use drawer::Drawer;
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
 pub use wanted::Wanted;

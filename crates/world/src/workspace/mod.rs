@@ -3,9 +3,11 @@
 //! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
 
 mod folder;
+mod names;
 pub mod pills;
 mod read;
 pub mod snapshot;
 pub mod write;
 
 pub use folder::Folder;
+pub use names::names;

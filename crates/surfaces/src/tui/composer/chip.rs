@@ -100,14 +100,6 @@ impl Part {
             _ => None,
         }
     }
-
-    /// Bytes that it takes.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Text(text) | Self::Paste(text) => text.len(),
-            Self::Image(path) => path.as_os_str().len(),
-        }
-    }
 }
 
 fn paste_label(number: usize, text: &str) -> String {

@@ -7,7 +7,9 @@ pub(crate) mod chip;
 mod complete;
 mod draw;
 mod edit;
+mod files;
 mod history;
+pub mod keep;
 mod paste;
 mod pending;
 pub(crate) mod text;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 
 pub use chip::{Draft, Part};
 pub use complete::Source;
+pub use files::files;
 pub use pending::{Pending, Waiting, When};
 
 use super::keys::{Action, Chord, Input, KeyMap};

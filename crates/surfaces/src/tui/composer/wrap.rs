@@ -28,7 +28,7 @@ pub(super) fn pieces<'a>(
     width: usize,
 ) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
-    let mut plain = |from: usize, to: usize, pieces: &mut Vec<Piece<'a>>| {
+    let plain = |from: usize, to: usize, pieces: &mut Vec<Piece<'a>>| {
         let found = cells(&text.as_bytes()[from..to], from);
         pieces.extend(found.into_iter().map(|cell| Piece { cell, is_chip: false }));
     };

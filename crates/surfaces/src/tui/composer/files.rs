@@ -1,0 +1,43 @@
+//! The files that `@` offers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::tui::picker::Item;
+
+/// Files and folders that are offered.
+const MOST: usize = 50_000;
+
+/// Ends the search when nobody waits for it any more.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The files below a folder, looked for beside the screen. Whoever drops this ends the search.
+pub async fn files(folder: PathBuf) -> Arc<Vec<Item>> {
+    let waiting = Waiting(Arc::default());
+    let stop = Arc::clone(&waiting.0);
+    let look = tokio::task::spawn_blocking(move || trimtab_host::names(&folder, MOST, &stop));
+    let names = look.await.unwrap_or_default();
+    drop(waiting);
+    Arc::new(names.into_iter().map(Item::new).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_files_of_a_folder_are_offered() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("src")).expect("made");
+        std::fs::write(folder.path().join("src/main.rs"), "").expect("written");
+        let found = files(folder.path().to_owned()).await;
+        assert_eq!(*found, [Item::new("src/"), Item::new("src/main.rs")]);
+    }
+}

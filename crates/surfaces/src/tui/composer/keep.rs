@@ -1,0 +1,184 @@
+//! What of writing outlives the process: the draft of a session, and what was said in a folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use trimtab_host::Drawer;
+
+use super::history::MOST;
+use super::{Draft, Kept};
+
+/// A draft is written at most this often.
+const PACE: Duration = Duration::from_millis(300);
+/// Bytes of one thing that was said that are kept for the next time; the session itself has it whole.
+const LARGEST: usize = 64_000;
+/// Bytes of the file with what was said, above which it is made smaller.
+const LARGEST_FILE: usize = 4 << 20;
+
+/// Writes a draft down while it changes, beside the screen: never more often than is good, always the latest.
+#[derive(Debug)]
+pub struct DraftKeeper {
+    latest: watch::Sender<Kept>,
+    end: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl DraftKeeper {
+    /// What was kept for a session, or for a folder before there is a session, by whatever names it; and the
+    /// keeper that goes on with it.
+    pub fn open(drawer: Drawer, thing: &str) -> (Kept, Self) {
+        let name = Drawer::name("draft", thing);
+        let kept: Kept = drawer.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let (latest, mut changes) = watch::channel(kept.clone());
+        let end = Arc::new(Notify::new());
+        let ended = Arc::clone(&end);
+        let task = tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let kept = changes.borrow_and_update().clone();
+                let (drawer, name) = (drawer.clone(), name.clone());
+                // A draft that cannot be kept is still on the screen; there is nothing better to do about it.
+                let _ = tokio::task::spawn_blocking(move || write(&drawer, &name, &kept)).await;
+                let _ = tokio::time::timeout(PACE, ended.notified()).await;
+            }
+        });
+        (kept, Self { latest, end, task })
+    }
+
+    /// The draft is this one now.
+    pub fn change(&self, kept: Kept) {
+        self.latest.send_replace(kept);
+    }
+
+    /// Ends when the latest draft is written down.
+    pub async fn close(self) {
+        let Self { latest, end, task } = self;
+        drop(latest);
+        end.notify_one();
+        let _ = task.await;
+    }
+}
+
+fn write(drawer: &Drawer, name: &str, kept: &Kept) -> std::io::Result<()> {
+    if kept.draft.parts.is_empty() && kept.stash.is_empty() {
+        return drawer.remove(name);
+    }
+    drawer.write(name, &serde_json::to_string(kept)?)
+}
+
+/// What was said in a folder, in a file that several processes may add to.
+#[derive(Debug, Clone)]
+pub struct SaidFile {
+    drawer: Drawer,
+    name: String,
+}
+
+impl SaidFile {
+    /// The file of a folder.
+    pub fn of(drawer: Drawer, folder: &str) -> Self {
+        Self { drawer, name: Drawer::name("said", folder) }
+    }
+
+    /// What was said, the oldest first. A file that has grown too large is made smaller with that.
+    pub fn read(&self) -> Vec<Draft> {
+        let text = self.drawer.read(&self.name).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut from = lines.len().saturating_sub(MOST);
+        let mut bytes: usize = lines[from..].iter().map(|line| line.len() + 1).sum();
+        while bytes > LARGEST_FILE / 2 && text.len() > LARGEST_FILE {
+            bytes -= lines[from].len() + 1;
+            from += 1;
+        }
+        if lines.len() > 2 * MOST || text.len() > LARGEST_FILE {
+            let rest: String = lines[from..].iter().flat_map(|line| [*line, "\n"]).collect();
+            let _ = self.drawer.write(&self.name, &rest);
+        }
+        // A line that was cut off by a full disk is no reason to forget the others.
+        lines[from..].iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Adds what was said, unless it is too long to be kept twice.
+    pub fn add(&self, draft: &Draft) -> std::io::Result<()> {
+        match serde_json::to_string(draft)? {
+            line if line.len() <= LARGEST => self.drawer.append(&self.name, &line),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::composer::Part;
+
+    fn kept(text: &str) -> Kept {
+        Kept { draft: Draft::new(text), stash: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn the_latest_draft_is_there_after_the_end_and_an_empty_one_leaves_nothing() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
+        assert_eq!(before, Kept::default());
+        for text in ["h", "ha", "half a thought"] {
+            keeper.change(kept(text));
+        }
+        keeper.close().await;
+        let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
+        assert_eq!(before, kept("half a thought"));
+        assert_eq!(DraftKeeper::open(drawer.clone(), "session-2").0, Kept::default());
+        keeper.change(Kept::default());
+        keeper.close().await;
+        assert_eq!(drawer.read(&Drawer::name("draft", "session-1")), None);
+    }
+
+    #[tokio::test]
+    async fn a_draft_is_written_while_the_process_lives() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
+        keeper.change(kept("x"));
+        let name = Drawer::name("draft", "s");
+        let there = async {
+            while drawer.read(&name).is_none() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), there).await.expect("written without an end");
+        keeper.close().await;
+    }
+
+    #[test]
+    fn what_was_said_is_kept_per_folder_and_a_broken_line_costs_only_itself() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let said = SaidFile::of(drawer.clone(), "/work/a");
+        let with_paste = Draft { parts: vec![Part::Text("see ".into()), Part::Paste("a\nb".into())] };
+        said.add(&Draft::new("one")).expect("kept");
+        drawer.append(&Drawer::name("said", "/work/a"), "{broken").expect("written");
+        said.add(&with_paste).expect("kept");
+        said.add(&Draft::new("x".repeat(100_000))).expect("left out");
+        assert_eq!(said.read(), [Draft::new("one"), with_paste]);
+        assert!(SaidFile::of(drawer, "/work/b").read().is_empty());
+    }
+
+    #[test]
+    fn the_file_with_what_was_said_stays_bounded() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let said = SaidFile::of(drawer.clone(), "/work");
+        let line = |number: usize| serde_json::to_string(&Draft::new(format!("{number}"))).expect("written");
+        let all: String = (0..3_000).map(|number| line(number) + "\n").collect();
+        drawer.write(&Drawer::name("said", "/work"), &all).expect("written");
+        assert_eq!(said.read().len(), MOST);
+        let text = drawer.read(&Drawer::name("said", "/work")).expect("there");
+        assert_eq!((text.lines().count(), said.read().last().cloned()), (MOST, Some(Draft::new("2999"))));
+        let large: String =
+            (0..200).map(|_| serde_json::to_string(&Draft::new("y".repeat(50_000))).expect("written") + "\n").collect();
+        drawer.write(&Drawer::name("said", "/work"), &large).expect("written");
+        assert!(said.read().len() < 100);
+        assert!(drawer.read(&Drawer::name("said", "/work")).expect("there").len() <= LARGEST_FILE);
+    }
+}

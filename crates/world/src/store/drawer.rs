@@ -1,0 +1,140 @@
+//! Small files that a surface keeps for itself in the data folder: drafts, what was typed before.
+//!
+//! Nothing here is a fact of a session. A file is there whole or not at all, whenever the process ends, and only
+//! its owner can read it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Larger files are not read: nothing that was kept here is that large.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// The drawer of a data folder.
+#[derive(Debug, Clone)]
+pub struct Drawer {
+    folder: PathBuf,
+}
+
+impl Drawer {
+    /// The drawer of this data folder; nothing is made before something is put into it.
+    pub fn of(data: &Path) -> Self {
+        Self { folder: data.join("drawer") }
+    }
+
+    /// The name of a file for something that has a name of any kind, such as a folder.
+    pub fn name(kind: &str, thing: &str) -> String {
+        format!("{kind}-{}", &blake3::hash(thing.as_bytes()).to_hex()[..24])
+    }
+
+    /// What is kept under a name; `None` if nothing is, or nothing that can be read.
+    pub fn read(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(self.path(name).ok()?).ok()?;
+        file.take(LARGEST).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// Keeps a text under a name, in the place of what was there.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.path(name)?;
+        // Two processes that write the same must not write into each other's file.
+        let draft = self.folder.join(format!(".{name}.{}", std::process::id()));
+        self.make()?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).write(true);
+        let mut file = private(&mut options).open(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        rename(&draft, &path)
+    }
+
+    /// Adds a line to what is kept under a name.
+    pub fn append(&self, name: &str, line: &str) -> io::Result<()> {
+        let path = self.path(name)?;
+        self.make()?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        private(&mut options).open(&path)?.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Keeps nothing under a name any more.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match remove(&self.path(name)?) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            ended => ended,
+        }
+    }
+
+    fn make(&self) -> io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.folder)
+    }
+
+    fn path(&self, name: &str) -> io::Result<PathBuf> {
+        let is_plain = !name.is_empty()
+            && !name.starts_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        match is_plain {
+            true => Ok(self.folder.join(name)),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "no name for a file")),
+        }
+    }
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is in the drawer is the store's own")]
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is in the drawer is the store's own")]
+fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_there_whole_private_and_gone_when_removed() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let name = Drawer::name("draft", "/any/folder name");
+        assert_eq!(drawer.read(&name), None);
+        drawer.write(&name, "one").expect("written");
+        drawer.write(&name, "two").expect("written");
+        assert_eq!(drawer.read(&name).as_deref(), Some("two"));
+        drawer.append(&name, " lines").expect("written");
+        assert_eq!(drawer.read(&name).as_deref(), Some("two lines\n"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+            assert_eq!((mode(&drawer.folder), mode(&drawer.folder.join(&name))), (0o700, 0o600));
+        }
+        assert_eq!(std::fs::read_dir(&drawer.folder).expect("there").count(), 1, "no drafts are left behind");
+        drawer.remove(&name).expect("removed");
+        drawer.remove(&name).expect("nothing to do");
+        assert_eq!(drawer.read(&name), None);
+    }
+
+    #[test]
+    fn a_name_cannot_lead_elsewhere() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        for name in ["", ".", "..", "../x", "a/b", "a\0", ".hidden"] {
+            assert!(drawer.write(name, "x").is_err(), "{name:?}");
+            assert_eq!(drawer.read(name), None);
+        }
+    }
+}

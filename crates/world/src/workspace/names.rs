@@ -1,0 +1,62 @@
+//! The names of the files in a folder, for a person who chooses among them.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ignore::WalkBuilder;
+
+/// Entries that are looked at to find the names, those that git ignores left out.
+const MOST_LOOKS: usize = 400_000;
+
+/// The files and folders below a folder, the shallow ones first, as paths from there on; folders end with a slash.
+/// What git ignores is left out, and so is what git itself keeps. At most so many; none any more when `stop` is set.
+pub fn names(folder: &Path, most: usize, stop: &AtomicBool) -> Vec<String> {
+    let walk = WalkBuilder::new(folder)
+        .follow_links(false)
+        .hidden(false)
+        .require_git(false)
+        .git_global(false)
+        .sort_by_file_name(OsStr::cmp)
+        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"))
+        .build();
+    let mut names: Vec<(usize, String)> = Vec::new();
+    for entry in walk.take(MOST_LOOKS).flatten().filter(|entry| entry.depth() > 0) {
+        if stop.load(Ordering::Relaxed) || names.len() >= most {
+            break;
+        }
+        let Some(name) = entry.path().strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        names.push((entry.depth(), if is_folder { format!("{name}/") } else { name.to_owned() }));
+    }
+    // Those of one depth stay in the order of their names.
+    names.sort_by_key(|(depth, _)| *depth);
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_ignores_is_not_named_and_what_is_near_comes_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let put = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("one")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        for path in ["z.rs", "src/deep/a.rs", "src/b.rs", "target/x", ".git/config", ".github/ci.yml"] {
+            put(path, "");
+        }
+        put(".gitignore", "target\n");
+        let go = AtomicBool::new(false);
+        let all =
+            [".github/", ".gitignore", "src/", "z.rs", ".github/ci.yml", "src/b.rs", "src/deep/", "src/deep/a.rs"];
+        assert_eq!(names(folder.path(), 100, &go), all);
+        assert_eq!(names(folder.path(), 3, &go).len(), 3);
+        go.store(true, Ordering::Relaxed);
+        assert!(names(folder.path(), 100, &go).is_empty());
+        assert!(names(Path::new("/nowhere/at/all"), 10, &AtomicBool::new(false)).is_empty());
+    }
+}
