@@ -16,6 +16,7 @@ mod rounds;
 mod startup;
 mod table;
 mod watch;
+mod widgets;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("apply", apply::measure),
     ("diff", diff::measure),
     ("watch", watch::measure),
+    ("widgets", widgets::measure),
 ];
 
 fn main() -> ExitCode {

@@ -41,6 +41,35 @@ pub(super) fn read(file: &Path) -> Result<BTreeMap<String, String>, Problem> {
     })
 }
 
+/// Keeps a provider's key in the file, beside those that are there. The file is there whole before and after,
+/// and only the user can read it, from its first byte on.
+#[expect(clippy::disallowed_methods, reason = "the keys belong to the settings, and a person asks for this")]
+pub(super) fn write(file: &Path, provider: &str, key: &str) -> Result<(), Problem> {
+    let mut keys = read(file)?;
+    keys.insert(provider.to_owned(), key.to_owned());
+    let table: toml::Table = keys.into_iter().map(|(name, key)| (name, toml::Value::String(key))).collect();
+    let draft = file.with_file_name(format!(".keys.toml.{}", std::process::id()));
+    let written = (|| {
+        use std::io::Write;
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut options = std::fs::OpenOptions::new();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut out = options.open(&draft)?;
+        out.write_all(table.to_string().as_bytes())?;
+        out.sync_all()?;
+        std::fs::rename(&draft, file)
+    })();
+    written.map_err(|error: std::io::Error| {
+        let _ = std::fs::remove_file(&draft);
+        Problem::new(ProblemKind::Settings, format!("The key cannot be kept in {}: {error}.", file.display()))
+            .hint("Check who owns the folder, or set the key in the environment instead.")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +89,31 @@ mod tests {
         std::fs::write(&file, "anthropic = sk-secret\n").expect("written");
         let broken = read(&file).expect_err("refused");
         assert!(!format!("{broken:?}").contains("sk-secret"));
+    }
+
+    #[test]
+    fn a_key_is_kept_beside_the_others_in_a_private_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("new/keys.toml");
+        write(&file, "openai", "sk-\"1\"").expect("kept");
+        write(&file, "xai", "x-2").expect("kept");
+        write(&file, "openai", "sk-3").expect("kept");
+        let keys = read(&file).expect("reads");
+        let pairs: Vec<(&str, &str)> = keys.iter().map(|(name, key)| (name.as_str(), key.as_str())).collect();
+        assert_eq!(pairs, [("openai", "sk-3"), ("xai", "x-2")]);
+        assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_written_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("keys.toml");
+        std::fs::write(&file, "broken").expect("written");
+        #[cfg(unix)]
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
+        assert!(write(&file, "openai", "sk-1").is_err());
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "broken");
     }
 }

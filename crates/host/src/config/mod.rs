@@ -97,6 +97,11 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
     Ok(Profile::resolve(raw, file, data, catalog, &keys, variables))
 }
 
+/// Keeps a provider's key beside the settings file of a profile, where the next [`load`] finds it.
+pub fn keep_key(profile: &Profile, provider: &str, key: &str) -> Result<(), Problem> {
+    key_file::write(&profile.file.with_file_name("keys.toml"), provider, key)
+}
+
 /// The user's file and the data folder.
 fn places(variables: &BTreeMap<String, String>) -> Result<(PathBuf, PathBuf), Problem> {
     use etcetera::BaseStrategy;

@@ -7,4 +7,5 @@ pub mod composer;
 pub mod keys;
 pub mod markdown;
 pub mod picker;
+pub mod setup;
 pub mod theme;

@@ -370,8 +370,11 @@ impl Composer {
                     false => text.to_owned(),
                 };
                 text = self.chips.unlabelled(&text, self.editor.text());
-                let draft = self.chips.draft(&text);
-                self.set_draft(&draft);
+                if text.len() > MOST_TEXT {
+                    let whole = self.chips.draft(&text).text();
+                    text = self.chips.add(Part::Paste(whole)).map(String::from).unwrap_or_default();
+                }
+                self.editor.replace(0..self.editor.text().len(), &text);
             }
         }
         self.after_change()
@@ -391,7 +394,7 @@ impl Composer {
             return;
         }
         self.closed = None;
-        let query = self.editor.text()[word.start + 1..word.end].to_owned();
+        let query = self.editor.text()[word.start + 1..word.end].trim_start_matches('"').to_owned();
         match self.completing.as_mut().filter(|open| open.source == source && open.word.start == word.start) {
             Some(open) => {
                 open.word = word;
@@ -432,8 +435,14 @@ impl Composer {
                     self.completing = None;
                     return None;
                 }
-                let blank = if item.ends_with('/') { "" } else { " " };
-                self.editor.replace(word, &format!("{}{item}{blank}", source.sign()));
+                let sign = source.sign();
+                // A name with blanks would end at the first of them.
+                let written = match (item.contains(char::is_whitespace), item.ends_with('/')) {
+                    (true, _) => format!("{sign}\"{item}\" "),
+                    (false, true) => format!("{sign}{item}"),
+                    (false, false) => format!("{sign}{item} "),
+                };
+                self.editor.replace(word, &written);
                 Some(self.after_change())
             }
             _ => Some(Outcome::Moved),

@@ -38,14 +38,10 @@ pub(super) fn pictures(text: &str, folder: &Path, is_file: fn(&Path) -> bool) ->
         let path = if path.is_absolute() { path } else { folder.join(path) };
         (PICTURES.contains(&ending.as_str()) && is_file(&path)).then_some(path)
     };
-    if let Some(path) = (!text.contains('\n')).then(|| found(text)).flatten() {
-        return Some(vec![path]);
-    }
-    let names = words(text)?;
-    if names.is_empty() || names.len() > MOST_FILES {
-        return None;
-    }
-    names.iter().map(|name| found(name)).collect()
+    let names = words(text).filter(|names| (1..=MOST_FILES).contains(&names.len())).unwrap_or_default();
+    let each: Option<Vec<PathBuf>> = names.iter().map(|name| found(name)).collect();
+    // Some terminals write blanks as they are.
+    each.filter(|paths| !paths.is_empty()).or_else(|| Some(vec![found(text).filter(|_| !text.contains('\n'))?]))
 }
 
 /// A path, written plainly or as an address of a file.

@@ -209,6 +209,15 @@ fn a_folder_is_opened_and_a_name_that_is_written_out_is_sent() {
 }
 
 #[test]
+fn a_name_with_blanks_is_put_in_quotes() {
+    let mut composer = composer();
+    composer.offer(Source::Files, Arc::new(vec![Item::new("my notes.md")]));
+    write(&mut composer, "see @\"no");
+    press(&mut composer, &["enter"]);
+    assert_eq!(shown(&composer), "see @\"my notes.md\" ");
+}
+
+#[test]
 fn a_closed_list_stays_closed_for_its_word() {
     let mut composer = composer();
     files(&mut composer);
@@ -270,7 +279,7 @@ fn history_is_searched_by_some_letters() {
     write(&mut composer, "x");
     press(&mut composer, &["ctrl-r", "t", "h", "e"]);
     insta::assert_snapshot!(drawn(&mut composer, 30, 4), @"
-    Said before: the|          2/3
+    Said before: the|           2/3
     › fix the parser
       run the tests
     › x

@@ -337,6 +337,7 @@ impl Blocks {
         }
         self.frames.truncate(depth);
         self.lists.truncate(depth + 1);
+        self.gap = self.gap.map(|before| before.min(depth));
     }
 
     /// Draws lines within the frames that are open.

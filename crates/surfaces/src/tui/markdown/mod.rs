@@ -87,8 +87,8 @@ impl Stream {
 
     /// The lines of what is not finished, as they look now. Laid out when asked for, so that many small pieces
     /// between two frames cost no more than one.
-    pub fn open_lines(&mut self) -> &[Line<'static>] {
-        self.open.get_or_insert_with(|| self.blocks.guess(&self.pending))
+    pub fn open_lines(&mut self) -> Vec<Line<'static>> {
+        self.open.get_or_insert_with(|| self.blocks.guess(&self.pending)).clone()
     }
 }
 
