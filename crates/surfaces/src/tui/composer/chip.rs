@@ -131,9 +131,12 @@ pub(super) struct Chips {
 }
 
 impl Chips {
-    /// A character for something; `None` if there are no more. Four thousand are kept at a time, and those that
-    /// nothing holds any more are let go when a draft is sent.
+    /// A character for something, the same one for the same thing; `None` if there are no more. Four thousand are
+    /// kept at a time, and those that nothing holds any more are let go when a draft is sent.
     pub(super) fn add(&mut self, part: Part) -> Option<char> {
+        if let Some((chip, _)) = self.chips.iter().find(|(_, chip)| chip.part == part) {
+            return Some(*chip);
+        }
         let free = (0..=LAST - FIRST).map(|step| FIRST + (self.next + step) % (LAST - FIRST + 1));
         let chip = free.filter_map(char::from_u32).find(|c| !self.chips.contains_key(c))?;
         self.next = u32::from(chip) - FIRST + 1;
@@ -260,7 +263,8 @@ mod tests {
         let two = chips.add(Part::Paste("2".into())).expect("room");
         chips.keep([two.to_string().as_str()].into_iter());
         assert_eq!((chips.get(one), chips.get(two).is_some()), (None, true));
-        let many = (0..5_000).filter_map(|_| chips.add(Part::Paste(String::new()))).count();
+        assert_eq!(chips.add(Part::Paste("2".into())), Some(two), "the same paste is the same chip");
+        let many = (0..5_000).filter_map(|number| chips.add(Part::Paste(format!("x{number}")))).count();
         assert_eq!(many, (LAST - FIRST) as usize, "then there is no more room, and no harm");
     }
 

@@ -203,6 +203,9 @@ impl Composer {
 
     /// Takes an input in.
     pub fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if matches!(input, Input::Resize { .. } | Input::Focus(_)) {
+            return Outcome::Passed(None);
+        }
         if let Some(picker) = &mut self.searching {
             let outcome = picker.input(input, keys);
             return self.searched(outcome);

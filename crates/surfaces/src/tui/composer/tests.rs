@@ -348,6 +348,8 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn nothing_that_is_done_panics_and_it_is_drawn_at_any_size(
         inputs in proptest::collection::vec(any_input(), 0..50), width in 0_u16..30, height in 0_u16..6,

@@ -94,6 +94,11 @@ impl Table {
     /// Adds a row; what can be drawn for good comes back.
     pub(super) fn add(&mut self, line: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let mut row = cells(line);
+        // Cells without a column stand in the last one.
+        let more = row.split_off(self.head.len().min(row.len()));
+        if let Some(last) = row.last_mut().filter(|_| !more.is_empty()) {
+            *last = format!("{last} | {}", more.join(" | "));
+        }
         row.resize(self.head.len(), String::new());
         self.rows.push(row);
         if self.widths.is_none() && self.rows.len() < SETTLED {
@@ -113,6 +118,9 @@ impl Table {
         let widths = self.widths.get_or_insert_with(|| fitted(&head, &rows, width)).clone();
         if widths.is_empty() {
             // Too narrow for columns: a cell per line, named.
+            if is_first && rows.is_empty() {
+                return head.iter().flat_map(|cell| lay::words(cell, width)).map(Line::from).collect();
+            }
             return rows.iter().flat_map(|row| listed(&head, row, width)).collect();
         }
         if is_first {

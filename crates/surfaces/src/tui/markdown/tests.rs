@@ -126,6 +126,15 @@ fn tables_fit_their_columns_and_wrap_their_cells() {
 }
 
 #[test]
+fn no_cell_of_a_table_is_lost() {
+    assert_eq!(
+        drawn("| a | b |\n|---|---|\n| 1 |\n| 1 | 2 | 3 | 4 |", 40),
+        "a │ b\n──┼──────────\n1 │ \n1 │ 2 | 3 | 4"
+    );
+    assert_eq!(drawn("| wide | head |\n|---|---|\n", 6), "wide\nhead");
+}
+
+#[test]
 fn an_endless_table_is_drawn_as_it_comes_with_settled_columns() {
     let mut stream = Stream::new(40, Theme::new(Palette::Plain));
     stream.push("| a | b |\n|---|---|\n");
