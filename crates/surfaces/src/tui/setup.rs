@@ -175,7 +175,7 @@ impl Setup {
         page.say("Welcome to Trimtab.", theme.style(Name::Heading));
         page.say("It needs a model to work with. Which one would you like?", theme.style(Name::Text));
         page.gap();
-        let cursor = match &self.step {
+        match &self.step {
             Step::Choice => {
                 let rest = page.rest();
                 let room = self.choices.height(rest.height.saturating_sub(3));
@@ -198,8 +198,7 @@ impl Setup {
                 page.say("enter keeps it · esc: back", theme.style(Name::Dim));
                 cursor
             }
-        };
-        cursor
+        }
     }
 }
 

@@ -152,14 +152,14 @@ impl FromStr for Chord {
         let mut rest = text.trim();
         loop {
             let small = rest.to_ascii_lowercase();
-            let held: &[(&str, fn(&mut Self) -> &mut bool)] = &[
-                ("ctrl-", |chord| &mut chord.ctrl),
-                ("c-", |chord| &mut chord.ctrl),
-                ("alt-", |chord| &mut chord.alt),
-                ("shift-", |chord| &mut chord.shift),
-            ];
-            let Some((name, flag)) = held.iter().find(|(name, _)| small.starts_with(name)) else { break };
-            if std::mem::replace(flag(&mut chord), true) {
+            let name = ["ctrl-", "alt-", "shift-"].into_iter().find(|name| small.starts_with(name));
+            let (name, held) = match name {
+                Some(name @ "ctrl-") => (name, &mut chord.ctrl),
+                Some(name @ "alt-") => (name, &mut chord.alt),
+                Some(name) => (name, &mut chord.shift),
+                None => break,
+            };
+            if std::mem::replace(held, true) {
                 return Err(NoKey);
             }
             rest = &rest[name.len()..];

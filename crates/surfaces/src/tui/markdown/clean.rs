@@ -56,7 +56,7 @@ fn skip_sequence(rest: &mut std::str::Chars<'_>) {
         }
         Some(' '..='/') => {
             *rest = ahead;
-            while let Some(c) = rest.next() {
+            for c in rest.by_ref() {
                 if !matches!(c, ' '..='/') {
                     break;
                 }
