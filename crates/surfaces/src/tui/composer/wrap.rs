@@ -66,32 +66,59 @@ pub(super) fn rows(text: &str, chips: &Chips, width: usize) -> Vec<Row> {
     }
 }
 
+/// What a row has to know of a piece: where it begins and ends, its columns, and whether it is a blank or one after
+/// which a row can end.
+struct Step {
+    at: usize,
+    end: usize,
+    width: usize,
+    is_blank: bool,
+    is_gap: bool,
+}
+
 fn wrap(text: &str, line: std::ops::Range<usize>, chips: &Chips, width: usize, rows: &mut Vec<Row>) {
+    let bytes = &text.as_bytes()[line.clone()];
+    // Most lines are plain, and a draft may be long.
+    if bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        let steps = bytes.iter().zip(line.start..).map(|(byte, at)| {
+            let is_blank = *byte == b' ';
+            Step { at, end: at + 1, width: 1, is_blank, is_gap: is_blank }
+        });
+        return wrap_steps(steps, line, width, rows);
+    }
+    let pieces = pieces(text, line.clone(), chips, width);
+    let ends = pieces.iter().skip(1).map(|piece| piece.cell.at).chain([line.end]);
+    let steps = pieces.iter().zip(ends).map(|(Piece { cell, .. }, end)| {
+        let is_blank = text[cell.at..].starts_with(char::is_whitespace);
+        // Scripts without blanks between words can be cut anywhere.
+        let is_gap = is_blank || (cell.width == 2 && !cell.is_mark);
+        Step { at: cell.at, end, width: cell.width, is_blank, is_gap }
+    });
+    wrap_steps(steps, line, width, rows);
+}
+
+fn wrap_steps(steps: impl Iterator<Item = Step>, line: std::ops::Range<usize>, width: usize, rows: &mut Vec<Row>) {
     let (mut start, mut column) = (line.start, 0);
     // Where the row could end, and the column there.
     let mut gap: Option<(usize, usize)> = None;
-    let pieces = pieces(text, line.clone(), chips, width);
-    for (number, Piece { cell, .. }) in pieces.iter().enumerate() {
-        let end = pieces.get(number + 1).map_or(line.end, |next| next.cell.at);
-        let is_blank = text[cell.at..].starts_with(char::is_whitespace);
-        if column + cell.width > width && column > 0 {
-            if is_blank {
-                rows.push(Row { start, end });
-                (start, column, gap) = (end, 0, None);
+    for step in steps {
+        if column + step.width > width && column > 0 {
+            if step.is_blank {
+                rows.push(Row { start, end: step.end });
+                (start, column, gap) = (step.end, 0, None);
                 continue;
             }
-            let (at, before) = gap.unwrap_or((cell.at, column));
+            let (at, before) = gap.unwrap_or((step.at, column));
             rows.push(Row { start, end: at });
             (start, column, gap) = (at, column - before, None);
-            if column + cell.width > width && column > 0 {
-                rows.push(Row { start, end: cell.at });
-                (start, column) = (cell.at, 0);
+            if column + step.width > width && column > 0 {
+                rows.push(Row { start, end: step.at });
+                (start, column) = (step.at, 0);
             }
         }
-        column += cell.width;
-        // Scripts without blanks between words can be cut anywhere.
-        if is_blank || (cell.width == 2 && !cell.is_mark) {
-            gap = Some((end, column));
+        column += step.width;
+        if step.is_gap {
+            gap = Some((step.end, column));
         }
     }
     rows.push(Row { start, end: line.end });

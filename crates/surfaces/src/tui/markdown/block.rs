@@ -18,7 +18,7 @@ use crate::tui::theme::{Name, Theme};
 /// Quotes and items within each other that are told apart.
 const DEEPEST: usize = 12;
 /// Bytes after which a paragraph is drawn, whether it has ended or not.
-const LONGEST: usize = 16_000;
+const LONGEST: usize = 3_000;
 /// Columns that a text has at least, whatever it stands in.
 const NARROWEST: usize = 4;
 const BULLETS: [&str; 3] = ["•", "◦", "▪"];
@@ -270,7 +270,7 @@ impl Blocks {
     fn text(&mut self, line: &str) {
         let line = line.trim_start_matches(' ');
         match &mut self.leaf {
-            Leaf::Paragraph(text) if text.len() + line.len() <= LONGEST => {
+            Leaf::Paragraph(text) => {
                 text.push('\n');
                 *text += line;
             }
@@ -279,6 +279,9 @@ impl Blocks {
                 self.lists.truncate(self.frames.len());
                 self.leaf = Leaf::Paragraph(line.to_owned());
             }
+        }
+        if matches!(&self.leaf, Leaf::Paragraph(text) if text.len() > LONGEST) {
+            self.close();
         }
     }
 

@@ -17,7 +17,7 @@ use super::theme::Theme;
 use block::Blocks;
 
 /// Bytes of a line after which it is taken for whole.
-const LONGEST: usize = 16_000;
+const LONGEST: usize = 4_000;
 
 /// A text that comes in pieces: what is finished never changes again, and only the rest is laid out anew.
 #[derive(Debug, Clone)]

@@ -207,6 +207,13 @@ fn long_lines_and_deep_quotes_are_bounded() {
     let long = "word ".repeat(10_000);
     let lines = render(&long, 80, Theme::new(Palette::Plain));
     assert_eq!(plain(&lines).split_whitespace().count(), 10_000);
+    let long = "word **bold** ".repeat(1_000);
+    for size in [3, 1_000, 4_001] {
+        let mut stream = Stream::new(80, Theme::new(Palette::Plain));
+        long.as_bytes().chunks(size).for_each(|piece| stream.push(std::str::from_utf8(piece).expect("ASCII")));
+        stream.finish();
+        assert_eq!(stream.take_finished(), render(&long, 80, Theme::new(Palette::Plain)));
+    }
     let deep = format!("{} x", ">".repeat(5_000));
     assert!(render(&deep, 80, Theme::new(Palette::Plain)).iter().all(|line| line.width() <= 80));
     assert!(render(&"- ".repeat(5_000), 10, Theme::new(Palette::Plain)).iter().all(|line| line.width() <= 10));
