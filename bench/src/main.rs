@@ -13,6 +13,7 @@ mod corpus;
 mod diff;
 mod permission;
 mod rounds;
+mod screen;
 mod startup;
 mod table;
 mod watch;
@@ -37,6 +38,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("diff", diff::measure),
     ("watch", watch::measure),
     ("widgets", widgets::measure),
+    ("screen", screen::measure),
 ];
 
 fn main() -> ExitCode {

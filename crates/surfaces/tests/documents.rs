@@ -236,7 +236,7 @@ fn help_is_enough_to_start() {
     An AI copilot that you keep a hand on: nothing is lost, nothing happens behind your back, everything
     can be undone
 
-    Usage: trimtab <COMMAND>
+    Usage: trimtab [OPTIONS] [COMMAND]
 
     Commands:
       run            Make one request; the answer goes to standard output, progress to standard error
@@ -270,10 +270,17 @@ fn help_is_enough_to_start() {
       help           Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help     Print help
-      -V, --version  Print version
+          --session <ID>           Go on in this session
+          --continue               Go on in the latest session of the folder
+          --model <PROVIDER/NAME>  The model to ask
+          --plain                  Plain lines instead of a screen that is drawn over, for screen
+                                   readers
+          --dir <FOLDER>           Work in this folder instead of the current one
+      -h, --help                   Print help
+      -V, --version                Print version
 
     Examples:
+      trimtab                             work in this folder, in the terminal
       trimtab demo                        see it work, without a key or a network
       trimtab run "What is a trim tab?"   ask one thing
       git diff | trimtab run -            ask what stands on standard input

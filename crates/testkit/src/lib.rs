@@ -10,10 +10,12 @@
 pub mod dice;
 pub mod hands;
 pub mod memory_store;
+pub mod picture;
 pub mod program;
 pub mod provider;
 pub mod scenario;
 pub mod served;
 pub mod simulator;
+pub mod terminal;
 pub mod validity;
 pub mod wire;

@@ -248,6 +248,19 @@ pub const KEYS: &[Key] = &[
         "Colours of the terminal UI: as the terminal says, for a dark or light one, its own sixteen, or none.",
     ),
     key(
+        "tui.status",
+        Kind::List,
+        "[]",
+        "What the line at the bottom of the terminal UI shows, in this order: mode, model, folder, branch, autonomy, \
+         context, tokens, cost, session. Empty: all of it, as far as there is room.",
+    ),
+    key(
+        "tui.plain",
+        Kind::Bool,
+        "false",
+        "Plain lines instead of a screen that is drawn over, for screen readers and for terminals that cannot.",
+    ),
+    key(
         "keys",
         Kind::Texts,
         "{}",

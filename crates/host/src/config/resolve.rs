@@ -58,6 +58,10 @@ pub struct Profile {
 pub struct TuiSettings {
     /// The name of the theme.
     pub theme: String,
+    /// What its line at the bottom shows; empty: whatever there is room for.
+    pub status: Vec<String>,
+    /// Plain lines instead of a screen that is drawn over.
+    pub plain: bool,
     /// Keys by the name of what they do.
     pub keys: BTreeMap<String, String>,
 }
@@ -270,7 +274,12 @@ impl Profile {
             "replace" => WhileRunning::Replace,
             _ => WhileRunning::Steer,
         };
-        let tui = TuiSettings { theme: text(&raw, "tui.theme"), keys: texts(&raw, "keys") };
+        let tui = TuiSettings {
+            theme: text(&raw, "tui.theme"),
+            status: list(&raw, "tui.status"),
+            plain: yes(&raw, "tui.plain"),
+            keys: texts(&raw, "keys"),
+        };
         Self {
             file,
             data,

@@ -14,9 +14,14 @@ use trimtab_vocab::{Fact, Mode, Problem, ProblemKind};
 use super::Outcome;
 use super::follow::{Asking, Form, follow};
 use super::output::print;
+use crate::tui::{self, Wanted};
 
 #[derive(Debug, Args)]
-pub(super) struct Demo {}
+pub(super) struct Demo {
+    /// Show it in the terminal UI, to try it yourself
+    #[arg(long)]
+    tui: bool,
+}
 
 /// A folder that goes away with the demonstration.
 struct Stage(PathBuf);
@@ -61,6 +66,9 @@ impl Demo {
         let stage = Stage::build()?;
         let profile = settings(&stage.data())?;
         let folder = stage.project().display().to_string();
+        if self.tui {
+            return on_screen(profile, folder).await;
+        }
         print("This is the real program; only the model is a recording. No key, no network.\n\n")?;
 
         print("1. A request: trimtab run \"What is a trim tab?\"\n\n")?;
@@ -86,6 +94,18 @@ impl Demo {
         print("\nNext: set ANTHROPIC_API_KEY and say `trimtab run \"…\"`; `trimtab --help` has the rest.\n")?;
         Ok(ended)
     }
+}
+
+/// The same in the terminal UI; what to say first is written already.
+async fn on_screen(profile: Profile, folder: String) -> Result<Outcome, Problem> {
+    if !tui::is_there() {
+        return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
+            .hint("`trimtab demo` without --tui shows it in plain text."));
+    }
+    let draft = Some("What is a trim tab?".to_owned());
+    let wanted = Wanted { mode: Mode::Chat, draft, ..Wanted::default() };
+    let ended = tui::run(profile, folder, wanted).await?;
+    Ok(ended.map_or(Outcome::Done, Outcome::Left))
 }
 
 fn settings(data: &Path) -> Result<Profile, Problem> {

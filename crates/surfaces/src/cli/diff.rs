@@ -48,7 +48,7 @@ impl Looks {
 
 /// A file that changed, with its bytes.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     path: String,
     from: Option<String>,
     before: Option<(Vec<u8>, u32)>,
@@ -57,7 +57,7 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// The bytes of what was written or would be. A file that stands elsewhere unchanged was moved.
-    pub(super) async fn of(client: &Client, session: &SessionId, writes: &[FileWrite]) -> Result<Vec<Self>, Problem> {
+    pub(crate) async fn of(client: &Client, session: &SessionId, writes: &[FileWrite]) -> Result<Vec<Self>, Problem> {
         let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.hash.clone());
         let made = |write: &FileWrite| write.before.is_none() && write.after.is_some();
         let gone = |write: &FileWrite| write.before.is_some() && write.after.is_none();
@@ -81,7 +81,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    fn change(&self) -> FileChange<'_> {
+    pub(crate) fn change(&self) -> FileChange<'_> {
         let (before, after) = (state(&self.before), state(&self.after));
         FileChange { path: &self.path, from: self.from.as_deref(), before, after }
     }
@@ -258,6 +258,6 @@ async fn proposed(client: &Client, checkpoint: &str) -> Result<Option<(SessionId
 }
 
 /// The files of a proposal's operations.
-pub(super) fn written(operations: &[serde_json::Value]) -> Vec<FileWrite> {
+pub(crate) fn written(operations: &[serde_json::Value]) -> Vec<FileWrite> {
     operations.iter().filter_map(|one| serde_json::from_value(one.clone()).ok()).collect()
 }

@@ -8,7 +8,7 @@ use super::output::calm;
 const NAMED: usize = 5;
 
 /// What is said after a command: `2 files changed by this command (a, b); `trimtab rewind` undoes it`.
-pub(super) fn after(change: &Change, by: &ByCommand) -> Vec<String> {
+pub(crate) fn after(change: &Change, by: &ByCommand) -> Vec<String> {
     let mut lines = Vec::new();
     let names: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
     if !names.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn after(change: &Change, by: &ByCommand) -> Vec<String> {
 }
 
 /// `also changed 3 files that cannot be undone: big.bin (too large to be kept), …`
-pub(super) fn unkept(by: &ByCommand) -> Option<String> {
+pub(crate) fn unkept(by: &ByCommand) -> Option<String> {
     let all = by.unkept.len() as u64 + by.more;
     if all == 0 {
         return None;

@@ -7,14 +7,14 @@ use trimtab_vocab::{Event, Fact, Time};
 
 /// The time that a request was worked on. What passes while it has ended for want of a person does not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Elapsed {
+pub(crate) struct Elapsed {
     before: Duration,
     since: Option<Time>,
 }
 
 impl Elapsed {
     /// Takes an event of the request into account.
-    pub(super) fn see(&mut self, event: &Event) {
+    pub(crate) fn see(&mut self, event: &Event) {
         match &event.fact {
             Fact::Request(RequestFact::Received { .. } | RequestFact::Reopened {}) => self.since = Some(event.time),
             Fact::Request(RequestFact::Finished { .. }) => {
@@ -26,19 +26,19 @@ impl Elapsed {
     }
 
     /// How long it is, or was, by then.
-    pub(super) fn at(&self, now: Time) -> Duration {
+    pub(crate) fn at(&self, now: Time) -> Duration {
         let running = self.since.map_or(0, |since| now.millis() - since.millis());
         self.before + Duration::from_millis(u64::try_from(running).unwrap_or(0))
     }
 
     /// Whether its beginning was seen.
-    pub(super) fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.since.is_some() || !self.before.is_zero()
     }
 }
 
 /// A duration in words, to the millisecond where that tells something.
-pub(super) fn in_words(elapsed: Duration) -> String {
+pub(crate) fn in_words(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match seconds {
         0..60 => format!("{:.3} s", elapsed.as_secs_f64()),

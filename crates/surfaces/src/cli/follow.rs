@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
@@ -26,7 +25,7 @@ use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::question::{self, Wanted};
 use super::run::Approve;
 use super::telemetry;
-use super::{Outcome, handoff};
+use super::{Outcome, handoff, keyboard};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +94,6 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
     let mut question: Option<Question> = None;
-    let mut keyboard = Keyboard::default();
     // Whether the last question was answered without this terminal.
     let mut passed_by = false;
     loop {
@@ -120,7 +118,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
                 _ = terminate.recv() => return Ok(screen.leave(15)),
                 _ = hang_up.recv() => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
-                answer = answered(&mut question, &mut keyboard) => client.answer(&sent.session, answer).await?,
+                answer = answered(&mut question) => client.answer(&sent.session, answer).await?,
                 event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
                 _ = tick.tick(), if question.is_none() => screen.tick(),
             }
@@ -170,7 +168,7 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
 }
 
 /// What a person should know before they answer, a line each.
-pub(super) fn details(event: &Event) -> Vec<String> {
+pub(crate) fn details(event: &Event) -> Vec<String> {
     let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = &event.fact else { return Vec::new() };
     let text = |name: &str| body.get(name).and_then(|value| value.as_str());
     let mut lines = Vec::new();
@@ -317,37 +315,13 @@ impl Question {
     }
 }
 
-/// Lines from the terminal. Reading one cannot be given up, so they are read elsewhere, and whoever waits
-/// for an answer gets the next; Ctrl-C is heard meanwhile.
-#[derive(Default)]
-struct Keyboard(Option<mpsc::Receiver<String>>);
-
-impl Keyboard {
-    /// The next line; none at the end of input, which is no answer.
-    async fn line(&mut self) -> Option<String> {
-        let lines = self.0.get_or_insert_with(|| {
-            let (sender, lines) = mpsc::channel(1);
-            std::thread::spawn(move || {
-                for line in io::stdin().lines() {
-                    let Ok(line) = line else { return };
-                    if sender.blocking_send(line).is_err() {
-                        return;
-                    }
-                }
-            });
-            lines
-        });
-        lines.recv().await
-    }
-}
-
 /// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
-async fn answered(question: &mut Option<Question>, keyboard: &mut Keyboard) -> Answered {
+async fn answered(question: &mut Option<Question>) -> Answered {
     while let Some(asked) = question {
         let said = match asked.refuse {
             // The last choice is the one that changes nothing.
             true => asked.choices.last().map(|choice| (choice.id.clone(), None)),
-            false => match keyboard.line().await {
+            false => match keyboard::line().await {
                 Some(line) => {
                     let said = match &mut asked.wanted {
                         Some(wanted) => wanted.hear(&line),
@@ -443,7 +417,7 @@ fn status_word(status: ToolStatus) -> &'static str {
 }
 
 /// A tool call in one line.
-fn tool_line(name: &str, input: &serde_json::Value) -> String {
+pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
     let main = ["command", "path", "pattern", "url", "from", "question", "key"];
     let what = main.iter().find_map(|field| input.get(*field)?.as_str());
     let what = what.map(|what| what.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();

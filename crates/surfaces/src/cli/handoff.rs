@@ -64,7 +64,7 @@ impl Extend {
 }
 
 /// What an extension means.
-pub(super) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
+pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
                                    fits the model's window. What was summed up stays readable (trimtab ref).";
 
 /// Passes the wish on, and waits for what comes of it.

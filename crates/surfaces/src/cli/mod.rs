@@ -8,26 +8,29 @@ mod checkpoints;
 mod config;
 mod control;
 mod demo;
-mod diff;
+pub(crate) mod diff;
 mod doctor;
-mod effects;
-mod elapsed;
+pub(crate) mod effects;
+pub(crate) mod elapsed;
 mod export;
-mod follow;
-mod handoff;
+pub(crate) mod follow;
+pub(crate) mod handoff;
 mod jobs;
+mod keyboard;
+mod lines;
 mod models;
-mod output;
+pub(crate) mod output;
 mod paint;
-mod picture;
+pub(crate) mod picture;
 mod pills;
-mod place;
+pub(crate) mod place;
 mod question;
 mod recover;
 mod ref_text;
 mod resume;
 mod rules;
 mod run;
+mod screen;
 mod serve;
 mod sessions;
 mod stats;
@@ -46,11 +49,14 @@ use trimtab_vocab::{Problem, ProblemKind};
 #[command(name = "trimtab", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    screen: screen::Screen,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  trimtab                             work in this folder, in the terminal
   trimtab demo                        see it work, without a key or a network
   trimtab run \"What is a trim tab?\"   ask one thing
   git diff | trimtab run -            ask what stands on standard input
@@ -153,7 +159,11 @@ pub fn main() -> ExitCode {
             .with_writer(std::io::stderr)
             .init();
     }
-    let arguments = Arguments::parse();
+    let arguments = match std::env::args_os().len() {
+        // On a terminal, nothing at all means: begin.
+        ..=1 if screen::is_there() => Arguments { command: None, screen: screen::Screen::default() },
+        _ => Arguments::parse(),
+    };
     // One thread does: the work is waiting. The store has threads of its own.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -163,7 +173,8 @@ pub fn main() -> ExitCode {
         }
     };
     let ended = runtime.block_on(async {
-        match arguments.command {
+        let Some(command) = arguments.command else { return arguments.screen.go().await };
+        match command {
             Command::Run(command) => command.go().await,
             Command::Resume(command) => command.go().await,
             Command::Pills(command) => command.go().await,

@@ -48,7 +48,7 @@ pub(super) fn problem(problem: &Problem) {
 
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
-pub(super) fn calm(text: &str) -> Cow<'_, str> {
+pub(crate) fn calm(text: &str) -> Cow<'_, str> {
     let is_wild = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
@@ -60,7 +60,7 @@ pub(super) fn calm(text: &str) -> Cow<'_, str> {
 }
 
 /// How long ago something was, in a word or two.
-pub(super) fn age(then: Time, now: Time) -> String {
+pub(crate) fn age(then: Time, now: Time) -> String {
     let seconds = (now.millis() - then.millis()).max(0) / 1_000;
     match seconds {
         0..60 => format!("{seconds}s ago"),

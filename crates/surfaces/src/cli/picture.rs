@@ -9,7 +9,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 const LARGEST: u64 = 5 * 1024 * 1024;
 
 /// The media type and the bytes of a picture, in base64.
-pub(super) fn read(file: &Path) -> Result<(String, String), Problem> {
+pub(crate) fn read(file: &Path) -> Result<(String, String), Problem> {
     let wrong = |what: String| Problem::new(ProblemKind::Usage, format!("The picture {} {what}.", file.display()));
     let mut bytes = Vec::new();
     std::fs::File::open(file)

@@ -32,7 +32,7 @@ pub(super) fn open(flags: &[Flag]) -> Result<(Profile, Client), Problem> {
 }
 
 /// Whether a rule trusts a folder.
-pub(super) async fn is_trusted(client: &Client, folder: &str) -> Result<bool, Problem> {
+pub(crate) async fn is_trusted(client: &Client, folder: &str) -> Result<bool, Problem> {
     let trusts = |rule: &Rule| rule.verdict == RuleVerdict::Allow && rule.covers(Rule::TRUST, "*", Some(folder));
     Ok(client.rules().await?.iter().any(trusts))
 }

@@ -9,3 +9,27 @@ pub mod markdown;
 pub mod picker;
 pub mod setup;
 pub mod theme;
+
+mod app;
+mod aside;
+mod command;
+mod desk;
+mod dialog;
+mod diffs;
+mod errand;
+mod ink;
+mod live;
+mod news;
+mod pane;
+mod runtime;
+mod screen;
+mod start;
+mod terminal;
+mod text;
+mod transcript;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use start::{Wanted, is_there, run};

@@ -1,0 +1,158 @@
+//! Draws the pictures of the guide: the real program in a terminal, with a scripted model.
+//!
+//! `cargo build && cargo run -p trimtab-surfaces --example screens` writes `docs/screens/*.svg`.
+
+#![allow(clippy::disallowed_methods, reason = "it makes its own folders and writes pictures")]
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use trimtab_testkit::picture::svg;
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::terminal::Terminal;
+
+fn main() {
+    let target = std::env::current_exe().expect("a path");
+    let binary = target.parent().and_then(|folder| folder.parent()).expect("a folder").join("trimtab");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens");
+    std::fs::create_dir_all(&root).expect("a folder");
+    let keep = |name: &str, terminal: &Terminal| {
+        // What moves never settles.
+        if !terminal.screen().contains("esc stops") {
+            terminal.settled();
+        }
+        let picture = terminal.with_screen(svg);
+        std::fs::write(root.join(format!("{name}.svg")), picture).expect("writes");
+        println!("{name}\n{}\n", terminal.screen());
+    };
+    set_up(&binary, keep);
+    work(&binary, keep);
+    plan(&binary, keep);
+    questions(&binary, keep);
+}
+
+fn program(binary: &PathBuf) -> Program {
+    let mut program = Program::new(binary);
+    let folder = program.project();
+    std::fs::create_dir(folder.join("src")).expect("a folder");
+    let code = "fn main() {\n    let name = \"world\";\n    println!(\"hello {name}\");\n}\n";
+    std::fs::write(folder.join("src/main.rs"), code).expect("writes");
+    program.set("TRIMTAB_FOLDERS_TRUSTED", folder.canonicalize().expect("a folder").to_str().expect("a path"));
+    program.set("COLORTERM", "truecolor");
+    program.set("COLORFGBG", "15;0");
+    program
+}
+
+fn say(terminal: &Terminal, words: &str) {
+    terminal.wait_for("? help");
+    terminal.press(words);
+    terminal.wait_for(words);
+    terminal.press("\r");
+}
+
+fn set_up(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
+    let mut program = program(binary);
+    program.unset("ANTHROPIC_API_KEY");
+    let terminal = Terminal::start(&program, &[], 90, 20);
+    terminal.wait_for("Welcome");
+    keep("set-up", &terminal);
+}
+
+fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
+    let program = program(binary);
+    let provider = &program.provider;
+    let gate = provider.gate();
+    let words = "I read the program first.";
+    provider.push(Answer::anthropic(
+        Reply::new().text([words]).tool("a", "read_file", [json!({"path": "src/main.rs"}).to_string()]).tool(
+            "b",
+            "set_steps",
+            [json!({"todos": [{"text": "Read the program", "completed": true},
+                {"text": "Greet by name", "completed": false}, {"text": "Run the tests", "completed": false}]})
+            .to_string()],
+        ),
+    ));
+    provider.push(Answer::anthropic(
+        Reply::new().tool(
+            "c",
+            "edit_file",
+            [json!({"path": "src/main.rs", "blocks": [{
+        "search": "    let name = \"world\";",
+        "replace": "    let name = std::env::args().nth(1).unwrap_or_else(|| \"world\".into());"}]})
+            .to_string()],
+        ),
+    ));
+    let command = "for test in parse greet args; do echo \"test $test ... ok\"; sleep 0.4; done; sleep 2";
+    provider.push(Answer::anthropic(Reply::new().tool(
+        "d",
+        "run_command",
+        [json!({ "command": command }).to_string()],
+    )));
+    let answer = "## Done\n\nThe program greets **whoever is named** on the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it still says *world*\n- all 3 tests pass\n";
+    provider.push(Answer::anthropic(Reply::new().text([answer])).gated(&gate));
+    let terminal = Terminal::start(&program, &[], 100, 34);
+    terminal.wait_for("? help");
+    keep("start", &terminal);
+    say(&terminal, "Let the program greet whoever I name");
+    terminal.wait_for("Run this command?");
+    keep("permission", &terminal);
+    terminal.press("1");
+    terminal.wait_for("test args");
+    keep("working", &terminal);
+    gate.open();
+    terminal.wait_for("✓ Done");
+    keep("answer", &terminal);
+    terminal.press("\x1bc");
+    terminal.wait_for("let name");
+    keep("changes", &terminal);
+    terminal.press("q");
+    terminal.press("\x0f");
+    terminal.wait_for("Transcript");
+    keep("transcript", &terminal);
+    terminal.press("q");
+    terminal.wait_for("? help");
+    terminal.press("?");
+    terminal.wait_for("Talk");
+    keep("help", &terminal);
+    terminal.press("q");
+    terminal.wait_for("? help");
+    terminal.press("\x1bs");
+    terminal.wait_for("Earlier sessions");
+    keep("sessions", &terminal);
+}
+
+fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
+    let program = program(binary);
+    let steps = json!({"summary": "A log-in with one table and two pages.", "steps": [
+        {"title": "Add the table of users", "files": ["src/users.rs"], "estimate": "10 min"},
+        {"title": "Write the pages", "details": "Log in, log out.", "files": ["src/pages.rs"], "dependsOn": ["1"]},
+        {"title": "Test both", "commands": ["cargo test"], "dependsOn": ["2"]}], "assumptions": ["SQLite is enough"]});
+    program.provider.push(Answer::anthropic(Reply::new().tool("p", "propose_plan", [steps.to_string()])));
+    let terminal = Terminal::start(&program, &[], 90, 28);
+    terminal.wait_for("? help");
+    terminal.press("\x1b[Z\x1b[Z");
+    terminal.wait_for("plan:");
+    say_now(&terminal, "Add a log-in");
+    terminal.wait_for("Carry out this plan");
+    keep("plan", &terminal);
+    terminal.press("2");
+    terminal.wait_for("moves the step");
+    keep("plan-editor", &terminal);
+}
+
+fn questions(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
+    let program = program(binary);
+    let question = json!({"question": "Which database shall it use?", "options": ["SQLite", "PostgreSQL"]});
+    program.provider.push(Answer::anthropic(Reply::new().tool("q", "ask_user", [question.to_string()])));
+    let terminal = Terminal::start(&program, &[], 44, 14);
+    say(&terminal, "Store the users");
+    terminal.wait_for("Which database");
+    keep("question", &terminal);
+}
+
+fn say_now(terminal: &Terminal, words: &str) {
+    terminal.press(words);
+    terminal.wait_for(words);
+    terminal.press("\r");
+}

@@ -1,0 +1,68 @@
+//! The terminal UI in plain lines, for screen readers and for terminals that cannot be drawn over: a line is read,
+//! what comes of it is told in lines, and questions are asked in lines.
+
+use std::io::{self, Write};
+
+use trimtab_host::config::Profile;
+use trimtab_host::{Client, Pills, Say, Target, local_model};
+use trimtab_vocab::{Approve, Mode, Problem, SessionId};
+
+use super::follow::{Asking, Form, follow};
+use super::output::{note, problem};
+use super::{Outcome, keyboard, place};
+
+/// Talks until the input ends or the person leaves.
+pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<SessionId>) -> Result<Outcome, Problem> {
+    let client = Client::open(&profile)?;
+    if profile.model.is_none() {
+        profile.model = local_model(&profile).await;
+    }
+    note(
+        "Trimtab in plain lines. Say what you would like to have done; /quit leaves, /chat, /plan and /auto choose the mode.",
+    );
+    let (mut session, mut mode) = (session, Mode::Auto);
+    loop {
+        let _ = write!(io::stderr().lock(), "> ");
+        let Some(line) = keyboard::line().await else { return Ok(Outcome::Done) };
+        match line.trim() {
+            "" => continue,
+            "/quit" | "/exit" => return Ok(Outcome::Done),
+            "/auto" => mode = Mode::Auto,
+            "/chat" => mode = Mode::Chat,
+            "/plan" => mode = Mode::Plan,
+            text => {
+                let told = say(&client, &profile, &folder, text, mode, &mut session).await;
+                match told {
+                    // The program was told to go away.
+                    Ok(outcome @ Outcome::Left(_)) => return Ok(outcome),
+                    Ok(_) => {}
+                    Err(error) => problem(&error),
+                }
+            }
+        }
+    }
+}
+
+async fn say(
+    client: &Client,
+    profile: &Profile,
+    folder: &str,
+    text: &str,
+    mode: Mode,
+    session: &mut Option<SessionId>,
+) -> Result<Outcome, Problem> {
+    let trusted = profile.trusts(folder);
+    let reads = trusted || place::is_trusted(client, folder).await?;
+    let profile = if reads { profile.clone().in_project(folder)? } else { profile.clone() };
+    let mut settings = profile.run_settings()?;
+    (settings.attended, settings.approve, settings.trusted) = (true, Approve::Ask, trusted);
+    let pill = Pills::load(&profile, reads.then_some(folder)).called(text)?;
+    let target = match session {
+        Some(session) => Target::Session(session.clone()),
+        None => Target::New { folder: folder.to_owned() },
+    };
+    let say = Say { text: text.to_owned(), mode, settings, images: Vec::new(), pill, while_running: None };
+    let sent = client.send(target, say).await?;
+    *session = Some(sent.session.clone());
+    follow(client, &sent, 0, Form::Text, Asking::AtTheTerminal).await
+}

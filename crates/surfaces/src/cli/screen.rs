@@ -1,0 +1,57 @@
+//! `trimtab` without a command: the terminal UI.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use trimtab_host::config::{self, Flag};
+use trimtab_vocab::{Problem, ProblemKind, SessionId};
+
+use super::{Outcome, lines, place};
+use crate::tui::{self, Wanted};
+
+#[derive(Debug, Default, Args)]
+pub(super) struct Screen {
+    /// Go on in this session
+    #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
+    session: Option<SessionId>,
+    /// Go on in the latest session of the folder
+    #[arg(long = "continue")]
+    continue_latest: bool,
+    /// The model to ask
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    model: Option<String>,
+    /// Plain lines instead of a screen that is drawn over, for screen readers
+    #[arg(long)]
+    plain: bool,
+    /// Work in this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+/// Whether there is a person at a terminal.
+pub(super) fn is_there() -> bool {
+    tui::is_there()
+}
+
+/// Whether the terminal says that it can only print.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+impl Screen {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        if !is_there() {
+            return Err(Problem::new(ProblemKind::Usage, "There is no terminal to work in.")
+                .hint("`trimtab run \"…\"` makes one request without one; `trimtab --help` has the rest."));
+        }
+        let folder = place::folder(self.dir.as_deref())?;
+        let flag = self.model.map(|value| Flag { path: "model", option: "--model", value });
+        let profile = config::load(flag.as_slice())?;
+        if profile.tui.plain || self.plain || is_dumb() {
+            return lines::talk(profile, folder, self.session).await;
+        }
+        let wanted = Wanted { session: self.session, latest: self.continue_latest, ..Wanted::default() };
+        let ended = tui::run(profile, folder, wanted).await?;
+        Ok(ended.map_or(Outcome::Done, Outcome::Left))
+    }
+}

@@ -1,0 +1,521 @@
+//! The state of the screen: a fold over what happens. It acts on nothing by itself, has no clock and knows no
+//! terminal; what should be done is a [`Wish`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ratatui::layout::Size;
+use ratatui::text::Line;
+use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
+use trimtab_vocab::{Control, Event, Fact, Mode, SessionId, Time, WhileRunning};
+
+use super::command::{self, Command};
+use super::composer::{Composer, Draft, Outcome as Typed, Source};
+use super::dialog::{self, Dialogs};
+use super::keys::{Action, Chord, Input, Key, KeyMap};
+use super::news::{News, Wish};
+use super::pane::activity::Activity;
+use super::pane::batch::Batch;
+use super::pane::status::Status;
+use super::pane::steps::Steps;
+use super::pane::sticky::Sticky;
+use super::picker::Item;
+use super::setup::Setup;
+use super::theme::Theme;
+use super::transcript::{Mark, Transcript};
+use super::view::{self, View};
+
+/// How long the second of two keys may take.
+const TWICE: i64 = 1_500;
+/// How long a hint stays.
+const HINT: i64 = 4_000;
+
+/// The screen.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) theme: Theme,
+    pub(super) keys: KeyMap,
+    pub(super) size: Size,
+    pub(super) now: Time,
+    /// Counts ticks, for what moves.
+    pub(super) ticks: usize,
+    pub(super) session: Option<SessionId>,
+    pub(super) transcript: Transcript,
+    pub(super) activity: Activity,
+    pub(super) steps: Steps,
+    pub(super) batch: Batch,
+    pub(super) sticky: Sticky,
+    pub(super) status: Status,
+    pub(super) dialogs: Dialogs,
+    pub(super) composer: Composer,
+    pub(super) view: Option<View>,
+    /// A hint at the bottom, and until when.
+    hint: Option<(String, Time)>,
+    /// When Ctrl-C was last pressed, and when Esc was.
+    quit_at: Option<Time>,
+    esc_at: Option<Time>,
+    last_key: Option<Time>,
+    is_focused: bool,
+    while_running: WhileRunning,
+    wishes: Vec<Wish>,
+}
+
+/// What the screen begins with.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) theme: Theme,
+    pub(super) keys: KeyMap,
+    pub(super) size: Size,
+    pub(super) now: Time,
+    pub(super) folder: PathBuf,
+    pub(super) status: Status,
+    pub(super) while_running: WhileRunning,
+    /// Workflows that can be called: name and what each is for.
+    pub(super) pills: Vec<(String, String)>,
+}
+
+impl App {
+    pub(super) fn new(setting: Setting) -> Self {
+        let Setting { theme, keys, size, now, folder, status, while_running, pills } = setting;
+        let mut composer = Composer::new(folder);
+        composer.set_hint("What would you like to have done?");
+        let commands = command::COMMANDS.iter().map(|(name, help)| Item::noted(*name, *help));
+        let pills = pills.into_iter().map(|(name, help)| Item::noted(name, help));
+        composer.offer(Source::Commands, Arc::new(pills.chain(commands).collect()));
+        Self {
+            theme,
+            keys,
+            size,
+            now,
+            ticks: 0,
+            session: None,
+            transcript: Transcript::default(),
+            activity: Activity::default(),
+            steps: Steps::default(),
+            batch: Batch::default(),
+            sticky: Sticky::default(),
+            status,
+            dialogs: Dialogs::default(),
+            composer,
+            view: None,
+            hint: None,
+            quit_at: None,
+            esc_at: None,
+            last_key: None,
+            is_focused: true,
+            while_running,
+            wishes: Vec::new(),
+        }
+    }
+
+    /// Takes news in, and says what should be done.
+    pub(super) fn update(&mut self, news: News, now: Time) -> Vec<Wish> {
+        self.now = now;
+        if self.hint.as_ref().is_some_and(|(_, until)| *until < now) {
+            self.hint = None;
+        }
+        match news {
+            News::Input(input) => self.input(&input),
+            News::Tick => self.ticks = self.ticks.wrapping_add(1),
+            News::Events(events) => events.iter().for_each(|event| self.see(event)),
+            News::CaughtUp => self.transcript.caught_up(usize::from(self.size.width), &self.theme),
+            News::Sent(sent) => {
+                if self.session.is_none() {
+                    self.session = Some(sent.session);
+                }
+            }
+            News::Diff { call, files } => {
+                self.dialogs.set_diff(&call, &files);
+                self.transcript.set_diff(&call, files);
+            }
+            News::Sessions { rows, jobs, .. } => {
+                if let Some(View::Sessions(view)) = &mut self.view {
+                    view.set(&rows, &jobs, now);
+                }
+            }
+            News::Edited(text) => match self.dialogs.current() {
+                Some(dialog) => dialog.edited(text),
+                None => {
+                    self.composer.edited(text);
+                    self.keep();
+                }
+            },
+            News::Files(files) => self.composer.offer(Source::Files, files),
+            News::Failed(problem) | News::Lost(problem) => {
+                self.dialogs.reopen();
+                let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+                self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message));
+            }
+            News::Model(name) => {
+                self.say(format!("{name} is used from the next request on."));
+                self.status.model = name;
+            }
+            News::Ready(model) => {
+                self.view = None;
+                self.transcript.note(Mark::Good, format!("Ready: {model}. Say what you would like to have done."));
+                self.status.model = model;
+            }
+            News::NotReady(problem) => match &mut self.view {
+                Some(View::Setup(setup)) => setup.failed(problem),
+                _ => self.say(problem),
+            },
+            News::Unsent(draft) => self.write(&draft),
+            News::History(history) => {
+                if let Some(View::Changes(view)) = &mut self.view {
+                    let wish = view.set(history);
+                    self.wishes.extend(wish);
+                }
+            }
+            News::SetDiff { number, files } => {
+                if let Some(View::Changes(view)) = &mut self.view {
+                    view.set_files(number, files);
+                }
+            }
+        }
+        std::mem::take(&mut self.wishes)
+    }
+
+    /// Whether something on the screen moves by itself.
+    pub(super) fn moves(&self) -> bool {
+        self.activity.is_running() || self.hint.is_some() || self.quit_at.is_some()
+    }
+
+    /// A hint at the bottom for a while.
+    pub(super) fn hint(&self) -> Option<&str> {
+        self.hint.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        self.wishes.push(wish);
+    }
+
+    /// The finished rows that are to be printed.
+    pub(super) fn finished(&mut self, most: usize) -> Vec<Line<'static>> {
+        let rows = self.transcript.finished(usize::from(self.size.width), &self.theme, most);
+        self.sticky.printed(rows.len());
+        rows
+    }
+
+    /// What is said when the person leaves.
+    pub(super) fn leaving(&self, by_person: bool) -> Vec<Line<'static>> {
+        let Some(session) = &self.session else { return Vec::new() };
+        let line = match (self.activity.is_open(), by_person) {
+            (true, true) => "It is not finished; nothing is lost. `trimtab` goes on from here.".to_owned(),
+            (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
+            (false, _) => format!("Go on with this session: trimtab --session {session}"),
+        };
+        vec![Line::default(), Line::styled(line, self.theme.style(super::theme::Name::Dim))]
+    }
+
+    /// Shows another session, or none yet.
+    fn open(&mut self, session: Option<SessionId>) {
+        self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
+        (self.activity, self.batch, self.sticky, self.dialogs) = Default::default();
+        self.steps.begin_session();
+        self.status.begin_session();
+        self.session.clone_from(&session);
+        self.wishes.push(session.map_or(Wish::New, Wish::Open));
+    }
+
+    /// Begins with a session.
+    pub(super) fn begin(&mut self, session: SessionId) -> Vec<Wish> {
+        self.open(Some(session));
+        std::mem::take(&mut self.wishes)
+    }
+
+    /// Takes a fact in.
+    fn see(&mut self, event: &Event) {
+        if self.session.as_ref() != Some(&event.session) {
+            return;
+        }
+        let live = !self.transcript.is_reading();
+        self.transcript.see(event);
+        self.activity.see(event);
+        self.steps.see(event);
+        self.batch.see(event);
+        self.sticky.see(event);
+        self.status.see(event);
+        self.dialogs.see(event, self.last_key.filter(|_| !self.composer.is_empty()));
+        for (call, writes) in self.transcript.wanted_diffs() {
+            self.wish(Wish::LoadDiff { call, writes });
+        }
+        if matches!(event.fact, Fact::Change(_)) && matches!(self.view, Some(View::Changes(_))) {
+            self.wish(Wish::LoadHistory);
+        }
+        if live {
+            self.follow(event);
+        }
+    }
+
+    /// What follows from news of the moment, and not from old ones.
+    fn follow(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Session(SessionFact::Handoff { child, prefill, .. }) => {
+                if let (Some(text), true) = (prefill, self.composer.is_empty()) {
+                    self.composer.set_draft(&Draft::new(text.clone()));
+                }
+                let child = child.clone();
+                self.open(Some(child));
+            }
+            Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.is_focused => {
+                self.wish(Wish::Notify(title.clone()));
+            }
+            Fact::Request(RequestFact::Finished { .. }) if !self.is_focused => {
+                self.wish(Wish::Notify("The request has ended.".into()));
+            }
+            _ => {}
+        }
+    }
+
+    fn input(&mut self, input: &Input) {
+        if let Input::Focus(focus) = input {
+            self.is_focused = *focus;
+            return;
+        }
+        let is_key = matches!(input, Input::Key(_));
+        if let Some(view) = &mut self.view {
+            let outcome = view.input(input, &self.keys);
+            return self.viewed(outcome);
+        }
+        if is_key {
+            self.is_focused = true;
+        }
+        let now = self.now;
+        if let Some(dialog) = self.dialogs.current() {
+            let typed =
+                matches!(input, Input::Key(chord) if chord.typed().is_some()) || matches!(input, Input::Paste(_));
+            if dialog.is_guarded(now) && typed {
+                dialog.keep_quiet(now);
+                self.composer.input(input, &self.keys);
+                return self.keep();
+            }
+            match dialog.input(input, &self.keys) {
+                dialog::Outcome::Moved => {}
+                dialog::Outcome::Answer(answer) => self.wish(Wish::Answer(answer)),
+                dialog::Outcome::Editor(text) => self.wish(Wish::Edit(text)),
+                dialog::Outcome::EditPlan => {
+                    let steps = dialog.plan().unwrap_or_default();
+                    self.view = Some(View::Plan(Box::new(view::plan::PlanEditor::new(steps))));
+                }
+                dialog::Outcome::ShowDiff(files) => {
+                    self.view = Some(View::Diff(view::diff::Diff::new(files)));
+                }
+                dialog::Outcome::Passed => self.act_on_key(input),
+            }
+            return;
+        }
+        if is_key {
+            self.last_key = Some(now);
+        }
+        if let Input::Key(chord) = input
+            && self.next_step(*chord)
+        {
+            return;
+        }
+        match self.composer.input(input, &self.keys) {
+            Typed::Passed(action) => self.act(action),
+            Typed::Moved => self.quit_at = None,
+            Typed::Changed => {
+                self.quit_at = None;
+                self.keep();
+            }
+            Typed::Send(draft) => {
+                self.keep();
+                self.send(draft, self.while_running);
+            }
+            Typed::Queue(draft) => {
+                self.keep();
+                self.send(draft, WhileRunning::Queue);
+            }
+            Typed::Editor(text) => self.wish(Wish::Edit(text)),
+        }
+        if let Some(source) = self.composer.take_wish() {
+            self.wish(Wish::Offer(source));
+        }
+    }
+
+    /// The draft is another one, and has to outlive the program.
+    fn keep(&mut self) {
+        let kept = Box::new(self.composer.kept());
+        self.wish(Wish::Keep(kept));
+    }
+
+    /// Puts something into the input.
+    fn write(&mut self, draft: &Draft) {
+        self.composer.set_draft(draft);
+        self.keep();
+    }
+
+    fn act_on_key(&mut self, input: &Input) {
+        if let Input::Key(chord) = input {
+            self.act(self.keys.action(*chord));
+        }
+    }
+
+    /// Alt and a number takes a next step that was offered.
+    fn next_step(&mut self, chord: Chord) -> bool {
+        let (Key::Char(digit @ '1'..='3'), true, false) = (chord.key, chord.alt, chord.ctrl) else { return false };
+        let Some(text) = self.sticky.take(digit as usize - '1' as usize) else { return false };
+        self.write(&Draft::new(text));
+        true
+    }
+
+    /// Does what an action of the screen says.
+    fn act(&mut self, action: Option<Action>) {
+        let twice = |at: Option<Time>, now: Time| at.is_some_and(|at| now.millis() - at.millis() < TWICE);
+        let (quit_at, esc_at) = (self.quit_at.take(), self.esc_at.take());
+        match action {
+            Some(Action::Interrupt) => self.interrupt(twice(esc_at, self.now)),
+            Some(Action::Quit) if twice(quit_at, self.now) => self.wish(Wish::Quit),
+            Some(Action::Quit) => {
+                self.quit_at = Some(self.now);
+                let key = self.keys.key(Action::Quit);
+                let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
+                self.say(format!("{key} again {what}"));
+            }
+            Some(Action::Leave) => self.wish(Wish::Quit),
+            Some(Action::CycleMode) => {
+                self.status.mode = match self.status.mode {
+                    Mode::Auto | Mode::Implement => Mode::Chat,
+                    Mode::Chat => Mode::Plan,
+                    Mode::Plan => Mode::Auto,
+                };
+                self.say(match self.status.mode {
+                    Mode::Chat => "chat: words only, nothing is done",
+                    Mode::Plan => "plan: looks and plans, changes nothing",
+                    _ => "auto: whatever the request needs",
+                });
+            }
+            Some(Action::Transcript) => self.view = Some(View::Transcript(view::transcript::Whole::new())),
+            Some(Action::Steps) => self.steps.is_shown = !self.steps.is_shown,
+            Some(Action::Help) => self.view = Some(View::Help(view::help::Help::default())),
+            Some(Action::EditPending) => self.take_back(),
+            Some(Action::Redraw) => self.wish(Wish::Redraw),
+            Some(Action::Suspend) => self.wish(Wish::Suspend),
+            Some(Action::Changes) => self.run(Command::Changes),
+            Some(Action::Sessions) => self.run(Command::Sessions),
+            Some(Action::Implement) => self.run(Command::Implement),
+            Some(Action::Pause) if self.activity.is_pausing() => self.run(Command::Control(Control::Resume)),
+            Some(Action::Pause) if self.activity.is_open() => self.run(Command::Control(Control::Pause)),
+            _ => {}
+        }
+    }
+
+    fn interrupt(&mut self, again: bool) {
+        if self.batch.is_over() {
+            return self.batch.close();
+        }
+        if self.activity.is_open() && !(self.activity.is_stopping() && again) {
+            if !self.activity.is_stopping() {
+                self.activity.stopping();
+                self.wish(Wish::Control(Control::Cancel));
+            }
+            return;
+        }
+        if again {
+            return self.run(Command::Changes);
+        }
+        self.sticky.dismiss();
+        self.esc_at = Some(self.now);
+        if self.composer.is_empty() {
+            let key = self.keys.key(Action::Interrupt);
+            self.say(format!("{key} again shows the changes"));
+        }
+    }
+
+    /// Takes the latest message that waits back to be edited.
+    fn take_back(&mut self) {
+        if let Some((request, text)) = self.activity.waiting.pop() {
+            self.wish(Wish::Withdraw(request));
+            self.write(&Draft::new(text));
+        }
+    }
+
+    fn send(&mut self, draft: Draft, while_running: WhileRunning) {
+        (self.quit_at, self.esc_at) = (None, None);
+        if let Some(command) = draft.command() {
+            return self.wish(Wish::Shell(command));
+        }
+        let text = draft.text();
+        if let Some(command) = command::read(&text) {
+            return self.run(command);
+        }
+        let mode = self.status.mode;
+        let while_running = self.activity.is_open().then_some(while_running);
+        let session = self.session.clone();
+        self.wish(Wish::Send { draft, mode, while_running, session });
+    }
+
+    /// Carries a command of the program itself out.
+    pub(super) fn run(&mut self, command: Command) {
+        match command {
+            Command::Help => self.act(Some(Action::Help)),
+            Command::Transcript => self.act(Some(Action::Transcript)),
+            Command::Steps => self.act(Some(Action::Steps)),
+            Command::Sessions => {
+                self.view = Some(View::Sessions(Box::new(view::sessions::Sessions::new())));
+                self.wish(Wish::LoadSessions { query: String::new() });
+            }
+            Command::New => {
+                self.open(None);
+                self.transcript.note(Mark::Quiet, "A new session begins with your next words.");
+            }
+            Command::Mode(mode) => {
+                self.status.mode = mode;
+                self.say("The mode holds for the next request.");
+            }
+            Command::Implement => {
+                let (session, mode) = (self.session.clone(), Mode::Implement);
+                let draft = Draft::new("Implement what we have talked about.");
+                self.wish(Wish::Send { draft, mode, while_running: None, session });
+            }
+            Command::Control(control) => match self.session {
+                Some(_) => self.wish(Wish::Control(control)),
+                None => self.say("There is no session yet."),
+            },
+            Command::Model(name) if name.is_empty() => {
+                let model = self.status.model.clone();
+                self.say(format!("The model is {model}; /model PROVIDER/NAME chooses another."));
+            }
+            Command::Model(name) => self.wish(Wish::Model(name)),
+            Command::Changes => match self.session {
+                Some(_) => {
+                    self.view = Some(View::Changes(Box::new(view::changes::Changes::new(self.now))));
+                    self.wish(Wish::LoadHistory);
+                }
+                None => self.say("Nothing is changed yet."),
+            },
+            Command::Quit => self.wish(Wish::Quit),
+        }
+    }
+
+    /// Asks for a model before anything else; `place` is the file that keys are kept in.
+    pub(super) fn set_up(&mut self, place: String) {
+        self.view = Some(View::Setup(Box::new(Setup::new(place))));
+    }
+
+    fn viewed(&mut self, outcome: view::Outcome) {
+        match outcome {
+            view::Outcome::Moved => {}
+            view::Outcome::Close => self.view = None,
+            view::Outcome::Wish(wish) => self.wish(wish),
+            view::Outcome::CloseWith(wish) => {
+                self.view = None;
+                match wish {
+                    Wish::Open(session) => self.open(Some(session)),
+                    Wish::Plan(steps) => {
+                        let answer = self.dialogs.current().map(|dialog| dialog.answer_plan(&steps));
+                        if let Some(dialog::Outcome::Answer(answer)) = answer {
+                            self.wish(Wish::Answer(answer));
+                        }
+                    }
+                    wish => self.wish(wish),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Programs of the person's own that have the terminal for a while: an editor, a command, the shell.
+
+use std::io::{self, Read, Seek, Write};
+use std::process::Stdio;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+/// The largest text that is taken back from an editor.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// Lets a person write in their editor; nothing, if it was not left well.
+pub(super) async fn edit(text: String) -> Option<String> {
+    let editor =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|set| !set.trim().is_empty()));
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    let mut file = tempfile::Builder::new().prefix("trimtab-").suffix(".md").tempfile().ok()?;
+    file.write_all(text.as_bytes()).and_then(|()| file.flush()).ok()?;
+    let path = file.path().to_str()?.replace('\'', "'\\''");
+    // The editor may be a command with arguments, so a shell reads it.
+    run(&format!("{editor} '{path}'")).await.ok().filter(|ended| *ended)?;
+    // Editors that replace the file leave the handle with the old one.
+    let mut written = match std::fs::File::open(file.path()) {
+        Ok(written) => written,
+        Err(_) => file.reopen().ok()?,
+    };
+    written.rewind().ok()?;
+    let mut edited = String::new();
+    written.take(LARGEST).read_to_string(&mut edited).ok()?;
+    Some(edited)
+}
+
+/// Runs a command of the person's own. It is theirs as it would be in their shell: nobody judges it, and the
+/// model does not see what it writes.
+pub(super) async fn shell(command: &str) {
+    println!("$ {command}");
+    match run(command).await {
+        Ok(true) => {}
+        Ok(false) => println!("(it did not end well)"),
+        Err(error) => println!("(it could not be started: {error})"),
+    }
+}
+
+async fn run(command: &str) -> io::Result<bool> {
+    let shell = std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "sh".to_owned());
+    let mut child = tokio::process::Command::new(shell)
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .spawn()?;
+    Ok(child.wait().await?.success())
+}
+
+/// Goes to the background, as the shell's job control does it, until the person comes back.
+pub(super) fn suspend() {
+    let _ = kill_process(getpid(), Signal::TSTP);
+}

@@ -1,0 +1,134 @@
+//! Several questions at once: one is shown at a time, each with its options and room for words.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use trimtab_vocab::Question;
+
+use crate::tui::keys::{Action, Chord, Key, KeyMap};
+
+/// What came of a key.
+pub(super) enum Outcome {
+    Passed,
+    Moved,
+    /// The person wants to write.
+    Words,
+    /// No question is answered.
+    Skip,
+    /// These are the answers.
+    Submit(String),
+}
+
+/// The questions and what was answered so far.
+#[derive(Debug)]
+pub(super) struct Clarify {
+    pub(super) questions: Vec<Question>,
+    /// Which one is shown.
+    pub(super) at: usize,
+    /// The chosen row: an option, or after the last one words, or skip.
+    pub(super) row: usize,
+    /// Options that are ticked, where several may be.
+    pub(super) ticked: BTreeSet<usize>,
+    given: Map<String, Value>,
+}
+
+impl Clarify {
+    pub(super) fn of(body: &Map<String, Value>) -> Option<Self> {
+        if body.get("about").and_then(Value::as_str) != Some("clarify") {
+            return None;
+        }
+        let questions: Vec<Question> = serde_json::from_value(body.get("questions")?.clone()).ok()?;
+        let (at, row, ticked, given) = (0, 0, BTreeSet::new(), Map::new());
+        (!questions.is_empty()).then_some(Self { questions, at, row, ticked, given })
+    }
+
+    pub(super) fn question(&self) -> &Question {
+        &self.questions[self.at.min(self.questions.len() - 1)]
+    }
+
+    /// Rows to choose from: the options, words, skip.
+    pub(super) fn rows(&self) -> usize {
+        self.question().options.len() + 2
+    }
+
+    pub(super) fn key(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+        let (rows, options, several) = (self.rows(), self.question().options.len(), self.question().several);
+        if let (Key::Char(digit @ '1'..='9'), Some(_)) = (chord.key, chord.typed()) {
+            let at = digit as usize - '1' as usize;
+            return if at < rows { self.pick(at) } else { Outcome::Moved };
+        }
+        match (chord.typed(), keys.action(chord)) {
+            (Some(' '), _) if several && self.row < options => {
+                if !self.ticked.remove(&self.row) {
+                    self.ticked.insert(self.row);
+                }
+                Outcome::Moved
+            }
+            (_, Some(Action::Down)) => {
+                self.row = (self.row + 1) % rows;
+                Outcome::Moved
+            }
+            (_, Some(Action::Up)) => {
+                self.row = (self.row + rows - 1) % rows;
+                Outcome::Moved
+            }
+            (_, Some(Action::Left)) if self.at > 0 => {
+                self.go(self.at - 1);
+                Outcome::Moved
+            }
+            (_, Some(Action::Right)) if self.at + 1 < self.questions.len() => {
+                self.go(self.at + 1);
+                Outcome::Moved
+            }
+            (_, Some(Action::Send)) => self.pick(self.row),
+            _ => Outcome::Passed,
+        }
+    }
+
+    fn go(&mut self, at: usize) {
+        (self.at, self.row) = (at, 0);
+        self.ticked.clear();
+    }
+
+    fn pick(&mut self, row: usize) -> Outcome {
+        self.row = row;
+        let question = self.question().clone();
+        let options = question.options.len();
+        if row == options {
+            return Outcome::Words;
+        }
+        if row > options {
+            return Outcome::Skip;
+        }
+        if question.several {
+            self.ticked.insert(row);
+            let ids: Vec<&str> = self.ticked.iter().map(|at| question.options[*at].id.as_str()).collect();
+            return self.take(Value::String(ids.join(", ")));
+        }
+        let id = question.options[row].id.clone();
+        self.take(Value::String(id))
+    }
+
+    /// Words for the question that is shown; all answers, if it was the last one.
+    pub(super) fn say(&mut self, words: &str) -> Option<String> {
+        match self.take(Value::String(words.trim().to_owned())) {
+            Outcome::Submit(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, answer: Value) -> Outcome {
+        let id = self.question().id.clone();
+        self.given.insert(id, answer);
+        if self.at + 1 < self.questions.len() {
+            self.go(self.at + 1);
+            return Outcome::Moved;
+        }
+        Outcome::Submit(Value::Object(self.given.clone()).to_string())
+    }
+
+    /// What was answered to the question that is shown.
+    pub(super) fn answered(&self) -> Option<&str> {
+        self.given.get(&self.question().id).and_then(Value::as_str)
+    }
+}

@@ -1,0 +1,336 @@
+//! What waits for a person: questions, one after the other, each with why it is asked.
+//!
+//! A dialog shows what a checkpoint says and turns keys into its answer. That somebody answered elsewhere is a
+//! fact like any other, and closes it.
+
+mod clarify;
+mod draw;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use trimtab_host::Answered;
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
+use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time};
+
+use self::clarify::Clarify;
+use super::composer::{Composer, Draft, Outcome as Typed};
+use super::keys::{Action, Input, Key, KeyMap};
+use crate::cli::diff::Loaded;
+use crate::cli::follow::details;
+
+/// Keys on their way to somewhere else are not taken for an answer: a question is answered only after so many
+/// milliseconds without a key.
+const QUIET: i64 = 400;
+
+/// All that waits for a person in this session.
+#[derive(Debug, Default)]
+pub(super) struct Dialogs {
+    open: VecDeque<Dialog>,
+}
+
+/// What came of a key.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It means nothing here.
+    Passed,
+    /// Something else is shown.
+    Moved,
+    /// This is the answer.
+    Answer(Answered),
+    /// The person wants to edit the plan.
+    EditPlan,
+    /// The person wants to see the whole change.
+    ShowDiff(Arc<Vec<Loaded>>),
+    /// Write in an editor.
+    Editor(String),
+}
+
+/// One question.
+#[derive(Debug)]
+pub(super) struct Dialog {
+    pub(super) checkpoint: CheckpointId,
+    pub(super) kind: CheckpointKind,
+    /// What it is about.
+    pub(super) about: String,
+    title: String,
+    choices: Vec<Choice>,
+    body: Map<String, Value>,
+    /// What a person should know, a line each.
+    details: Vec<String>,
+    selected: usize,
+    /// Words that go with the chosen answer, while they are written.
+    field: Option<Field>,
+    clarify: Option<Clarify>,
+    /// The call whose change is asked about, and the change.
+    pub(super) call: Option<CallId>,
+    diff: Option<Arc<Vec<Loaded>>>,
+    /// Keys count from then on.
+    ready_at: Time,
+    /// It was answered here; the fact is on its way.
+    is_answered: bool,
+}
+
+#[derive(Debug)]
+struct Field {
+    choice: String,
+    label: &'static str,
+    words: Composer,
+}
+
+impl Dialogs {
+    pub(super) fn see(&mut self, event: &Event, last_key: Option<Time>) {
+        match &event.fact {
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if !self.has(checkpoint) => {
+                // Words on their way to the input must not answer a question that has just come up.
+                let typing = last_key.filter(|key| event.time.millis() - key.millis() < 2 * QUIET);
+                let ready_at = typing.map_or(Time::from_millis(0), later);
+                self.open.extend(Dialog::new(event, ready_at));
+            }
+            Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
+                self.open.retain(|open| open.checkpoint != *checkpoint);
+            }
+            // An answer may be turned down; what was asked is still asked.
+            Fact::Banner(_) => self.open.iter_mut().for_each(|open| open.is_answered = false),
+            _ => {}
+        }
+    }
+
+    fn has(&self, checkpoint: &CheckpointId) -> bool {
+        self.open.iter().any(|open| open.checkpoint == *checkpoint)
+    }
+
+    pub(super) fn current(&mut self) -> Option<&mut Dialog> {
+        self.open.iter_mut().find(|open| !open.is_answered)
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.open.iter().filter(|open| !open.is_answered).count()
+    }
+
+    /// The changes of a call that is asked about.
+    pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<Loaded>>) {
+        for open in self.open.iter_mut().filter(|open| open.call.as_ref() == Some(call)) {
+            open.diff = Some(Arc::clone(files));
+        }
+    }
+
+    /// An answer that could not be passed on is not given.
+    pub(super) fn reopen(&mut self) {
+        self.open.iter_mut().for_each(|open| open.is_answered = false);
+    }
+}
+
+fn later(key: Time) -> Time {
+    Time::from_millis(key.millis() + QUIET)
+}
+
+impl Dialog {
+    fn new(event: &Event, ready_at: Time) -> Option<Self> {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, body }) = &event.fact else {
+            return None;
+        };
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let about = text("about").unwrap_or_default().to_owned();
+        let call = text("call").and_then(|call| call.parse().ok()).filter(|_| body.contains_key("proposal"));
+        let mut dialog = Self {
+            checkpoint: checkpoint.clone(),
+            kind: *kind,
+            title: title.clone(),
+            choices: choices.clone(),
+            details: details(event),
+            clarify: Clarify::of(body),
+            body: body.clone(),
+            about,
+            selected: 0,
+            field: None,
+            call,
+            diff: None,
+            ready_at,
+            is_answered: false,
+        };
+        // Where words are all that is asked for, they can be written at once.
+        if dialog.about == "tell" {
+            dialog.open_field("tell", "What to do instead", "");
+        }
+        Some(dialog)
+    }
+
+    /// Whether keys are still on their way to somewhere else.
+    pub(super) fn is_guarded(&self, now: Time) -> bool {
+        now < self.ready_at
+    }
+
+    /// A key came that was meant for something else.
+    pub(super) fn keep_quiet(&mut self, now: Time) {
+        self.ready_at = later(now);
+    }
+
+    /// The steps of the plan that is asked about.
+    pub(super) fn plan(&self) -> Option<Vec<PlanStep>> {
+        serde_json::from_value(self.body.get("steps")?.clone()).ok()
+    }
+
+    fn has(&self, choice: &str) -> bool {
+        self.choices.iter().any(|known| known.id == choice)
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.body.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The command that is asked about, as it would run.
+    fn command(&self) -> Option<&str> {
+        self.body.get("fingerprint")?;
+        self.body.get("input")?.get("command")?.as_str()
+    }
+
+    fn open_field(&mut self, choice: &str, label: &'static str, begin: &str) {
+        let mut words = Composer::new(".");
+        words.set_draft(&Draft::new(begin));
+        self.field = Some(Field { choice: choice.to_owned(), label, words });
+        if let Some(at) = self.choices.iter().position(|known| known.id == choice) {
+            self.selected = at;
+        }
+    }
+
+    fn answer(&mut self, choice: &str, text: Option<String>) -> Outcome {
+        self.is_answered = true;
+        let text = text.filter(|text| !text.trim().is_empty());
+        let (checkpoint, choice) = (self.checkpoint.clone(), choice.to_owned());
+        Outcome::Answer(Answered { checkpoint, choice, text, by: "user".into() })
+    }
+
+    /// The edited plan is the answer.
+    pub(super) fn answer_plan(&mut self, steps: &[PlanStep]) -> Outcome {
+        let written = serde_json::to_string(&serde_json::json!({ "steps": steps })).ok();
+        self.answer("modify", written)
+    }
+
+    /// A choice is made: it is the answer, or it needs words first.
+    fn choose(&mut self, at: usize) -> Outcome {
+        let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return Outcome::Moved };
+        self.selected = at;
+        match choice.as_str() {
+            "tell" | "other" | "needs_changes" => self.open_field(&choice, "Say it in words", ""),
+            "submit" => self.open_field(&choice, "Your answer", ""),
+            "raise" => {
+                let spent = self.body.get("spentUsd").and_then(Value::as_f64).unwrap_or(0.0);
+                let budget = self.body.get("budgetUsd").and_then(Value::as_f64).unwrap_or(spent);
+                self.open_field(&choice, "New budget in dollars", &format!("{:.2}", (budget * 2.0).max(spent * 2.0)));
+            }
+            "modify" => return Outcome::EditPlan,
+            _ => return self.answer(&choice, None),
+        }
+        Outcome::Moved
+    }
+
+    /// Takes a key.
+    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if let Some(field) = &mut self.field {
+            return match field.words.input(input, keys) {
+                Typed::Send(draft) | Typed::Queue(draft) => {
+                    let choice = field.choice.clone();
+                    let text = draft.text();
+                    if let Some(clarify) = self.clarify.as_mut().filter(|_| choice == "submit") {
+                        self.field = None;
+                        return match clarify.say(&text) {
+                            Some(answer) => self.answer("submit", Some(answer)),
+                            None => Outcome::Moved,
+                        };
+                    }
+                    self.answer(&choice, Some(text))
+                }
+                Typed::Editor(text) => Outcome::Editor(text),
+                Typed::Passed(Some(Action::Interrupt)) if self.about != "tell" => {
+                    self.field = None;
+                    Outcome::Moved
+                }
+                Typed::Passed(_) => Outcome::Passed,
+                Typed::Moved | Typed::Changed => Outcome::Moved,
+            };
+        }
+        if self.clarify.is_some() {
+            return self.clarifying(input, keys);
+        }
+        let Input::Key(chord) = input else { return Outcome::Passed };
+        let last = self.choices.len().saturating_sub(1);
+        if let (Key::Char(digit @ '1'..='9'), Some(_)) = (chord.key, chord.typed()) {
+            let at = digit as usize - '1' as usize;
+            return if at <= last { self.choose(at) } else { Outcome::Moved };
+        }
+        match (chord.typed(), keys.action(*chord)) {
+            (Some('e'), _) => self.edit(),
+            (Some('d'), _) if self.diff.is_some() => self.diff.clone().map_or(Outcome::Moved, Outcome::ShowDiff),
+            (Some('j'), _) | (_, Some(Action::Down)) => {
+                self.selected = if self.selected >= last { 0 } else { self.selected + 1 };
+                Outcome::Moved
+            }
+            (Some('k'), _) | (_, Some(Action::Up)) => {
+                self.selected = if self.selected == 0 { last } else { self.selected - 1 };
+                Outcome::Moved
+            }
+            (_, Some(Action::Send)) => self.choose(self.selected),
+            // A word with the answer.
+            (_, Some(Action::Queue)) => self.comment(),
+            _ => Outcome::Passed,
+        }
+    }
+
+    /// Changes what is asked about before it is allowed: the command, the rule, the plan.
+    fn edit(&mut self) -> Outcome {
+        let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
+        if chosen == "always" {
+            let pattern = self.body.get("rule").and_then(|rule| rule.get("pattern")).and_then(Value::as_str);
+            let pattern = pattern.unwrap_or_default().to_owned();
+            self.open_field("always", "The rule allows this (* stands for anything)", &pattern);
+        } else if let Some(command) = self.command().map(str::to_owned) {
+            self.open_field("allow", "Run this instead", &command);
+        } else if self.has("modify") {
+            return Outcome::EditPlan;
+        }
+        Outcome::Moved
+    }
+
+    /// Words to go with the chosen answer.
+    fn comment(&mut self) -> Outcome {
+        let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
+        match chosen.as_str() {
+            // Words with these mean another command or another rule.
+            "allow" | "always" if self.command().is_some() || self.has("always") => self.edit(),
+            "modify" => {
+                self.open_field("modify", "What to change, in words", "");
+                Outcome::Moved
+            }
+            "" => Outcome::Moved,
+            chosen => {
+                self.open_field(chosen, "Your words with this answer", "");
+                Outcome::Moved
+            }
+        }
+    }
+
+    /// What was written in an editor.
+    pub(super) fn edited(&mut self, text: Option<String>) {
+        if let Some(field) = &mut self.field {
+            field.words.edited(text);
+        }
+    }
+
+    fn clarifying(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        let Input::Key(chord) = input else { return Outcome::Passed };
+        let Some(clarify) = &mut self.clarify else { return Outcome::Passed };
+        match clarify.key(*chord, keys) {
+            clarify::Outcome::Passed => Outcome::Passed,
+            clarify::Outcome::Moved => Outcome::Moved,
+            clarify::Outcome::Words => {
+                self.open_field("submit", "Your answer", "");
+                Outcome::Moved
+            }
+            clarify::Outcome::Skip => self.answer("skip", None),
+            clarify::Outcome::Submit(text) => self.answer("submit", Some(text)),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Wishes carried out: with the host's client, away from the screen. What comes of them is news.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use trimtab_host::config::{self, Profile};
+use trimtab_host::{Client, JobState, Pills, Say, Target};
+use trimtab_vocab::{Approve, Control, Mode, Problem, SessionId, WhileRunning};
+
+use super::composer::keep::{DraftKeeper, SaidFile};
+use super::composer::{Draft, Source, files};
+use super::desk::Desk;
+use super::news::{News, Wish};
+use crate::cli::diff::Loaded;
+use crate::cli::{picture, place};
+
+/// Facts that are read at once while a session is opened.
+const QUEUE: usize = 64;
+
+/// Carries wishes out.
+pub(super) struct Errands {
+    client: Client,
+    profile: Arc<Mutex<Profile>>,
+    folder: String,
+    news: mpsc::Sender<News>,
+    /// Where the draft is written down, and what was said before.
+    keeper: DraftKeeper,
+    said: SaidFile,
+    desk: Desk,
+    /// The session that is watched.
+    session: Option<SessionId>,
+    watching: Option<JoinHandle<()>>,
+}
+
+impl Errands {
+    pub(super) fn new(
+        client: Client,
+        profile: Profile,
+        folder: String,
+        keeper: DraftKeeper,
+        said: SaidFile,
+        desk: Desk,
+    ) -> (Self, mpsc::Receiver<News>) {
+        let (news, heard) = mpsc::channel(QUEUE);
+        let profile = Arc::new(Mutex::new(profile));
+        (Self { client, profile, folder, news, keeper, said, desk, session: None, watching: None }, heard)
+    }
+
+    /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
+    pub(super) async fn close(self, by_person: bool) {
+        let Self { keeper, watching, desk, .. } = self;
+        if by_person {
+            desk.clear();
+        }
+        if let Some(watching) = watching {
+            watching.abort();
+        }
+        keeper.close().await;
+    }
+
+    /// Does something in the background, and tells what came of it.
+    fn spawn(&self, work: impl Future<Output = Result<Option<News>, Problem>> + Send + 'static) {
+        let news = self.news.clone();
+        tokio::spawn(async move {
+            let told = work.await.unwrap_or_else(|problem| Some(News::Failed(problem)));
+            if let Some(told) = told {
+                let _ = news.send(told).await;
+            }
+        });
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Carries out what needs neither the terminal nor the end of the program.
+    pub(super) fn run(&mut self, wish: Wish) {
+        let client = self.client.clone();
+        match wish {
+            Wish::Send { draft, mode, while_running, session } => {
+                let session = session.or_else(|| self.session.clone());
+                self.send(draft, mode, while_running, session);
+            }
+            Wish::Keep(kept) => self.keeper.change(*kept),
+            Wish::Answer(answer) => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(async move { client.answer(&session, answer).await.map(|()| None) });
+                }
+            }
+            Wish::Control(control) => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(async move { client.control(&session, None, control).await.map(|()| None) });
+                }
+            }
+            Wish::Withdraw(request) => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(
+                        async move { client.control(&session, Some(request), Control::Cancel).await.map(|()| None) },
+                    );
+                }
+            }
+            Wish::Open(session) => self.open(session),
+            Wish::New => {
+                self.session = None;
+                self.desk.clear();
+                if let Some(watching) = self.watching.take() {
+                    watching.abort();
+                }
+            }
+            Wish::LoadDiff { call, writes } => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(async move {
+                        // Without its bytes a change is told by its counts alone.
+                        let files = Loaded::of(&client, &session, &writes).await.unwrap_or_default();
+                        Ok(Some(News::Diff { call, files: Arc::new(files) }))
+                    });
+                }
+            }
+            Wish::LoadSet { number, writes } => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(async move {
+                        let files = Loaded::of(&client, &session, &writes).await?;
+                        Ok(Some(News::SetDiff { number, files: Arc::new(files) }))
+                    });
+                }
+            }
+            Wish::LoadHistory => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(async move { Ok(Some(News::History(Box::new(client.history(&session).await?)))) });
+                }
+            }
+            Wish::LoadSessions { query } => {
+                let folder = self.folder.clone();
+                self.spawn(async move {
+                    let (tags, words) = tags_and_words(&query);
+                    let rows = match query.trim().is_empty() {
+                        true => client.sessions(Some(&folder)).await?,
+                        false => client.search(Some(&folder), &tags, &words).await?,
+                    };
+                    let jobs = client.jobs(false).await?;
+                    Ok(Some(News::Sessions { rows, jobs }))
+                });
+            }
+            Wish::Offer(Source::Files) => {
+                let looking = files(PathBuf::from(&self.folder));
+                self.spawn(async move { Ok(Some(News::Files(looking.await))) });
+            }
+            Wish::KeepKey { provider, key } => {
+                let kept = config::keep_key(&self.profile(), provider, key.expose());
+                let ready = kept.and_then(|()| self.renew());
+                self.tell(match ready {
+                    Ok(model) => News::Ready(model),
+                    Err(problem) => News::NotReady(problem.message),
+                });
+            }
+            Wish::Local => {
+                let profile = self.profile();
+                let shared = Arc::clone(&self.profile);
+                self.spawn(async move {
+                    let Some(model) = trimtab_host::local_model(&profile).await else {
+                        let problem = "No model answers here. Start Ollama, pull a model, and try again.";
+                        return Ok(Some(News::NotReady(problem.into())));
+                    };
+                    shared.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
+                    Ok(Some(News::Ready(model)))
+                });
+            }
+            Wish::Demo => {
+                let model = "replay/demo".to_owned();
+                self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
+                self.tell(News::Ready(model));
+            }
+            Wish::Model(name) => {
+                self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(name.clone());
+                self.tell(News::Model(name));
+            }
+            // These are for the screen itself.
+            Wish::Offer(_)
+            | Wish::Edit(_)
+            | Wish::Shell(_)
+            | Wish::Notify(_)
+            | Wish::Plan(_)
+            | Wish::Redraw
+            | Wish::Suspend
+            | Wish::Quit => {}
+        }
+    }
+
+    /// Reads the settings again, now that there is a key: the model that there is.
+    fn renew(&mut self) -> Result<String, Problem> {
+        let profile = config::load(&[])?;
+        let model = profile.run_settings()?.model;
+        self.client = Client::open(&profile)?;
+        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
+        Ok(model)
+    }
+
+    fn tell(&self, told: News) {
+        self.spawn(async move { Ok(Some(told)) });
+    }
+
+    fn send(&mut self, draft: Draft, mode: Mode, while_running: Option<WhileRunning>, session: Option<SessionId>) {
+        // What cannot be kept for the next time is in the session all the same.
+        let _ = self.said.add(&draft);
+        let (client, profile, folder, news) =
+            (self.client.clone(), self.profile(), self.folder.clone(), self.news.clone());
+        tokio::spawn(async move {
+            let target = session.map_or(Target::New { folder: folder.clone() }, Target::Session);
+            let told = match say(&client, profile, &folder, &draft, mode, while_running).await {
+                Ok(say) => client.send(target, say).await,
+                Err(problem) => Err(problem),
+            };
+            match told {
+                Ok(sent) => drop(news.send(News::Sent(sent)).await),
+                Err(problem) => {
+                    // What was written must not be lost with the attempt.
+                    let _ = news.send(News::Unsent(draft)).await;
+                    let _ = news.send(News::Failed(problem)).await;
+                }
+            }
+        });
+    }
+
+    /// A session was made by what was said: it is watched from its beginning.
+    pub(super) fn made(&mut self, session: &SessionId) {
+        if self.session.is_none() {
+            self.session = Some(session.clone());
+            self.desk.put(session);
+            self.watch(session.clone(), 0);
+        }
+    }
+
+    /// Shows a session: all that its log has, then what happens.
+    fn open(&mut self, session: SessionId) {
+        self.desk.put(&session);
+        self.session = Some(session.clone());
+        if let Some(watching) = self.watching.take() {
+            watching.abort();
+        }
+        let (client, news) = (self.client.clone(), self.news.clone());
+        self.watching = Some(tokio::spawn(async move {
+            let mut last = 0;
+            loop {
+                match client.events(&session, last).await {
+                    Ok(page) if page.is_empty() => break,
+                    Ok(page) => {
+                        last = page.last().and_then(|event| event.seq).unwrap_or(last);
+                        if news.send(News::Events(page)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(problem) => return drop(news.send(News::Lost(problem)).await),
+                }
+            }
+            let _ = news.send(News::CaughtUp).await;
+            if let Err(problem) = go_on(&client, &session).await {
+                let _ = news.send(News::Failed(problem)).await;
+            }
+            follow(client, session, last, news).await;
+        }));
+    }
+
+    fn watch(&mut self, session: SessionId, after: u64) {
+        if let Some(watching) = self.watching.take() {
+            watching.abort();
+        }
+        let (client, news) = (self.client.clone(), self.news.clone());
+        self.watching = Some(tokio::spawn(follow(client, session, after, news)));
+    }
+}
+
+/// Tells every fact of a session from here on.
+async fn follow(client: Client, session: SessionId, after: u64, news: mpsc::Sender<News>) {
+    let mut watch = client.watch(&session, after);
+    loop {
+        match watch.next().await {
+            Ok(event) => {
+                if news.send(News::Events(vec![event])).await.is_err() {
+                    return;
+                }
+            }
+            Err(problem) => {
+                let _ = news.send(News::Lost(problem)).await;
+                // What went wrong may pass, as a full disk does; the log is still there.
+                tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+            }
+        }
+    }
+}
+
+/// Goes on with whatever was cut off in a session. A person is there from now on.
+async fn go_on(client: &Client, session: &SessionId) -> Result<(), Problem> {
+    let open = client.jobs(false).await?.into_iter().find(|job| job.session == *session);
+    match open {
+        Some(job) if !matches!(job.state, JobState::Finished(_)) => {
+            let action =
+                Control::Adjust { approve: Some(Approve::Ask), attended: Some(true), max_steps: None, trusted: None };
+            client.control(session, Some(job.request), action).await
+        }
+        _ => {
+            client.resume(session);
+            Ok(())
+        }
+    }
+}
+
+/// What a person says, with what is in force for it.
+async fn say(
+    client: &Client,
+    mut profile: Profile,
+    folder: &str,
+    draft: &Draft,
+    mode: Mode,
+    while_running: Option<WhileRunning>,
+) -> Result<Say, Problem> {
+    if profile.model.is_none() {
+        profile.model = trimtab_host::local_model(&profile).await;
+    }
+    let trusted = profile.trusts(folder);
+    let reads = trusted || place::is_trusted(client, folder).await?;
+    let model = profile.model.clone();
+    if reads {
+        profile = profile.in_project(folder)?;
+        profile.model = model;
+    }
+    let mut settings = profile.run_settings()?;
+    (settings.attended, settings.approve, settings.trusted) = (true, Approve::Ask, trusted);
+    let text = draft.text();
+    let pill = Pills::load(&profile, reads.then_some(folder)).called(&text)?;
+    let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
+    Ok(Say { text, mode, settings, images, pill, while_running })
+}
+
+fn at(folder: &str, file: &Path) -> PathBuf {
+    Path::new(folder).join(file)
+}
+
+/// `#tag` and words, apart.
+fn tags_and_words(query: &str) -> (Vec<String>, String) {
+    let (tags, words): (Vec<&str>, Vec<&str>) = query.split_whitespace().partition(|word| word.starts_with('#'));
+    let tags = tags.iter().map(|tag| tag.trim_start_matches('#').to_owned()).filter(|tag| !tag.is_empty());
+    (tags.collect(), words.join(" "))
+}

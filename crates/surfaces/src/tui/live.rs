@@ -1,0 +1,103 @@
+//! The live region: what is under way, what is asked, where one writes, and the line at the bottom. Where there
+//! is little room, what a person needs most stays: the question or the input, then what is being done.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use super::app::App;
+use super::keys::Action;
+use super::screen::Drawn;
+use super::theme::Name;
+
+/// Rows that the input takes at most.
+const INPUT: u16 = 12;
+
+impl App {
+    /// Draws the live region.
+    pub(super) fn live(&mut self) -> Drawn {
+        let (width, height) = (self.size.width.max(1), self.size.height.max(1));
+        let columns = usize::from(width);
+        let queue = self.dialogs.len();
+        let has_status = height >= 3;
+        let has_rule = height >= 10 && queue == 0;
+        let mut left = height - u16::from(has_status) - u16::from(has_rule);
+
+        let input = match self.dialogs.current() {
+            Some(dialog) => dialog.height(width, left, &self.theme, queue),
+            None => self.composer.height(width, INPUT.min((height / 2).max(1)).min(left)),
+        };
+        left -= input.min(left);
+
+        let mut above: Vec<Line<'static>> = Vec::new();
+        let mut add = |mut lines: Vec<Line<'static>>, most: u16| {
+            let room = usize::from(most.min(left));
+            lines.truncate(room);
+            left -= u16::try_from(lines.len()).unwrap_or(left);
+            above.extend(lines);
+        };
+        // In the order of importance; they are drawn in the order of the screen below.
+        let activity = self.activity.lines(columns, &self.theme, self.now, self.ticks);
+        let batch = if height >= 12 { self.batch.lines(columns, &self.theme) } else { Vec::new() };
+        let steps_room = usize::from((height / 3).min(10));
+        let key = self.keys.key(Action::Steps);
+        let steps = match self.activity.is_open() && height >= 12 && !self.steps.is_empty() {
+            true => self.steps.lines(columns, steps_room, &self.theme, &key),
+            false => Vec::new(),
+        };
+        let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
+        let sticky = match is_sticky && self.sticky.is_shown(usize::from(height.saturating_sub(6))) {
+            true => self.sticky.lines(columns, &self.theme, &self.keys.key(Action::Transcript)),
+            false => Vec::new(),
+        };
+        add(activity, 5);
+        add(batch, 12);
+        add(steps, 12);
+        add(sticky, 2);
+        // What is under way gets what is left, but for a row that keeps the conversation in sight.
+        let room = usize::from(left.saturating_sub(u16::from(height >= 12)));
+        let mut rows = self.transcript.unfinished(columns, &self.theme, room);
+        let has_room = if rows.is_empty() { height >= 16 } else { rows.len() < room };
+        if has_room && !above.is_empty() {
+            rows.push(Line::default());
+        }
+        rows.append(&mut above);
+
+        let total = u16::try_from(rows.len()).unwrap_or(height) + u16::from(has_rule) + input + u16::from(has_status);
+        let area = Rect::new(0, 0, width, total.min(height));
+        let mut buf = Buffer::empty(area);
+        let mut y = 0;
+        for row in rows {
+            row.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
+            y += 1;
+        }
+        if has_rule {
+            let rule = Line::styled("─".repeat(columns), self.theme.style(Name::Frame));
+            rule.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
+            y += 1;
+        }
+        let place = Rect::new(0, y, width, input).intersection(area);
+        let cursor = match self.dialogs.current() {
+            Some(dialog) => dialog.draw(place, &mut buf, &self.theme, &self.keys, queue),
+            None => self.composer.draw(place, &mut buf, &self.theme),
+        };
+        y += input;
+        if has_status {
+            let help = self.keys.key(Action::Help);
+            let hint = self.hint().map_or_else(|| format!("{help} help"), str::to_owned);
+            let line = self.status.line(columns, &self.theme, &hint);
+            line.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
+        }
+        Drawn { cells: buf, cursor }
+    }
+
+    /// Draws what covers the screen, if something does.
+    pub(super) fn cover(&mut self) -> Option<Drawn> {
+        let view = self.view.as_mut()?;
+        let area = Rect::new(0, 0, self.size.width.max(1), self.size.height.max(1));
+        let mut buf = Buffer::empty(area);
+        let cursor = view.draw(area, &mut buf, &self.theme, &self.keys, &mut self.transcript);
+        Some(Drawn { cells: buf, cursor })
+    }
+}

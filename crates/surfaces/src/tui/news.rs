@@ -1,0 +1,103 @@
+//! What the screen is told, and what it wishes for. Everything that happens to [`super::app::App`] is a
+//! [`News`]; everything that it wants done outside of itself is a [`Wish`].
+
+use std::sync::Arc;
+
+use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
+use trimtab_vocab::{CallId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId, SessionId, WhileRunning};
+
+use super::composer::{Draft, Kept, Source};
+use super::keys::Input;
+use super::picker::Item;
+use super::setup::Secret;
+use crate::cli::diff::Loaded;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(super) enum News {
+    /// A key, a paste, a new size, the focus.
+    Input(Input),
+    /// Time has passed; only told while something moves.
+    Tick,
+    /// Facts of the session that is shown, in order.
+    Events(Vec<Event>),
+    /// All that the log has is told; what follows is live.
+    CaughtUp,
+    /// What was said was taken in.
+    Sent(Sent),
+    /// The changes that a tool call made or wants to make, with their bytes.
+    Diff { call: CallId, files: Arc<Vec<Loaded>> },
+    /// The changes of a set of the history, with their bytes.
+    SetDiff { number: usize, files: Arc<Vec<Loaded>> },
+    /// The history of the session.
+    History(Box<History>),
+    /// Sessions that fit what was searched, and those that have unfinished requests.
+    Sessions { rows: Vec<SessionRow>, jobs: Vec<JobRow> },
+    /// What was written in the editor; nothing if it was not left well.
+    Edited(Option<String>),
+    /// Something that was wished for did not work.
+    Failed(Problem),
+    /// The session cannot be watched any more.
+    Lost(Problem),
+    /// There is a model to work with now: this one.
+    Ready(String),
+    /// There is still none, and why.
+    NotReady(String),
+    /// This model is used from now on.
+    Model(String),
+    /// What was said could not be taken in; it is the person's again.
+    Unsent(Draft),
+    /// The files of the folder.
+    Files(Arc<Vec<Item>>),
+}
+
+/// Something that should be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Wish {
+    /// Say this in the session, or in a new one.
+    Send { draft: Draft, mode: Mode, while_running: Option<WhileRunning>, session: Option<SessionId> },
+    /// Take a request back that waits for its turn.
+    Withdraw(RequestId),
+    /// Look for what a list offers.
+    Offer(Source),
+    /// Keep a provider's key, and work with its model.
+    KeepKey { provider: &'static str, key: Secret },
+    /// Work with a model of this machine.
+    Local,
+    /// Work with the recorded model.
+    Demo,
+    /// Use another model from the next request on.
+    Model(String),
+    /// Run a command of the person's own, as a shell does.
+    Shell(String),
+    /// Draw everything anew.
+    Redraw,
+    /// The plan that is asked about should be this one.
+    Plan(Vec<PlanStep>),
+    /// Write the draft down, so that it outlives the program.
+    Keep(Box<Kept>),
+    /// Answer what is asked.
+    Answer(Answered),
+    /// Tell a request of the session what to do.
+    Control(Control),
+    /// Show this session from now on.
+    Open(SessionId),
+    /// Begin a new session with the next words.
+    New,
+    /// Load what a tool call changes.
+    LoadDiff { call: CallId, writes: Vec<FileWrite> },
+    /// Load what a set of the history changed.
+    LoadSet { number: usize, writes: Vec<FileWrite> },
+    /// Load the history of the session.
+    LoadHistory,
+    /// Look for sessions.
+    LoadSessions { query: String },
+    /// Let the person write in their editor.
+    Edit(String),
+    /// Tell the person, who looks elsewhere, that something needs them.
+    Notify(String),
+    /// Stop the program for a while, as the shell's job control does.
+    Suspend,
+    /// End the program.
+    Quit,
+}

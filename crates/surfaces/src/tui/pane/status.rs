@@ -1,0 +1,137 @@
+//! The line at the bottom: where one is, with whom, how, and what it has cost so far.
+
+use ratatui::text::{Line, Span};
+use trimtab_vocab::event::{RequestFact, SessionFact, UsageFact};
+use trimtab_vocab::{Event, Fact, Mode, Usage};
+use unicode_width::UnicodeWidthStr;
+
+use crate::tui::text::{cut, tame};
+use crate::tui::theme::{Name, Theme};
+use crate::tui::transcript::{dollars, grouped};
+
+/// What the line can show, in the order in which it does by default.
+pub(in crate::tui) const PARTS: [&str; 9] =
+    ["mode", "model", "folder", "branch", "autonomy", "context", "tokens", "cost", "session"];
+
+/// The same by importance: what goes first where there is little room stands last.
+const IMPORTANT: [&str; 9] = ["mode", "model", "context", "cost", "folder", "branch", "tokens", "autonomy", "session"];
+
+/// What is known.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Status {
+    pub(in crate::tui) mode: Mode,
+    pub(in crate::tui) model: String,
+    pub(in crate::tui) folder: String,
+    pub(in crate::tui) branch: Option<String>,
+    pub(in crate::tui) autonomy: String,
+    pub(in crate::tui) budget: Option<f64>,
+    /// What is shown, by name.
+    pub(in crate::tui) parts: Vec<String>,
+    pub(in crate::tui) known: Known,
+}
+
+/// What is known of the session.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Known {
+    title: String,
+    context: Option<(u64, u64)>,
+    usage: Usage,
+}
+
+impl Status {
+    /// What is known of another session is not true of this one.
+    pub(in crate::tui) fn begin_session(&mut self) {
+        self.known = Known::default();
+    }
+
+    pub(in crate::tui) fn see(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Usage(UsageFact { usage, context_tokens, context_window, .. }) => {
+                self.known.usage += *usage;
+                if let (Some(used), Some(window)) = (context_tokens, context_window) {
+                    self.known.context = Some((*used, *window));
+                }
+            }
+            Fact::Session(SessionFact::Titled { title }) => self.known.title.clone_from(title),
+            Fact::Request(RequestFact::Received { settings, .. }) => {
+                if !settings.model.is_empty() {
+                    self.model.clone_from(&settings.model);
+                }
+                self.budget = settings.budget_usd.or(self.budget);
+            }
+            _ => {}
+        }
+    }
+
+    fn part(&self, name: &str) -> Option<(String, Name)> {
+        Some(match name {
+            "mode" => {
+                let word = match self.mode {
+                    Mode::Auto => "auto",
+                    Mode::Chat => "chat",
+                    Mode::Plan => "plan",
+                    Mode::Implement => "implement",
+                };
+                (word.to_owned(), Name::Accent)
+            }
+            "model" => (self.model.rsplit('/').next().unwrap_or_default().to_owned(), Name::Text),
+            "folder" => (self.folder.clone(), Name::Dim),
+            "branch" => (format!("⎇ {}", self.branch.as_ref()?), Name::Dim),
+            "autonomy" => (self.autonomy.clone(), Name::Dim),
+            "context" => {
+                let (used, window) = self.known.context.filter(|(_, window)| *window > 0)?;
+                let percent = used * 100 / window;
+                let name = if percent >= 85 { Name::Warning } else { Name::Dim };
+                (format!("context {percent}%"), name)
+            }
+            "tokens" => {
+                let tokens = self.known.usage.input_tokens + self.known.usage.output_tokens;
+                (format!("{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), Name::Dim)
+            }
+            "cost" => match (self.known.usage.cost_usd, self.budget) {
+                (Some(cost), Some(budget)) => (format!("{} of {}", dollars(cost), dollars(budget)), Name::Dim),
+                (Some(cost), None) => (dollars(cost), Name::Dim),
+                (None, _) => return None,
+            },
+            "session" => (Some(self.known.title.clone()).filter(|title| !title.is_empty())?, Name::Dim),
+            _ => return None,
+        })
+    }
+
+    /// As many parts as there is room for, in their order; the less important ones are the first to go.
+    pub(in crate::tui) fn line(&self, width: usize, theme: &Theme, hint: &str) -> Line<'static> {
+        let place = |name: &str| IMPORTANT.iter().position(|other| *other == name).unwrap_or(usize::MAX);
+        let mut parts: Vec<(usize, usize, String, Name)> = Vec::new();
+        for (at, name) in self.parts.iter().enumerate() {
+            if let Some((text, style)) = self.part(name).filter(|(text, _)| !text.is_empty()) {
+                parts.push((place(name), at, tame(&text), style));
+            }
+        }
+        parts.sort_by_key(|(importance, ..)| *importance);
+        let tail = if hint.is_empty() { 0 } else { hint.width() + 3 };
+        let mut used = 0;
+        let mut shown: Vec<(usize, String, Name)> = Vec::new();
+        for (_, at, text, style) in parts {
+            let gap = if shown.is_empty() { 0 } else { 3 };
+            // The most important one stays, if only in part.
+            let text = if shown.is_empty() { cut(&text, width) } else { text };
+            if shown.is_empty() || used + gap + text.width() + tail <= width {
+                used += gap + text.width();
+                shown.push((at, text, style));
+            }
+        }
+        shown.sort_by_key(|(at, ..)| *at);
+        let mut spans = Vec::new();
+        for (_, text, style) in shown {
+            if !spans.is_empty() {
+                spans.push(Span::styled(" · ", theme.style(Name::Dim)));
+            }
+            spans.push(Span::styled(text, theme.style(style)));
+        }
+        if !hint.is_empty() && used + tail <= width {
+            spans.push(Span::raw(" ".repeat(width - used - hint.width())));
+            spans.push(Span::styled(hint.to_owned(), theme.style(Name::Dim)));
+        }
+        Line::from(spans)
+    }
+}

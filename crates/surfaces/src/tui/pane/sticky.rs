@@ -1,0 +1,87 @@
+//! The last answer in a line, and what could be said next: within reach when the answer itself has scrolled away.
+
+use ratatui::text::{Line, Span};
+use trimtab_vocab::event::{AnswerFact, RequestFact};
+use trimtab_vocab::{Event, Fact, NextStep};
+
+use crate::tui::text::{cut, first_line, tame};
+use crate::tui::theme::{Name, Theme};
+
+/// Next steps that are offered.
+pub(in crate::tui) const OFFERED: usize = 3;
+
+/// The last answer.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Sticky {
+    summary: String,
+    next: Vec<NextStep>,
+    /// Rows that were printed since the answer began.
+    rows: usize,
+    is_dismissed: bool,
+}
+
+impl Sticky {
+    pub(in crate::tui) fn see(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Answer(AnswerFact { answer }) => {
+                // How long the answer is decides whether its beginning is still on the screen.
+                let rows = answer.summary.lines().count() + answer.sections.len();
+                *self = Self {
+                    summary: answer.summary.clone(),
+                    next: answer.next_steps.clone(),
+                    rows,
+                    is_dismissed: false,
+                };
+            }
+            Fact::Request(RequestFact::Received { .. } | RequestFact::Joined { .. }) => *self = Self::default(),
+            _ => {}
+        }
+    }
+
+    /// More was printed below the answer.
+    pub(in crate::tui) fn printed(&mut self, rows: usize) {
+        self.rows = self.rows.saturating_add(rows);
+    }
+
+    /// Whether the answer is out of sight on a screen with so many rows above the live region.
+    pub(in crate::tui) fn is_shown(&self, height: usize) -> bool {
+        !self.is_dismissed && !self.summary.is_empty() && self.rows > height
+    }
+
+    /// What a next step puts into the input; the bar is not needed any more.
+    pub(in crate::tui) fn take(&mut self, number: usize) -> Option<String> {
+        let text = self.next.get(number).filter(|_| number < OFFERED)?.input_text.clone();
+        self.is_dismissed = true;
+        Some(text)
+    }
+
+    pub(in crate::tui) fn dismiss(&mut self) {
+        self.is_dismissed = true;
+    }
+
+    pub(in crate::tui) fn lines(&self, width: usize, theme: &Theme, details: &str) -> Vec<Line<'static>> {
+        let style = |name| theme.style(name);
+        let right = format!("  See details ↑ {details}  ✕ esc");
+        let room = width.saturating_sub(2 + right.chars().count());
+        let mut head = vec![
+            Span::styled("✓ ", style(Name::Good)),
+            Span::styled(first_line(&self.summary, room.max(10)), style(Name::Text)),
+        ];
+        if room >= 10 {
+            head.push(Span::styled(right, style(Name::Dim)));
+        }
+        let mut rows = vec![Line::from(head)];
+        let mut offers = Vec::new();
+        let each = width / OFFERED.min(self.next.len()).max(1);
+        for (number, next) in self.next.iter().take(OFFERED).enumerate() {
+            let key = format!("alt-{} ", number + 1);
+            let label = cut(&tame(&next.html), each.saturating_sub(key.len() + 2));
+            offers.push(Span::styled(key, style(Name::Key)));
+            offers.push(Span::styled(format!("{label}  "), style(Name::Text)));
+        }
+        if !offers.is_empty() {
+            rows.push(Line::from(offers));
+        }
+        rows
+    }
+}

@@ -1,0 +1,224 @@
+//! The loop: what happens is told to the screen, what it wishes for is carried out, and it is drawn when something
+//! has changed, at most once per frame. While nothing happens, nothing runs.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use ratatui::layout::{Position, Size};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::app::App;
+use super::errand::Errands;
+use super::keys::Input;
+use super::news::{News, Wish};
+use super::screen::Screen;
+use super::terminal::{Heard, Reader, Taken};
+
+/// The time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+/// How often what moves by itself moves.
+const TICK: Duration = Duration::from_millis(100);
+/// Finished rows that one frame prints at most.
+const PRINTED: usize = 400;
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The person left.
+    Left,
+    /// A signal said so.
+    Signal(i32),
+}
+
+/// Everything that the loop holds.
+pub(super) struct Runtime {
+    app: App,
+    errands: Errands,
+    news: mpsc::Receiver<News>,
+    screen: Screen<io::Stdout>,
+    reader: Reader,
+    taken: Option<Taken>,
+    /// The terminal has changed its size, and where the cursor is is not known yet.
+    is_lost: Option<Size>,
+    is_dirty: bool,
+}
+
+fn broken(error: io::Error) -> Problem {
+    Problem::new(ProblemKind::Internal, format!("The terminal cannot be used: {error}."))
+        .hint("`trimtab run` needs none.")
+}
+
+impl Runtime {
+    pub(super) fn new(
+        app: App,
+        errands: Errands,
+        news: mpsc::Receiver<News>,
+        row: u16,
+        reflows: bool,
+        taken: Taken,
+    ) -> Self {
+        let screen = Screen::new(io::stdout(), app.size, row, reflows);
+        let (reader, taken) = (Reader::start(), Some(taken));
+        Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true }
+    }
+
+    /// Runs until the person leaves or a signal comes.
+    pub(super) async fn run(mut self, first: Vec<Wish>) -> Result<Ended, Problem> {
+        let listen = |kind| signal(kind).map_err(broken);
+        let mut terminate = listen(SignalKind::terminate())?;
+        let mut hang_up = listen(SignalKind::hangup())?;
+        let mut interrupt = listen(SignalKind::interrupt())?;
+        if let Some(ended) = self.carry_out(first).await? {
+            return Ok(ended);
+        }
+        let mut drawn = Instant::now() - FRAME;
+        let mut ticked = Instant::now();
+        let ended = loop {
+            let moves = self.app.moves();
+            let next_tick = ticked + TICK;
+            let told = tokio::select! {
+                biased;
+                _ = terminate.recv() => break Ended::Signal(15),
+                _ = hang_up.recv() => break Ended::Signal(1),
+                _ = interrupt.recv() => break Ended::Signal(2),
+                () = tokio::time::sleep_until(drawn + FRAME), if self.is_dirty && self.is_lost.is_none() => {
+                    self.draw().map_err(broken)?;
+                    drawn = Instant::now();
+                    continue;
+                }
+                heard = self.reader.next() => match self.hear(heard) {
+                    Some(Heard::Gone) => break Ended::Signal(1),
+                    Some(Heard::Input(input)) => News::Input(input),
+                    _ => continue,
+                },
+                Some(news) = self.news.recv() => news,
+                () = tokio::time::sleep_until(next_tick), if moves => {
+                    ticked = Instant::now();
+                    News::Tick
+                }
+            };
+            if let News::Sent(sent) = &told {
+                self.errands.made(&sent.session);
+            }
+            let wishes = self.app.update(told, trimtab_host::now());
+            self.is_dirty = true;
+            if let Some(ended) = self.carry_out(wishes).await? {
+                break ended;
+            }
+        };
+        self.leave(ended);
+        self.errands.close(ended == Ended::Left).await;
+        Ok(ended)
+    }
+
+    /// Sees to what the terminal says of itself; the rest is for the screen.
+    fn hear(&mut self, heard: Heard) -> Option<Heard> {
+        match heard {
+            Heard::Input(Input::Resize { width, height }) => {
+                let size = Size { width, height };
+                if self.screen.is_covered() {
+                    self.resize(size, None);
+                } else {
+                    self.is_lost = Some(size);
+                    self.reader.locate();
+                }
+                None
+            }
+            Heard::Cursor(cursor) => {
+                if let Some(size) = self.is_lost.take() {
+                    self.resize(size, cursor);
+                }
+                None
+            }
+            heard => Some(heard),
+        }
+    }
+
+    fn resize(&mut self, size: Size, cursor: Option<Position>) {
+        self.screen.resized(size, cursor);
+        self.app.size = size;
+        self.is_dirty = true;
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        self.is_dirty = false;
+        if let Some(over) = self.app.cover() {
+            return self.screen.cover(over);
+        }
+        if self.screen.is_covered() && self.screen.uncover()? {
+            // It changed its size while it was covered: where things are has to be found out.
+            self.is_lost = Some(self.screen.size());
+            self.is_dirty = true;
+            self.reader.locate();
+            return Ok(());
+        }
+        let above = self.app.finished(PRINTED);
+        // There may be more than one frame takes.
+        self.is_dirty = above.len() >= PRINTED;
+        let live = self.app.live();
+        self.screen.frame(&above, live)
+    }
+
+    async fn carry_out(&mut self, wishes: Vec<Wish>) -> Result<Option<Ended>, Problem> {
+        for wish in wishes {
+            match wish {
+                Wish::Quit => return Ok(Some(Ended::Left)),
+                Wish::Redraw => {
+                    self.is_lost = Some(self.screen.size());
+                    self.reader.locate();
+                }
+                Wish::Notify(text) => self.notify(&text).map_err(broken)?,
+                Wish::Edit(text) => {
+                    let edited = self.aside(async { super::aside::edit(text).await }).await?;
+                    let wishes = self.app.update(News::Edited(edited), trimtab_host::now());
+                    wishes.into_iter().for_each(|wish| self.errands.run(wish));
+                }
+                Wish::Shell(command) => {
+                    self.draw().map_err(broken)?;
+                    self.aside(async { super::aside::shell(&command).await }).await?;
+                }
+                Wish::Suspend => self.aside(async { super::aside::suspend() }).await?,
+                wish => self.errands.run(wish),
+            }
+            self.is_dirty = true;
+        }
+        Ok(None)
+    }
+
+    /// Gives the terminal to something else, and takes it back.
+    async fn aside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Problem> {
+        self.screen.leave().map_err(broken)?;
+        let resting = self.reader.rest().await;
+        self.taken = None;
+        let done = work.await;
+        self.taken = Some(Taken::take().map_err(broken)?);
+        drop(resting);
+        let size = crossterm::terminal::size().map_err(broken)?;
+        self.is_lost = Some(Size { width: size.0, height: size.1 });
+        self.reader.locate();
+        Ok(done)
+    }
+
+    /// Tells a person who looks elsewhere.
+    fn notify(&mut self, text: &str) -> io::Result<()> {
+        let text: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
+        // Terminals that show messages know the first; all others ring.
+        let out = self.screen.out();
+        write!(out, "\u{1b}]9;trimtab: {text}\u{7}\u{7}")?;
+        out.flush()
+    }
+
+    fn leave(&mut self, ended: Ended) {
+        if self.screen.is_covered() {
+            let _ = self.screen.uncover();
+        }
+        let above = self.app.finished(usize::MAX);
+        let left = self.app.leaving(ended == Ended::Left);
+        let _ = self.screen.frame(&[above, left].concat(), super::screen::Drawn::default());
+        let _ = self.screen.leave();
+        self.taken = None;
+    }
+}

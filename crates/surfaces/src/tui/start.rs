@@ -1,0 +1,204 @@
+//! How the terminal UI begins: with which session, colours and keys.
+
+use std::path::Path;
+
+use ratatui::layout::Size;
+use trimtab_host::config::Profile;
+use trimtab_host::{Client, Drawer, JobState, Pills};
+use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
+
+use super::app::{App, Setting};
+use super::composer::Draft;
+use super::composer::keep::{DraftKeeper, SaidFile};
+use super::desk::Desk;
+use super::errand::Errands;
+use super::keys::KeyMap;
+use super::news::Wish;
+use super::pane::status::{PARTS, Status};
+use super::runtime::{Ended, Runtime};
+use super::terminal::{self, Taken};
+use super::theme::Theme;
+use super::transcript::Mark;
+use crate::palette::Palette;
+
+/// What a person said on the command line.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// The path that requests take at first.
+    pub mode: Mode,
+    /// What the input begins with.
+    pub draft: Option<String>,
+    /// The session to go on with.
+    pub session: Option<SessionId>,
+    /// Go on with the latest one of the folder.
+    pub latest: bool,
+}
+
+/// Whether there is a person at a terminal.
+pub fn is_there() -> bool {
+    terminal::is_there()
+}
+
+/// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
+pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result<Option<i32>, Problem> {
+    let client = Client::open(&profile)?;
+    if profile.model.is_none() {
+        profile.model = trimtab_host::local_model(&profile).await;
+    }
+    let drawer = Drawer::of(&profile.data);
+    let desk = Desk::of(drawer.clone(), &folder);
+    let (mode, draft) = (wanted.mode, wanted.draft.clone());
+    let session = which(&client, &folder, wanted, &desk).await?;
+    // The terminal is asked for its colours before anything else reads from it.
+    let palette = Palette::of(&std::io::stdout());
+    let theme = Theme::named(&profile.tui.theme, palette)?;
+    let keys = KeyMap::with(&profile.tui.keys)?;
+    let trusted = profile.trusts(&folder);
+    let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
+    let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
+    let status = Status {
+        mode,
+        model: profile.model.clone().unwrap_or_default(),
+        folder: short(&folder, &profile.hands.machine.home),
+        branch: branch(Path::new(&folder)),
+        autonomy: autonomy(&profile),
+        budget: profile.limits.budget_usd,
+        parts: parts(&profile.tui.status)?,
+        ..Status::default()
+    };
+    let taken = Taken::take().map_err(unusable)?;
+    let (width, height) = crossterm::terminal::size().map_err(unusable)?;
+    // A terminal that does not say where its cursor is gets the live region at its bottom.
+    let row = crossterm::cursor::position().map_or(height.saturating_sub(1), |(_, y)| y);
+    let while_running = profile.while_running;
+    let now = trimtab_host::now();
+    let size = Size { width, height };
+    let place = Path::new(&folder).to_owned();
+    let mut app = App::new(Setting { theme, keys, size, now, folder: place, status, while_running, pills });
+    let (kept, keeper) = DraftKeeper::open(drawer.clone(), &folder);
+    let said = SaidFile::of(drawer, &folder);
+    app.composer.set_history(said.read());
+    app.composer.restore(kept);
+    if let Some(draft) = draft {
+        app.composer.set_draft(&Draft::new(draft));
+    }
+    let (errands, news) = Errands::new(client, profile.clone(), folder, keeper, said, desk);
+    let first = match session {
+        Some(session) => app.begin(session),
+        None => {
+            greet(&mut app, &profile);
+            Vec::<Wish>::new()
+        }
+    };
+    let ended = Runtime::new(app, errands, news, row, reflows(), taken).run(first).await?;
+    Ok(match ended {
+        Ended::Left => None,
+        Ended::Signal(signal) => Some(signal),
+    })
+}
+
+fn unusable(error: std::io::Error) -> Problem {
+    Problem::new(ProblemKind::Internal, format!("The terminal cannot be used: {error}."))
+        .hint("`trimtab run` needs none.")
+}
+
+fn greet(app: &mut App, profile: &Profile) {
+    let version = env!("CARGO_PKG_VERSION");
+    app.transcript
+        .note(Mark::Info, format!("Trimtab {version}. Say what you would like to have done; ? shows the keys."));
+    match profile.run_settings() {
+        Ok(_) => {}
+        Err(problem) if problem.kind == ProblemKind::NoKey => {
+            app.set_up(profile.file.with_file_name("keys.toml").display().to_string());
+        }
+        Err(problem) => {
+            let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+            app.transcript.note(Mark::Warning, format!("{}{hint}", problem.message));
+        }
+    }
+}
+
+/// What the line at the bottom shows, in the person's order.
+fn parts(wanted: &[String]) -> Result<Vec<String>, Problem> {
+    if wanted.is_empty() {
+        return Ok(PARTS.iter().map(|part| (*part).to_owned()).collect());
+    }
+    match wanted.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        None => Ok(wanted.to_vec()),
+        Some(part) => Err(Problem::new(ProblemKind::Settings, format!("tui.status cannot show {part}."))
+            .hint(format!("It can show {}.", PARTS.join(", ")))),
+    }
+}
+
+/// The session to begin with: the one that is named, or one in which something is unfinished.
+async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Result<Option<SessionId>, Problem> {
+    if let Some(session) = wanted.session {
+        let known = client.sessions(None).await?.iter().any(|row| row.id == session);
+        return match known {
+            true => Ok(Some(session)),
+            false => Err(Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
+                .hint("`trimtab sessions list` shows those there are.")),
+        };
+    }
+    let open = client
+        .jobs(false)
+        .await?
+        .into_iter()
+        .find(|job| job.folder == folder && !matches!(job.state, JobState::Finished(_)));
+    if let Some(job) = open {
+        return Ok(Some(job.session));
+    }
+    if !wanted.latest {
+        // One that was left by a kill or a lost terminal is on the screen again.
+        let left = desk.left();
+        let rows = client.sessions(Some(folder)).await?;
+        return Ok(left.filter(|left| rows.iter().any(|row| row.id == *left)));
+    }
+    match client.latest(folder).await? {
+        Some(row) => Ok(Some(row.id)),
+        None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
+            .hint("Leave --continue out to begin one.")),
+    }
+}
+
+/// A folder as a person names it.
+fn short(folder: &str, home: &str) -> String {
+    match folder.strip_prefix(home).filter(|_| !home.is_empty()) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        _ => folder.to_owned(),
+    }
+}
+
+/// The branch that is checked out, as git notes it.
+fn branch(folder: &Path) -> Option<String> {
+    let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
+    let git = match std::fs::read_to_string(&git) {
+        // A worktree or a submodule says where its own folder is.
+        Ok(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        Err(_) => git,
+    };
+    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = head.trim();
+    Some(match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) => branch.to_owned(),
+        None => head.chars().take(8).collect(),
+    })
+}
+
+/// What is done without asking, in two words.
+fn autonomy(profile: &Profile) -> String {
+    let what = match (profile.hands.files, profile.hands.commands) {
+        (Applying::Auto, Applying::Auto) => "asks little",
+        (Applying::Auto, Applying::Ask) => "asks before commands",
+        (Applying::Ask, Applying::Auto) => "asks before edits",
+        (Applying::Ask, Applying::Ask) => "asks before all",
+    };
+    what.to_owned()
+}
+
+/// Whether the terminal lays long lines out anew when it becomes narrower; most do.
+fn reflows() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let term = std::env::var("TERM").unwrap_or_default();
+    !(set("XTERM_VERSION") || term == "linux" || (term.starts_with("screen") && !set("TMUX")))
+}

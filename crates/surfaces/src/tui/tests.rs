@@ -1,0 +1,636 @@
+//! Screens as text, without a terminal: facts and keys go in, rows come out.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+use trimtab_vocab::{Control, Event, Mode, Time, WhileRunning};
+
+use super::app::{App, Setting};
+use super::keys::{Input, KeyMap};
+use super::news::{News, Wish};
+use super::pane::status::{PARTS, Status};
+use super::theme::Theme;
+use crate::palette::Palette;
+
+/// A screen and what was printed above it.
+struct Stage {
+    app: App,
+    printed: Vec<String>,
+    now: i64,
+    seq: u64,
+}
+
+impl Stage {
+    fn new(width: u16, height: u16) -> Self {
+        let status = Status {
+            model: "test/model".into(),
+            folder: "~/boat".into(),
+            branch: Some("main".into()),
+            autonomy: "edits files, asks before commands".into(),
+            parts: PARTS.iter().map(|part| (*part).to_owned()).collect(),
+            ..Status::default()
+        };
+        let mut app = App::new(Setting {
+            theme: Theme::new(Palette::Plain),
+            keys: KeyMap::default(),
+            size: Size { width, height },
+            now: Time::from_millis(0),
+            folder: "/boat".into(),
+            status,
+            while_running: WhileRunning::Steer,
+            pills: Vec::new(),
+        });
+        app.session = Some("s1".parse().expect("a name"));
+        Self { app, printed: Vec::new(), now: 1_000, seq: 0 }
+    }
+
+    fn tell(&mut self, news: News) -> Vec<Wish> {
+        self.app.update(news, Time::from_millis(self.now))
+    }
+
+    /// A fact of the request r1.
+    fn fact(&mut self, fact: Value) -> Vec<Wish> {
+        self.fact_of("r1", fact)
+    }
+
+    fn fact_of(&mut self, request: &str, fact: Value) -> Vec<Wish> {
+        self.seq += 1;
+        let mut whole =
+            json!({"seq": self.seq, "time": Time::from_millis(self.now), "session": "s1", "request": request});
+        whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
+        let event: Event = serde_json::from_value(whole).expect("an event");
+        self.tell(News::Events(vec![event]))
+    }
+
+    fn said(&mut self, text: &str) {
+        self.fact(
+            json!({"type": "request.received", "text": text, "settings": {"model": "test/model", "maxSteps": 25}}),
+        );
+    }
+
+    fn key(&mut self, key: &str) -> Vec<Wish> {
+        self.tell(News::Input(Input::Key(key.parse().expect("a key"))))
+    }
+
+    fn write(&mut self, words: &str) {
+        for c in words.chars() {
+            let key = if c == ' ' { "space".to_owned() } else { c.to_string() };
+            self.key(&key);
+        }
+    }
+
+    /// The last rows that were printed, and the live region below them.
+    fn screen(&mut self) -> String {
+        let height = usize::from(self.app.size.height);
+        self.printed.extend(self.app.finished(usize::MAX).iter().map(ToString::to_string));
+        let live = rows(&self.app.live().cells);
+        assert!(live.len() <= height, "the live region fits the screen");
+        let room = height - live.len();
+        let from = self.printed.len().saturating_sub(room);
+        let all = self.printed[from..].iter().cloned().chain(live);
+        all.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn view(&mut self) -> String {
+        let cells = self.app.cover().expect("a view").cells;
+        let rows = rows(&cells).into_iter().map(|row| row.trim_end().to_owned());
+        rows.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+}
+
+fn rows(cells: &Buffer) -> Vec<String> {
+    let row = |y: u16| {
+        let mut text = String::new();
+        let mut x = 0;
+        while x < cells.area.width {
+            let symbol = cells[(x, y)].symbol();
+            text.push_str(symbol);
+            x += u16::try_from(unicode_width::UnicodeWidthStr::width(symbol)).expect("narrow").max(1);
+        }
+        text
+    };
+    (0..cells.area.height).map(row).collect()
+}
+
+fn permission() -> Value {
+    json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "permission",
+        "title": "Run this command? rm -rf build",
+        "choices": [{"id": "allow", "label": "Allow this time"}, {"id": "always", "label": "Always allow"},
+            {"id": "wait", "label": "Wait and tell Trimtab what to do differently"}, {"id": "never", "label": "Never allow"}],
+        "about": "tool", "call": "c1", "tool": "run_command", "input": {"command": "rm -rf build"},
+        "reason": "`rm` deletes files", "ruleText": "allow run_command: rm -rf build (in /boat)",
+        "rule": {"verdict": "allow", "tool": "run_command", "pattern": "rm -rf build", "folder": "/boat"},
+        "plan": {"argv": ["rm", "-rf", "build"], "cwd": "/boat", "sandbox": "workspace", "timeoutS": 30},
+        "fingerprint": "f"})
+}
+
+fn at_work(stage: &mut Stage) {
+    stage.said("Tidy up");
+    stage.fact(json!({"type": "stage", "stage": "running", "label": "Waiting for the model..."}));
+    stage.fact(json!({"type": "model.called", "call": "c0", "model": "test/model", "attempt": 1}));
+    stage.fact(json!({"type": "tool.started", "call": "c9", "name": "read_file", "input": {"path": "a.txt"}}));
+    stage.fact(json!({"type": "tool.finished", "call": "c9", "status": "ok", "preview": "one\ntwo"}));
+    stage.fact(
+        json!({"type": "tool.started", "call": "c1", "name": "run_command", "input": {"command": "rm -rf build"}}),
+    );
+}
+
+#[test]
+fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    stage.fact(permission());
+    insta::assert_snapshot!(stage.screen(), @"
+    › Tidy up
+
+    ● Read a.txt  2 lines
+    ○ Running rm -rf build
+    ────────────────────────────────────────────────────────────────────────────────
+    Permission
+    Run this command?
+      $ rm -rf build
+    It would run in /boat, sandbox: workspace.
+    Asked because `rm` deletes files.
+    › 1. Allow this time
+      2. Always allow
+         makes this rule: allow run_command: rm -rf build (in /boat)
+      3. Wait and tell Trimtab what to do differently
+      4. Never allow
+    number or enter answers · e edits · tab adds words · esc stops the request
+    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    ");
+}
+
+#[test]
+fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
+    let mut small = Stage::new(20, 6);
+    at_work(&mut small);
+    small.fact(permission());
+    insta::assert_snapshot!(small.screen(), @"
+      $ rm -rf build
+    › 1. Allow this time
+      2. Always allow
+      3. Wait and tell
+         Trimtab what to
+    auto          ? help
+    ");
+    let mut wide = Stage::new(160, 50);
+    at_work(&mut wide);
+    wide.fact(permission());
+    insta::assert_snapshot!(wide.screen(), @"
+    › Tidy up
+
+    ● Read a.txt  2 lines
+    ○ Running rm -rf build
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    Permission
+    Run this command?
+      $ rm -rf build
+    It would run in /boat, sandbox: workspace.
+    Asked because `rm` deletes files.
+    › 1. Allow this time
+      2. Always allow
+         makes this rule: allow run_command: rm -rf build (in /boat)
+      3. Wait and tell Trimtab what to do differently
+      4. Never allow
+    number or enter answers · e edits · tab adds words · esc stops the request
+    auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
+    ");
+}
+
+#[test]
+fn the_four_answers_have_numbers() {
+    for (key, choice) in [("1", "allow"), ("2", "always"), ("3", "wait"), ("4", "never")] {
+        let mut stage = Stage::new(80, 24);
+        stage.said("x");
+        stage.fact(permission());
+        let wishes = stage.key(key);
+        let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+        assert_eq!((answer.choice.as_str(), answer.text.as_deref()), (choice, None));
+        assert!(!stage.screen().contains("Run this command?"), "it is closed at once");
+    }
+}
+
+#[test]
+fn arrows_choose_and_an_answer_can_have_words() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    stage.key("down");
+    stage.key("down");
+    stage.key("tab");
+    stage.write("use git clean");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("wait", Some("use git clean")));
+}
+
+#[test]
+fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    stage.key("e");
+    stage.write("/old");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", Some("rm -rf build/old")));
+
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    stage.key("down");
+    stage.key("e");
+    stage.write("*");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always", Some("rm -rf build*")));
+}
+
+#[test]
+fn words_on_their_way_to_the_input_answer_no_question() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.write("version ");
+    stage.fact(permission());
+    let wishes = stage.key("1");
+    assert!(!wishes.iter().any(|wish| matches!(wish, Wish::Answer(_))), "{wishes:?}");
+    assert_eq!(stage.app.composer.draft().text(), "version 1");
+    stage.now += 500;
+    assert!(matches!(stage.key("1").as_slice(), [Wish::Answer(_)]), "after a rest, keys answer");
+}
+
+#[test]
+fn an_answer_from_elsewhere_closes_a_question_and_the_next_one_comes() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    let mut second = permission();
+    (second["checkpoint"], second["title"]) = (json!("k2"), json!("Run this command? ls"));
+    stage.fact(second);
+    assert!(stage.screen().contains("1 of 2"));
+    stage.fact(json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "alice"}));
+    let screen = stage.screen();
+    assert!(screen.contains("Run this command? ls") && !screen.contains("1 of 2"), "{screen}");
+    assert!(screen.contains("(by alice)"), "{screen}");
+}
+
+#[test]
+fn several_questions_are_asked_one_by_one() {
+    let mut stage = Stage::new(60, 20);
+    stage.said("Build it");
+    stage.fact(
+        json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "2 questions",
+        "choices": [{"id": "submit", "label": "Submit"}, {"id": "skip", "label": "Skip"}], "about": "clarify",
+        "questions": [{"id": "db", "text": "Which database?", "options": [{"id": "lite", "title": "SQLite"},
+            {"id": "pg", "title": "PostgreSQL"}]}, {"id": "who", "text": "Who may log in?"}]}),
+    );
+    insta::assert_snapshot!(stage.screen(), @"
+    › Build it
+    ────────────────────────────────────────────────────────────
+    Question
+    1 of 2: Which database?
+    › 1. SQLite
+      2. PostgreSQL
+      3. Answer in words
+      4. Skip
+    number or enter answers · ← → other questions · esc stops t…
+    auto · model · ~/boat · ⎇ main                        ? help
+    ");
+    assert!(stage.key("2").is_empty());
+    assert!(stage.screen().contains("2 of 2: Who may log in?"));
+    stage.key("1");
+    stage.write("everybody");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("submit", Some(r#"{"db":"pg","who":"everybody"}"#)));
+}
+
+fn plan() -> Value {
+    json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "plan", "title": "Carry out this plan of 2 steps?",
+        "choices": [{"id": "approve", "label": "Approve"}, {"id": "modify", "label": "Modify"},
+            {"id": "replan", "label": "Re-plan"}, {"id": "cancel", "label": "Cancel"}],
+        "about": "plan", "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
+            {"id": "s1", "title": "Write it", "files": ["a.rs"], "estimate": "5 min"},
+            {"id": "s2", "title": "Test it", "commands": ["cargo test"], "dependsOn": ["s1"]}]})
+}
+
+#[test]
+fn a_plan_is_shown_and_can_be_edited() {
+    let mut stage = Stage::new(60, 24);
+    stage.said("Build it");
+    stage.fact(plan());
+    insta::assert_snapshot!(stage.screen(), @"
+    › Build it
+    ────────────────────────────────────────────────────────────
+    Plan
+    Carry out this plan of 2 steps?
+    A log-in.
+    1. Write it (5 min)
+         files: a.rs
+    2. Test it
+         commands: cargo test
+         after: 1
+    Assumed: SQLite
+    › 1. Approve
+      2. Modify
+      3. Re-plan
+      4. Cancel
+    number or enter answers · e edits the plan · tab adds words…
+    auto · model · ~/boat · ⎇ main                        ? help
+    ");
+    stage.key("2");
+    insta::assert_snapshot!(stage.view(), @"
+    The plan
+    ›  1. Write it
+          files: a.rs
+       2. Test it
+          commands: cargo test
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+    ↑ ↓ chooses · J K moves the step · e edits · a adds · d rem…
+    ");
+    stage.key("J");
+    stage.key("e");
+    stage.write(" well");
+    stage.key("enter");
+    stage.key("a");
+    stage.write("Ship it");
+    stage.key("enter");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!(answer.choice, "modify");
+    let edited: Value = serde_json::from_str(answer.text.as_deref().expect("words")).expect("JSON");
+    let titles: Vec<&str> =
+        edited["steps"].as_array().expect("steps").iter().filter_map(|step| step["title"].as_str()).collect();
+    assert_eq!(titles, ["Test it", "Write it well", "Ship it"]);
+    assert_eq!(edited["steps"][1]["id"], "s1", "a step stays the same step");
+}
+
+#[test]
+fn a_request_from_its_first_word_to_its_end() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("What is a trim tab?");
+    stage.fact(json!({"type": "stage", "stage": "intake", "label": "Analyzing request & architecting strategy..."}));
+    stage.now += 1_234;
+    stage.tell(News::Tick);
+    assert!(stage.screen().contains("Analyzing request & architecting strategy... 1.2 s"), "{}", stage.screen());
+    stage.fact(json!({"type": "model.called", "call": "c1", "model": "test/model", "attempt": 1}));
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "A *small* surf"}));
+    let screen = stage.screen();
+    assert!(screen.contains("step 1 of 25") && screen.contains("A small surf"), "{screen}");
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "ace.\n"}));
+    stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "message":
+        {"role": "assistant", "parts": [{"type": "text", "text": "A *small* surface.\n"}]}}));
+    stage.fact(
+        json!({"type": "usage", "model": "test/model", "inputTokens": 1200, "cachedTokens": 0, "outputTokens": 34,
+        "costUsd": 0.02, "contextTokens": 1200, "contextWindow": 10000}),
+    );
+    stage.fact(
+        json!({"type": "answer", "summary": "A *small* surface.\n", "sections": [], "todos": [], "fileChanges": [],
+        "commands": [], "nextSteps": [{"html": "Show one", "inputText": "Show me one"}]}),
+    );
+    stage.now += 1_000;
+    stage.fact(
+        json!({"type": "request.finished", "status": "completed", "usage": {"inputTokens": 1200, "outputTokens": 34,
+        "costUsd": 0.02}}),
+    );
+    insta::assert_snapshot!(stage.screen(), @"
+    › What is a trim tab?
+
+    A small surface.
+
+    → alt-1 Show one
+
+    ✓ Done · 2.234 s · 1,234 tokens · $0.02
+    ────────────────────────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · model · ~/boat · ⎇ main · context 12% · 1,234 tokens · $0.02       ? help
+    ");
+    stage.key("alt-1");
+    assert_eq!(stage.app.composer.draft().text(), "Show me one", "a next step fills the input and is not sent");
+}
+
+#[test]
+fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
+    let mut stage = Stage::new(60, 20);
+    at_work(&mut stage);
+    stage.fact(json!({"type": "command.started", "call": "c1", "command": "make", "argv": ["make"], "cwd": "/boat"}));
+    for number in 1..=9 {
+        stage.fact(json!({"type": "command.output", "call": "c1", "text": format!("line {number}\n")}));
+    }
+    insta::assert_snapshot!(stage.screen(), @"
+    › Tidy up
+
+    ● Read a.txt  2 lines
+    ○ Running rm -rf build
+      │ … 4 lines above
+      │ line 5
+      │ line 6
+      │ line 7
+      │ line 8
+      │ line 9
+
+    ⠋ Running rm -rf build 0.0 s · step 1 of 25  esc stops
+    ────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · model · ~/boat · ⎇ main                        ? help
+    ");
+    let output: String = (1..=9).map(|number| format!("line {number}\n")).collect();
+    stage.fact(json!({"type": "command.finished", "call": "c1", "command": "make", "exitCode": 2, "timedOut": false,
+        "durationMs": 1500, "preview": output}));
+    stage.fact(json!({"type": "tool.finished", "call": "c1", "status": "ok", "preview": output}));
+    insta::assert_snapshot!(stage.screen(), @"
+    › Tidy up
+
+    ● Read a.txt  2 lines
+    ✗ Ran rm -rf build  exit code 2 · 1.500 s
+      │ … 5 lines above
+      │ line 6
+      │ line 7
+      │ line 8
+      │ line 9
+
+    ⠋ Working... 0.0 s · step 1 of 25  esc stops
+    ────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · model · ~/boat · ⎇ main                        ? help
+    ");
+}
+
+#[test]
+fn steps_and_several_commands_have_panels() {
+    let mut stage = Stage::new(70, 30);
+    stage.said("Do it");
+    stage.fact(
+        json!({"type": "steps", "todos": [{"text": "Look", "completed": true}, {"text": "Change", "completed": false},
+        {"text": "Test", "completed": false}]}),
+    );
+    stage.fact(json!({"type": "commands", "state": "running", "total": 8, "done": 4, "ok": 3, "failed": 1, "percent": 50,
+        "results": [{"command": "curl -I a", "ok": true, "preview": "HTTP 200 OK"}, {"command": "mkdir x", "ok": true, "preview": ""},
+            {"command": "ls", "ok": true, "preview": "x"}, {"command": "curl -I b", "ok": false, "preview": "404 Not Found"}],
+        "current": {"call": "c5", "command": "make"}, "remaining": ["make test", "make install", "make clean"]}));
+    insta::assert_snapshot!(stage.screen(), @"
+    › Do it
+
+    ⠋ Beginning... 0.0 s  esc stops
+    🖥 CLI Execution  ✓ 3  ✗ 1  4/8
+    ████████████████████░░░░░░░░░░░░░░░░░░░░ 50%
+    ✓ curl -I a  HTTP 200 OK
+    ✓ mkdir x
+    ✓ ls  x
+    ✗ curl -I b  404 Not Found
+    ▸ make
+    Next: `make test`, `make install`, `make clean`
+    Steps 1/3  ctrl-t hides them
+     ✓ Look
+     ▸ Change
+     · Test
+    ──────────────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · model · ~/boat · ⎇ main                                  ? help
+    ");
+    stage.key("ctrl-t");
+    assert!(stage.screen().contains("ctrl-t shows them"));
+}
+
+#[test]
+fn esc_stops_what_runs_and_twice_goes_to_the_changes() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    assert_eq!(stage.key("esc"), [Wish::Control(Control::Cancel)]);
+    assert!(stage.screen().contains("Stopping..."));
+    assert_eq!(stage.key("esc"), [], "it is asked for once");
+    stage.fact(json!({"type": "request.finished", "status": "cancelled", "usage": {}}));
+    assert!(stage.screen().contains("Stopped"));
+    stage.now += 5_000;
+    stage.key("esc");
+    assert_eq!(stage.key("esc"), [Wish::LoadHistory]);
+    assert!(stage.view().contains("Changes"));
+}
+
+#[test]
+fn ctrl_c_clears_then_asks_then_leaves() {
+    let mut stage = Stage::new(80, 24);
+    stage.write("half a thought");
+    stage.key("ctrl-c");
+    assert!(stage.app.composer.is_empty());
+    assert_eq!(stage.key("ctrl-c"), []);
+    assert!(stage.screen().contains("ctrl-c again leaves"));
+    stage.now += 3_000;
+    assert_eq!(stage.key("ctrl-c"), [], "too late: it is asked again");
+    assert_eq!(stage.key("ctrl-c"), [Wish::Quit]);
+}
+
+#[test]
+fn modes_go_in_a_circle_and_hold_for_what_is_said_next() {
+    let mut stage = Stage::new(80, 24);
+    stage.key("shift-tab");
+    stage.write("hello");
+    let wishes = stage.key("enter");
+    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { mode: Mode::Chat, .. })), "{wishes:?}");
+    stage.key("shift-tab");
+    assert!(stage.screen().lines().last().expect("a line").starts_with("plan"));
+}
+
+#[test]
+fn what_is_said_while_something_runs_steers_it_or_waits() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    stage.write("and the docs");
+    let wishes = stage.key("enter");
+    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { while_running: Some(WhileRunning::Steer), .. })));
+    stage.write("then rest");
+    let wishes = stage.key("tab");
+    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { while_running: Some(WhileRunning::Queue), .. })));
+    stage.fact_of("r2", json!({"type": "request.received", "text": "then rest", "settings": {}}));
+    assert!(stage.screen().contains("waits: then rest"), "{}", stage.screen());
+    let wishes = stage.key("alt-up");
+    assert!(matches!(&wishes[0], Wish::Withdraw(request) if request.as_str() == "r2"), "{wishes:?}");
+    assert_eq!(stage.app.composer.draft().text(), "then rest");
+}
+
+#[test]
+fn a_person_who_looks_elsewhere_is_told() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    assert_eq!(stage.fact(permission()), [], "they are looking");
+    stage.tell(News::Input(Input::Focus(false)));
+    let mut second = permission();
+    second["checkpoint"] = json!("k2");
+    assert!(matches!(stage.fact(second).as_slice(), [Wish::Notify(_)]));
+}
+
+#[test]
+fn a_long_answer_that_scrolled_away_stays_within_reach() {
+    let mut stage = Stage::new(80, 12);
+    stage.said("Explain");
+    let summary: String = (0..30).map(|number| format!("Line {number}.\n\n")).collect();
+    let next: Vec<Value> =
+        (1..=5).map(|n| json!({"html": format!("Step {n}"), "inputText": format!("Do step {n}")})).collect();
+    stage.fact(
+        json!({"type": "answer", "summary": summary, "sections": [], "todos": [], "fileChanges": [], "commands": [],
+        "nextSteps": next}),
+    );
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    stage.screen();
+    let screen = stage.screen();
+    let bar: Vec<&str> = screen.lines().filter(|line| line.contains("See details") || line.contains("alt-1")).collect();
+    assert!(bar.iter().any(|line| line.starts_with("✓ Line 0. …")), "{screen}");
+    assert!(screen.contains("alt-3 Step 3") && !screen.contains("alt-4"), "{screen}");
+    stage.key("esc");
+    assert!(!stage.screen().contains("See details"), "it is dismissed for this answer");
+    stage.fact_of("r2", json!({"type": "request.received", "text": "next", "settings": {}}));
+    assert!(!stage.screen().contains("See details"));
+}
+
+#[test]
+fn foreign_words_cannot_steer_the_terminal() {
+    let mut stage = Stage::new(60, 16);
+    let wild = "a\u{1b}[2Jb\u{7}\u{202e}c";
+    stage.said(wild);
+    stage.fact(json!({"type": "tool.started", "call": "c1", "name": "read_file", "input": {"path": wild}}));
+    stage.fact(json!({"type": "stage", "stage": "running", "label": wild}));
+    stage.fact(json!({"type": "banner", "level": "warning", "text": wild}));
+    stage.fact(json!({"type": "reply.delta", "call": "c2", "text": format!("{wild}\n\n{wild}")}));
+    let mut asked = permission();
+    asked["title"] = json!(wild);
+    stage.fact(asked);
+    let screen = stage.screen();
+    assert!(!screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen:?}");
+}
+
+#[test]
+fn every_fact_is_drawn_at_every_size() {
+    let corpus = include_str!("../../../vocab/tests/old_records/0.1.0.jsonl");
+    for (width, height) in [(1, 1), (2, 2), (5, 3), (20, 6), (80, 24), (300, 100)] {
+        let mut stage = Stage::new(width, height);
+        for line in corpus.lines() {
+            let mut event: Event = serde_json::from_str(line).expect("an event");
+            event.session = "s1".parse().expect("a name");
+            stage.tell(News::Events(vec![event]));
+            stage.screen();
+        }
+        for key in ["?", "down", "esc", "ctrl-o", "up", "esc", "alt-s", "x", "esc", "alt-c", "r", "esc"] {
+            stage.key(key);
+            stage.app.cover();
+            stage.screen();
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! One thing that was said or done, and how it looks.
+
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{Answer, Problem, Usage};
+
+use super::{Reply, Tool};
+use crate::cli::elapsed;
+use crate::tui::text::{tame, wrap, wrapped};
+use crate::tui::theme::{Name, Theme};
+
+/// One thing that was said or done.
+#[derive(Debug)]
+pub(in crate::tui) enum Entry {
+    /// A person's words, and what became of them if that is not plain.
+    Said { text: String, note: Option<String> },
+    /// A model's words.
+    Reply(Reply),
+    /// What a model thought before it spoke.
+    Thought { text: String },
+    /// A tool that was used.
+    Tool(Box<Tool>),
+    /// A line that a person should see.
+    Note { mark: Mark, text: String },
+    /// Lines that belong together: a list of steps, a block about a command.
+    Block { lines: Vec<String> },
+    /// What an answer has beside its words.
+    Answer { answer: Box<Answer> },
+    /// A request came to its end.
+    Ended { status: Status, error: Option<Problem>, took: Option<Duration>, usage: Usage, asked: bool },
+}
+
+/// What sort of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tui) enum Mark {
+    /// Said in passing.
+    Quiet,
+    /// Worth knowing.
+    Info,
+    /// It needs a look.
+    Warning,
+    /// It went wrong.
+    Bad,
+    /// It went well.
+    Good,
+}
+
+impl Mark {
+    fn sign(self) -> (&'static str, Name) {
+        match self {
+            Self::Quiet => ("·", Name::Dim),
+            Self::Info => ("•", Name::Accent),
+            Self::Warning => ("!", Name::Warning),
+            Self::Bad => ("✗", Name::Bad),
+            Self::Good => ("✓", Name::Good),
+        }
+    }
+}
+
+/// A sign, a blank, and words that hang under their own beginning.
+pub(in crate::tui) fn signed(
+    sign: &str,
+    sign_style: Name,
+    words: Vec<Span<'static>>,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let mut spans = vec![Span::styled(format!("{sign} "), theme.style(sign_style))];
+    spans.extend(words);
+    wrap(&Line::from(spans), width, 2)
+}
+
+impl Entry {
+    /// Whether it will not change any more.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Self::Reply(reply) => reply.is_done,
+            Self::Tool(tool) => tool.is_done(),
+            _ => true,
+        }
+    }
+
+    /// Whether it stands close to its like, without a blank row.
+    pub(super) fn is_close(&self) -> bool {
+        matches!(self, Self::Tool(_) | Self::Note { .. } | Self::Thought { .. } | Self::Ended { .. })
+    }
+
+    /// Its rows with nothing folded.
+    pub(super) fn whole(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        match self {
+            Self::Thought { text } => {
+                let mut rows =
+                    self::signed("✻", Name::Dim, vec![Span::styled("Thought", theme.style(Name::Dim))], width, theme);
+                let text = tame(text.trim());
+                rows.extend(text.lines().flat_map(|line| {
+                    wrap(&Line::from(Span::styled(format!("  {line}"), theme.style(Name::Quote))), width, 2)
+                }));
+                rows
+            }
+            Self::Tool(tool) => tool.whole(width, theme),
+            entry => entry.lines(width, theme),
+        }
+    }
+
+    /// Its rows.
+    pub(in crate::tui) fn lines(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let style = |name| theme.style(name);
+        match self {
+            Self::Said { text, note } => {
+                let mut rows = Vec::new();
+                for (at, line) in tame(text.trim_end()).lines().enumerate() {
+                    let sign = if at == 0 { "›" } else { " " };
+                    rows.extend(signed(
+                        sign,
+                        Name::Person,
+                        vec![Span::styled(line.to_owned(), style(Name::Person))],
+                        width,
+                        theme,
+                    ));
+                }
+                if let Some(note) = note {
+                    rows.extend(signed(" ", Name::Dim, vec![Span::styled(tame(note), style(Name::Dim))], width, theme));
+                }
+                rows
+            }
+            Self::Reply(reply) => reply.lines(width, theme),
+            Self::Thought { text } => {
+                let lines = text.trim().lines().count();
+                let words = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+                let words = format!("Thought about it ({words})");
+                signed("✻", Name::Dim, vec![Span::styled(words, style(Name::Dim))], width, theme)
+            }
+            Self::Tool(tool) => tool.lines(width, theme),
+            Self::Note { mark, text } => {
+                let (sign, name) = mark.sign();
+                let words = if *mark == Mark::Info { Name::Text } else { name };
+                let mut rows = Vec::new();
+                for (at, line) in tame(text).lines().enumerate() {
+                    let sign = if at == 0 { sign } else { " " };
+                    rows.extend(signed(sign, name, vec![Span::styled(line.to_owned(), style(words))], width, theme));
+                }
+                rows
+            }
+            Self::Block { lines } => {
+                lines.iter().flat_map(|line| wrapped(&tame(line), style(Name::Text), width)).collect()
+            }
+            Self::Answer { answer } => beside(answer, width, theme),
+            Self::Ended { status, error, took, usage, asked } => {
+                ended(*status, error.as_ref(), *took, usage, *asked, width, theme)
+            }
+        }
+    }
+}
+
+/// What an answer has beside its words: changes and commands that it names, and what could be said next.
+fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let style = |name| theme.style(name);
+    let mut rows = Vec::new();
+    for section in &answer.sections {
+        if !rows.is_empty() {
+            rows.push(Line::default());
+        }
+        rows.extend(wrapped(&tame(&section.heading), style(Name::Heading), width));
+        rows.extend(wrapped(tame(section.content.trim_end()).trim_end(), style(Name::Text), width));
+        for block in &section.code_blocks {
+            for line in tame(block.code.trim_end()).lines() {
+                rows.extend(wrapped(&format!("  {line}"), style(Name::Code), width));
+            }
+        }
+    }
+    if !answer.next_steps.is_empty() && !rows.is_empty() {
+        rows.push(Line::default());
+    }
+    for (at, next) in answer.next_steps.iter().take(3).enumerate() {
+        let words = vec![
+            Span::styled(format!("alt-{} ", at + 1), style(Name::Key)),
+            Span::styled(tame(&next.html), style(Name::Text)),
+        ];
+        rows.extend(signed("→", Name::Accent, words, width, theme));
+    }
+    rows
+}
+
+fn ended(
+    status: Status,
+    error: Option<&Problem>,
+    took: Option<Duration>,
+    usage: &Usage,
+    asked: bool,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let style = |name| theme.style(name);
+    let mut facts = Vec::new();
+    if let Some(took) = took {
+        facts.push(elapsed::in_words(took));
+    }
+    let tokens = usage.input_tokens + usage.output_tokens;
+    if tokens > 0 {
+        facts.push(format!("{} tokens", grouped(tokens)));
+    }
+    if let Some(cost) = usage.cost_usd {
+        facts.push(dollars(cost));
+    }
+    let facts = facts.join(" · ");
+    let (sign, name, word) = match status {
+        Status::Completed => ("✓", Name::Good, "Done"),
+        Status::Failed => ("✗", Name::Bad, "Not done"),
+        Status::Cancelled => ("■", Name::Warning, "Stopped; what was said is kept"),
+        Status::NeedsUser if asked => ("?", Name::Warning, "Waits for your answer"),
+        Status::NeedsUser => ("?", Name::Warning, "Waits for you"),
+        Status::Limit => ("!", Name::Warning, "A limit is reached"),
+    };
+    let mut rows = Vec::new();
+    if let Some(problem) = error {
+        let words = vec![Span::styled(tame(&problem.message), style(Name::Bad))];
+        rows.extend(signed("✗", Name::Bad, words, width, theme));
+        if let Some(hint) = &problem.hint {
+            rows.extend(signed(" ", Name::Dim, vec![Span::styled(tame(hint), style(Name::Text))], width, theme));
+        }
+    }
+    let mut words = vec![Span::styled(word, style(name))];
+    if !facts.is_empty() {
+        words.push(Span::styled(format!(" · {facts}"), style(Name::Dim)));
+    }
+    rows.extend(signed(sign, name, words, width, theme));
+    rows
+}
+
+/// `12,345`
+pub(in crate::tui) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A price, as exact as it is interesting.
+pub(in crate::tui) fn dollars(cost: f64) -> String {
+    if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
+}

@@ -1,0 +1,351 @@
+//! What facts add to the transcript. What they mean for the rest of the screen is not told here.
+
+use std::time::Duration;
+
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
+    IntentFact, Level, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, SessionFact, StepsFact, ToolFact,
+};
+use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
+
+use super::tool::Command;
+use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
+use crate::cli::diff::written;
+use crate::cli::{effects, handoff};
+
+pub(super) fn see(transcript: &mut Transcript, event: &Event) {
+    if let Some(request) = &event.request {
+        transcript.times.entry(request.clone()).or_default().see(event);
+    }
+    match &event.fact {
+        Fact::Request(fact) => requests(transcript, event, fact),
+        Fact::Session(fact) => sessions(transcript, fact),
+        Fact::Model(fact) => models(transcript, fact),
+        Fact::Reply(fact) => replies(transcript, fact),
+        Fact::Tool(fact) => tools(transcript, fact),
+        Fact::Command(fact) => commands(transcript, fact),
+        Fact::Change(fact) => changes(transcript, fact),
+        Fact::Proposal(ProposalFact::Opened { call: Some(call), operations, .. }) => {
+            if let Some(tool) = transcript.tool(call) {
+                tool.writes = written(operations);
+            }
+        }
+        Fact::Commands(CommandsFact { series, progress, .. }) => {
+            if !progress.is_empty() && series.total > 1 {
+                transcript.entries.push(Entry::Block { lines: progress.lines().map(str::to_owned).collect() });
+            }
+            if series.state == SeriesState::Done && series.total > 1 {
+                let (ok, failed, done, total) = (series.ok, series.failed, series.done, series.total);
+                let line = format!("🖥 CLI Execution  ✓ {ok}  ✗ {failed}  {done}/{total} ({}%)", series.percent);
+                transcript.entries.push(Entry::Block { lines: vec![line] });
+            }
+        }
+        Fact::Plan(fact) => plans(transcript, fact),
+        Fact::Intent(IntentFact { phrase, accepted: true, .. }) if !phrase.is_empty() => {
+            transcript.note(Mark::Info, format!("Heard “{phrase}”: going over from talk to work."));
+        }
+        Fact::Steps(StepsFact { todos }) if !transcript.in_plan => {
+            let line =
+                |todo: &trimtab_vocab::Todo| format!("  {} {}", if todo.completed { "☑" } else { "☐" }, todo.text);
+            // The list as it is now stands in the panel; what is kept for later is the first and the last of it.
+            let is_news = todos.iter().all(|todo| !todo.completed) || todos.iter().all(|todo| todo.completed);
+            if is_news && !todos.is_empty() {
+                transcript.entries.push(Entry::Block { lines: todos.iter().map(line).collect() });
+            }
+        }
+        Fact::Checkpoint(fact) => questions(transcript, fact),
+        Fact::Context(ContextFact::Compressed { before, after, .. }) => {
+            let (before, after) = (super::entry::grouped(*before), super::entry::grouped(*after));
+            transcript.note(Mark::Quiet, format!("Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."));
+        }
+        Fact::Banner(BannerFact { level, text }) => {
+            let mark = if *level == Level::Info { Mark::Info } else { Mark::Warning };
+            transcript.note(mark, text.clone());
+        }
+        Fact::Answer(AnswerFact { answer }) => {
+            let is_said = last_words(transcript).is_some_and(|words| words.trim() == answer.summary.trim());
+            if !is_said && !answer.summary.trim().is_empty() {
+                let mut reply = Reply::new(last_call(transcript));
+                reply.push(&answer.summary);
+                reply.end();
+                transcript.entries.push(Entry::Reply(reply));
+            }
+            if !answer.sections.is_empty() || !answer.next_steps.is_empty() {
+                transcript.entries.push(Entry::Answer { answer: Box::new(answer.clone()) });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What was asked and what came of it. Of a permission the line of its tool tells enough.
+fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
+    match fact {
+        CheckpointFact::Opened { checkpoint, kind, title, choices, .. } => {
+            let asked = Asked {
+                is_permission: *kind == CheckpointKind::Permission,
+                title: title.clone(),
+                choices: choices.clone(),
+            };
+            transcript.asked.insert(checkpoint.clone(), asked);
+        }
+        CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+            let Some(asked) = transcript.asked.remove(checkpoint) else { return };
+            let label = asked.choices.iter().find(|known| known.id == *choice).map_or(choice, |known| &known.label);
+            let who = if by == "user" { String::new() } else { format!(" (by {by})") };
+            let words = text.as_deref().filter(|text| !text.starts_with(['{', '['])).unwrap_or_default();
+            let answer = match (words.is_empty(), choice.as_str()) {
+                (true, _) => label.clone(),
+                (false, "tell" | "other" | "submit") => words.to_owned(),
+                (false, _) => format!("{label}: {words}"),
+            };
+            if !(asked.is_permission && by == "user" && words.is_empty()) {
+                let title = asked.title.lines().next().unwrap_or_default();
+                transcript.note(Mark::Quiet, format!("{title} → {answer}{who}"));
+            }
+        }
+    }
+}
+
+/// The last words of a model since the person spoke.
+fn last_words(transcript: &Transcript) -> Option<&str> {
+    let since = transcript.entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Said { .. }));
+    since.filter_map(|entry| if let Entry::Reply(reply) = entry { Some(reply.text.as_str()) } else { None }).next()
+}
+
+fn last_call(transcript: &Transcript) -> trimtab_vocab::CallId {
+    let call = transcript.entries.iter().rev().find_map(|entry| match entry {
+        Entry::Reply(reply) => Some(reply.call.clone()),
+        Entry::Tool(tool) => Some(tool.call.clone()),
+        _ => None,
+    });
+    // Any name does: nothing is looked up by it.
+    call.unwrap_or_else(|| "answer".parse().unwrap_or_else(|_| unreachable!("a plain word is a name")))
+}
+
+fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
+    match fact {
+        RequestFact::Received { text, pill, .. } => {
+            let note = pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from));
+            transcript.entries.push(Entry::Said { text: text.clone(), note });
+        }
+        RequestFact::Joined { text, checkpoint, .. } => {
+            let note = match checkpoint {
+                Some(_) => "taken as your answer",
+                None => "passed on: the model reads it at its next step",
+            };
+            transcript.entries.push(Entry::Said { text: text.clone(), note: Some(note.into()) });
+        }
+        RequestFact::Steered { text, by } if by == "user" => {
+            transcript.entries.push(Entry::Said { text: text.clone(), note: None });
+        }
+        RequestFact::Finished { status, error, usage, .. } => {
+            finish_open(transcript);
+            transcript.in_plan = false;
+            let elapsed = event.request.as_ref().and_then(|request| transcript.times.get(request));
+            let took = elapsed.filter(|elapsed| elapsed.is_known()).map(|elapsed| elapsed.at(event.time));
+            let (error, usage) = (error.clone(), *usage);
+            transcript.entries.push(Entry::Ended { status: *status, error, took, usage, asked: true });
+        }
+        _ => {}
+    }
+}
+
+/// What was under way and will not be told of any more.
+fn finish_open(transcript: &mut Transcript) {
+    let printed = transcript.printed.min(transcript.entries.len());
+    for entry in &mut transcript.entries[printed..] {
+        match entry {
+            Entry::Reply(reply) => reply.end(),
+            Entry::Tool(tool) if tool.status.is_none() => {
+                tool.status = Some(trimtab_vocab::event::ToolStatus::Interrupted)
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sessions(transcript: &mut Transcript, fact: &SessionFact) {
+    match fact {
+        SessionFact::Handoff { child, change_sets, .. } => {
+            let changes = match change_sets.len() {
+                0 => String::new(),
+                1 => " 1 change went with it.".into(),
+                all => format!(" {all} changes went with it."),
+            };
+            transcript.note(Mark::Info, format!("The work goes on in a new session, {child}.{changes}"));
+        }
+        SessionFact::Inherited { text, .. } => {
+            transcript.entries.push(Entry::Block { lines: text.lines().map(str::to_owned).collect() });
+        }
+        SessionFact::Extended { .. } => transcript.note(Mark::Info, handoff::EXTENDED),
+        SessionFact::Refused { reason } => transcript.note(Mark::Warning, reason.clone()),
+        _ => {}
+    }
+}
+
+fn models(transcript: &mut Transcript, fact: &ModelFact) {
+    match fact {
+        ModelFact::Called { call, purpose, .. } => {
+            transcript.aside = purpose.as_ref().map(|_| call.clone());
+        }
+        ModelFact::Failed { call, error, retry_in_ms } => {
+            if let Some(reply) = transcript.reply(call) {
+                reply.end();
+            }
+            if let Some(millis) = retry_in_ms {
+                let when = match millis {
+                    0 => "now".to_owned(),
+                    millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
+                };
+                transcript.note(Mark::Warning, format!("{} Trying again {when}.", error.message));
+            }
+        }
+    }
+}
+
+fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
+    match fact {
+        ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. } if transcript.aside.as_ref() == Some(call) => {}
+        ReplyFact::Delta { call, text } => {
+            if transcript.reply(call).is_none() {
+                transcript.entries.push(Entry::Reply(Reply::new(call.clone())));
+            }
+            if let Some(reply) = transcript.reply(call) {
+                reply.push(text);
+            }
+        }
+        ReplyFact::Saved { call, message, partial, .. } => {
+            let thought = thoughts(message);
+            let words = message.text();
+            let is_known = transcript.reply(call).is_some();
+            if !thought.trim().is_empty() {
+                let at = transcript
+                    .entries
+                    .iter()
+                    .rposition(|entry| matches!(entry, Entry::Reply(reply) if reply.call == *call));
+                let at = at.filter(|at| {
+                    *at >= transcript.printed
+                        && matches!(&transcript.entries[*at], Entry::Reply(reply) if !reply.is_begun)
+                });
+                let at = at.unwrap_or(transcript.entries.len());
+                transcript.entries.insert(at, Entry::Thought { text: thought });
+            }
+            if !is_known && !words.trim().is_empty() {
+                transcript.entries.push(Entry::Reply(Reply::new(call.clone())));
+            }
+            if let Some(reply) = transcript.reply(call) {
+                reply.complete(&words);
+                reply.end();
+            }
+            if *partial && !words.trim().is_empty() {
+                transcript.note(Mark::Quiet, "The reply broke off here.");
+            }
+        }
+    }
+}
+
+fn thoughts(message: &Message) -> String {
+    let thought = |part: &Part| if let Part::Thinking { text, .. } = part { Some(text.clone()) } else { None };
+    message.parts.iter().filter_map(thought).collect::<Vec<_>>().join("\n")
+}
+
+fn tools(transcript: &mut Transcript, fact: &ToolFact) {
+    match fact {
+        ToolFact::Started { call, name, input } => {
+            // Steps, plans and questions have places of their own. A tool that waited for its permission is told once.
+            let is_told = !matches!(name.as_str(), "set_steps" | "propose_plan" | "ask_user");
+            if is_told && transcript.tool(call).is_none() {
+                let tool = Tool::new(call.clone(), name.clone(), input.clone());
+                transcript.entries.push(Entry::Tool(Box::new(tool)));
+            }
+        }
+        ToolFact::Finished { call, status, preview, .. } => {
+            if let Some(tool) = transcript.tool(call) {
+                tool.status = Some(*status);
+                if tool.command.is_none() || tool.preview.is_empty() {
+                    tool.preview.clone_from(preview);
+                }
+            }
+        }
+        ToolFact::Stopping { .. } => {}
+    }
+}
+
+fn commands(transcript: &mut Transcript, fact: &CommandFact) {
+    match fact {
+        CommandFact::Started { call: Some(call), command, edited_from, .. } => {
+            if let Some(tool) = transcript.tool(call) {
+                tool.command = Some(Command::default());
+                if edited_from.is_some() {
+                    tool.effects.push("as you have edited it".into());
+                    tool.input["command"] = command.clone().into();
+                }
+            }
+        }
+        CommandFact::Output { call: Some(call), text } => {
+            if let Some(command) = transcript.tool(call).and_then(|tool| tool.command.as_mut()) {
+                command.push(text);
+            }
+        }
+        CommandFact::Finished { call, exit_code, signal, timed_out, duration_ms, preview, unobserved, .. } => {
+            let told = unobserved.filter(|_| !std::mem::replace(&mut transcript.unobserved, true));
+            let Some(tool) = call.as_ref().and_then(|call| transcript.tool(call)) else { return };
+            let command = tool.command.get_or_insert_default();
+            (command.exit_code, command.timed_out, command.is_over) = (*exit_code, *timed_out, true);
+            command.signal.clone_from(signal);
+            command.took = duration_ms.map(Duration::from_millis);
+            tool.preview.clone_from(preview);
+            if let Some(why) = told {
+                tool.effects.push(format!("what commands do to files is not recorded here: {}", why.words()));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn changes(transcript: &mut Transcript, fact: &ChangeFact) {
+    let list = |files: &[trimtab_vocab::event::ChangedFile]| {
+        let names: Vec<&str> = files.iter().take(5).map(|file| file.path.as_str()).collect();
+        format!("{}{}", names.join(", "), if files.len() > 5 { ", …" } else { "" })
+    };
+    match fact {
+        ChangeFact::Applied(change) => match &change.by {
+            Some(by) => {
+                let lines = effects::after(change, by);
+                if let Some(tool) = transcript.tool(&by.call) {
+                    tool.effects.extend(lines);
+                }
+            }
+            None => {
+                let open = transcript.entries.iter_mut().rev().find_map(|entry| match entry {
+                    Entry::Tool(tool) if !tool.writes.is_empty() && tool.changed.is_empty() => Some(tool),
+                    _ => None,
+                });
+                match open {
+                    Some(tool) => tool.changed.clone_from(&change.files),
+                    None => transcript.note(Mark::Info, format!("Changed {}", list(&change.files))),
+                }
+            }
+        },
+        ChangeFact::Reverted(change) => transcript.note(Mark::Info, format!("Taken back: {}", list(&change.files))),
+        ChangeFact::Reapplied(change) => {
+            transcript.note(Mark::Info, format!("Brought forward: {}", list(&change.files)))
+        }
+        ChangeFact::Refused { reason, .. } => transcript.note(Mark::Warning, reason.clone()),
+        ChangeFact::Moving { .. } | ChangeFact::Inherited(_) | ChangeFact::Expired { .. } => {}
+    }
+}
+
+fn plans(transcript: &mut Transcript, fact: &PlanFact) {
+    let PlanFact::Step { number, of, title, status, note, .. } = fact else { return };
+    transcript.in_plan = true;
+    match status {
+        StepStatus::Running => transcript.note(Mark::Info, format!("Step {number} of {of}: {title}")),
+        StepStatus::Skipped => transcript.note(Mark::Quiet, format!("Step {number} of {of} is left out: {title}")),
+        StepStatus::Failed => {
+            transcript.note(Mark::Warning, format!("Step {number} of {of} is not done: {title}. {note}"))
+        }
+        StepStatus::Done => transcript.note(Mark::Good, format!("Step {number} of {of} is done: {title}")),
+    }
+}

@@ -1,0 +1,208 @@
+//! What was said and done, in order: a fold over the facts of a session.
+//!
+//! An entry is printed once it is finished, and everything before it is; from then on it belongs to the
+//! terminal. Until then it is drawn in the live region. A reply is printed row by row as far as its rows are
+//! settled.
+
+mod entry;
+mod fold;
+mod reply;
+mod tool;
+
+use ratatui::text::Line;
+use trimtab_vocab::{CallId, Event, RequestId};
+
+pub(super) use entry::{Entry, Mark, dollars, grouped};
+pub(super) use reply::Reply;
+pub(super) use tool::Tool;
+
+/// What a running tool does, in words: what, and with what.
+pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, String) {
+    tool::words(name, input, false)
+}
+
+use super::theme::Theme;
+
+/// Rows that are printed of an earlier conversation when it is opened again.
+const TAIL: usize = 60;
+
+/// What was said and done.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    entries: Vec<Entry>,
+    /// How many of them are printed.
+    printed: usize,
+    /// The log is still being read: nothing is printed until its end is known.
+    is_reading: bool,
+    /// A call whose words are not for the person.
+    aside: Option<CallId>,
+    /// What is asked.
+    asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, Asked>,
+    /// When requests began, for what is said at their end.
+    times: std::collections::BTreeMap<RequestId, crate::cli::elapsed::Elapsed>,
+    /// It was said that what commands do to files is not seen.
+    unobserved: bool,
+    /// A step of a plan is under way: the list of steps is told by the plan.
+    in_plan: bool,
+}
+
+/// A question that is open.
+#[derive(Debug)]
+struct Asked {
+    is_permission: bool,
+    title: String,
+    choices: Vec<trimtab_vocab::event::Choice>,
+}
+
+impl Transcript {
+    /// A transcript whose log is about to be read.
+    pub(super) fn reading() -> Self {
+        Self { is_reading: true, ..Self::default() }
+    }
+
+    /// Whether the log is still being read.
+    pub(super) fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
+    /// All entries, the oldest first.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Adds something that no fact tells.
+    pub(super) fn note(&mut self, mark: Mark, text: impl Into<String>) {
+        self.entries.push(Entry::Note { mark, text: text.into() });
+    }
+
+    /// Takes a fact in.
+    pub(super) fn see(&mut self, event: &Event) {
+        fold::see(self, event);
+    }
+
+    /// The log is read. Of a long one only the end is printed; the rest can be looked at.
+    pub(super) fn caught_up(&mut self, width: usize, theme: &Theme) {
+        if !std::mem::take(&mut self.is_reading) {
+            return;
+        }
+        // It begins with something that the person said, if that is near enough.
+        let (mut rows, mut from, mut said) = (0, self.entries.len(), None);
+        while from > 0 && (rows < TAIL || from == self.entries.len()) {
+            from -= 1;
+            rows += self.entries[from].lines(width, theme).len() + 1;
+            if matches!(self.entries[from], Entry::Said { .. }) {
+                said = Some(from);
+            }
+        }
+        let from = if from == 0 { 0 } else { said.unwrap_or(from) };
+        if from > 0 {
+            let hint =
+                Entry::Note { mark: Mark::Quiet, text: "Earlier parts of this session are not shown here.".into() };
+            self.entries.insert(from, hint);
+        }
+        self.printed = from;
+    }
+
+    /// Takes the rows that are finished and were not printed yet, at most about `most`.
+    pub(super) fn finished(&mut self, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        if self.is_reading {
+            return rows;
+        }
+        while rows.len() < most && self.printed < self.entries.len() {
+            let gap = self.gap_before(self.printed);
+            let entry = &mut self.entries[self.printed];
+            if let Entry::Reply(reply) = entry {
+                let settled = reply.settle(width, theme);
+                if !settled.is_empty() && !std::mem::replace(&mut reply.is_begun, true) && gap {
+                    rows.push(Line::default());
+                }
+                rows.extend(settled);
+                if !reply.is_done {
+                    break;
+                }
+            } else if entry.is_done() {
+                let lines = entry.lines(width, theme);
+                if gap && !lines.is_empty() {
+                    rows.push(Line::default());
+                }
+                rows.extend(lines);
+            } else {
+                break;
+            }
+            self.printed += 1;
+        }
+        rows
+    }
+
+    /// The rows of what is not finished, as far as they were not printed: the last `most` of them.
+    pub(super) fn unfinished(&mut self, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        if self.is_reading {
+            return rows;
+        }
+        for at in self.printed..self.entries.len() {
+            let gap = self.gap_before(at);
+            let entry = &mut self.entries[at];
+            let (lines, begun) = match entry {
+                Entry::Reply(reply) => (reply.tail(width, theme), reply.is_begun),
+                entry => (entry.lines(width, theme), false),
+            };
+            if gap && !begun && !lines.is_empty() {
+                rows.push(Line::default());
+            }
+            rows.extend(lines);
+        }
+        let cut = rows.len().saturating_sub(most);
+        rows.drain(..cut);
+        rows
+    }
+
+    /// An entry with nothing folded, and the blank row before it.
+    pub(super) fn whole(&mut self, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let gap = self.gap_before(at);
+        let Some(entry) = self.entries.get_mut(at) else { return Vec::new() };
+        let lines = entry.whole(width, theme);
+        gap.then(Line::default).into_iter().chain(lines).collect()
+    }
+
+    /// Whether a blank row stands before an entry: tools stand close together, other things do not.
+    fn gap_before(&self, at: usize) -> bool {
+        at > 0 && !(self.entries[at].is_close() && self.entries[at - 1].is_close())
+    }
+
+    fn tool(&mut self, call: &CallId) -> Option<&mut Tool> {
+        self.entries.iter_mut().rev().find_map(|entry| match entry {
+            Entry::Tool(tool) if tool.call == *call => Some(&mut **tool),
+            _ => None,
+        })
+    }
+
+    /// The changes of a tool call, as they can be drawn.
+    pub(super) fn set_diff(&mut self, call: &CallId, files: std::sync::Arc<Vec<crate::cli::diff::Loaded>>) {
+        if let Some(tool) = self.tool(call) {
+            tool.diff = Some(files);
+        }
+    }
+
+    /// Changes whose bytes are wanted: each is named once.
+    pub(super) fn wanted_diffs(&mut self) -> Vec<(CallId, Vec<trimtab_vocab::FileWrite>)> {
+        let mut wanted = Vec::new();
+        for entry in &mut self.entries[self.printed..] {
+            if let Entry::Tool(tool) = entry
+                && !tool.writes.is_empty()
+                && !std::mem::replace(&mut tool.is_asked, true)
+            {
+                wanted.push((tool.call.clone(), tool.writes.clone()));
+            }
+        }
+        wanted
+    }
+
+    fn reply(&mut self, call: &CallId) -> Option<&mut Reply> {
+        self.entries.iter_mut().rev().find_map(|entry| match entry {
+            Entry::Reply(reply) if reply.call == *call => Some(reply),
+            _ => None,
+        })
+    }
+}

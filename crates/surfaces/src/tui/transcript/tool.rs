@@ -1,0 +1,241 @@
+//! A tool that was used: one line, and what a person wants to see of what it did.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+use trimtab_vocab::event::{ChangedFile, ToolStatus};
+use trimtab_vocab::{CallId, FileWrite};
+
+use super::entry::signed;
+use crate::cli::diff::Loaded;
+use crate::cli::elapsed;
+use crate::tui::diffs;
+use crate::tui::text::{cut, first_line, tame, wrap};
+use crate::tui::theme::{Name, Theme};
+
+/// Rows of a command's output while it runs.
+const WINDOW: usize = 5;
+/// Rows of it that are left when it has ended.
+const LEFT: usize = 4;
+/// Rows of a change that are shown with it.
+const GLIMPSE: usize = 24;
+/// Bytes of output that are kept to be shown while a command runs.
+const KEPT: usize = 16 * 1024;
+
+/// A tool that is or was used.
+#[derive(Debug)]
+pub(in crate::tui) struct Tool {
+    pub(in crate::tui) call: CallId,
+    pub(in crate::tui) name: String,
+    pub(in crate::tui) input: Value,
+    pub(in crate::tui) status: Option<ToolStatus>,
+    pub(in crate::tui) preview: String,
+    /// It is a command: what ran, and how it ended.
+    pub(super) command: Option<Command>,
+    /// Files that it would write or has written.
+    pub(super) writes: Vec<FileWrite>,
+    /// Their bytes were asked for.
+    pub(super) is_asked: bool,
+    pub(super) diff: Option<Arc<Vec<Loaded>>>,
+    /// What it changed.
+    pub(super) changed: Vec<ChangedFile>,
+    /// Lines about what a command did to files.
+    pub(super) effects: Vec<String>,
+}
+
+/// A command that a tool runs.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    pub(super) output: String,
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<String>,
+    pub(super) timed_out: bool,
+    pub(super) took: Option<Duration>,
+    pub(super) is_over: bool,
+}
+
+impl Command {
+    pub(super) fn push(&mut self, text: &str) {
+        self.output.push_str(text);
+        if self.output.len() > 2 * KEPT {
+            let cut = self.output.floor_char_boundary(self.output.len() - KEPT);
+            self.output.drain(..cut);
+        }
+    }
+}
+
+impl Tool {
+    pub(super) fn new(call: CallId, name: String, input: Value) -> Self {
+        Self {
+            call,
+            name,
+            input,
+            status: None,
+            preview: String::new(),
+            command: None,
+            writes: Vec::new(),
+            is_asked: false,
+            diff: None,
+            changed: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Whether it has ended, and what it changed can be drawn.
+    pub(super) fn is_done(&self) -> bool {
+        self.status.is_some() && (self.writes.is_empty() || self.changed.is_empty() || self.diff.is_some())
+    }
+
+    pub(super) fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let style = |name| theme.style(name);
+        let (sign, name) = match self.status {
+            None => ("○", Name::Accent),
+            Some(ToolStatus::Ok | ToolStatus::Partial) if self.failed() => ("✗", Name::Bad),
+            Some(ToolStatus::Ok | ToolStatus::Partial) => ("●", Name::Good),
+            Some(ToolStatus::Blocked) => ("⊘", Name::Warning),
+            Some(ToolStatus::Interrupted) => ("■", Name::Warning),
+            Some(ToolStatus::Error) => ("✗", Name::Bad),
+        };
+        let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial | ToolStatus::Error));
+        let (verb, what) = words(&self.name, &self.input, is_over);
+        let facts = self.facts();
+        let room = width.saturating_sub(4 + verb.len() + facts.chars().count());
+        let mut spans = vec![Span::styled(verb, style(Name::Strong))];
+        if !what.is_empty() {
+            spans.push(Span::raw(" "));
+            spans.push(Span::styled(first_line(&what, room.max(12)), style(Name::Code)));
+        }
+        if !facts.is_empty() {
+            spans.push(Span::styled(format!("  {facts}"), style(Name::Dim)));
+        }
+        let mut rows = signed(sign, name, spans, width, theme);
+        match (&self.command, &self.diff) {
+            (Some(command), _) => rows.extend(self.output(command, width, theme)),
+            (None, Some(files)) if !self.changed.is_empty() => {
+                rows.extend(diffs::glimpse(files, width, theme, GLIMPSE))
+            }
+            _ => {}
+        }
+        for line in &self.effects {
+            rows.push(Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), style(Name::Dim))));
+        }
+        if matches!(self.status, Some(ToolStatus::Error | ToolStatus::Blocked | ToolStatus::Interrupted))
+            && self.command.is_none()
+        {
+            let why = first_line(&self.preview, width.saturating_sub(2));
+            rows.push(Line::from(Span::styled(format!("  {why}"), style(Name::Dim))));
+        }
+        rows
+    }
+
+    /// Its rows with all that is known of what came of it.
+    pub(super) fn whole(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let mut rows = self.lines(width, theme);
+        rows.truncate(1);
+        if let Some(files) = self.diff.as_ref().filter(|_| !self.changed.is_empty()) {
+            rows.extend(diffs::glimpse(files, width, theme, usize::MAX));
+        } else {
+            let text = tame(self.preview.trim_end());
+            for line in text.lines() {
+                let line = Line::from(vec![
+                    Span::styled("  │ ", theme.style(Name::Frame)),
+                    Span::styled(line.to_owned(), theme.style(Name::Text)),
+                ]);
+                rows.extend(wrap(&line, width, 4));
+            }
+        }
+        rows.extend(
+            self.effects.iter().map(|line| {
+                Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), theme.style(Name::Dim)))
+            }),
+        );
+        rows
+    }
+
+    fn failed(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.is_over && command.exit_code != Some(0))
+    }
+
+    /// What is said at the end of its line.
+    fn facts(&self) -> String {
+        let mut facts = Vec::new();
+        if let Some(command) = &self.command {
+            match (command.exit_code, &command.signal) {
+                _ if command.timed_out => facts.push("took too long".to_owned()),
+                (Some(0), _) => {}
+                (Some(code), _) => facts.push(format!("exit code {code}")),
+                (None, Some(signal)) => facts.push(format!("ended by {signal}")),
+                (None, None) => {}
+            }
+            facts.extend(command.took.map(elapsed::in_words));
+        } else if self.status == Some(ToolStatus::Ok) && self.changed.is_empty() && is_look(&self.name) {
+            let lines = self.preview.lines().count();
+            facts.push(if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") });
+        }
+        match self.status {
+            Some(ToolStatus::Blocked) => facts.push("refused".into()),
+            Some(ToolStatus::Interrupted) => facts.push("stopped".into()),
+            _ => {}
+        }
+        for file in self.changed.iter().take(1) {
+            facts.push(format!("+{} −{}", file.added, file.removed));
+        }
+        facts.join(" · ")
+    }
+
+    fn output(&self, command: &Command, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let text = if command.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
+        let text = tame(text.trim_end());
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let most = if command.is_over { LEFT } else { WINDOW };
+        let hidden = lines.len().saturating_sub(most);
+        let row = |line: &str| {
+            Line::from(vec![
+                Span::styled("  │ ", theme.style(Name::Frame)),
+                Span::styled(cut(line, width.saturating_sub(4)), theme.style(Name::Dim)),
+            ])
+        };
+        let mut rows = Vec::new();
+        if hidden > 0 {
+            let more = if hidden == 1 { "1 line above".to_owned() } else { format!("{hidden} lines above") };
+            rows.push(row(&format!("… {more}")));
+        }
+        rows.extend(lines[hidden..].iter().map(|line| row(line)));
+        rows
+    }
+}
+
+fn is_look(name: &str) -> bool {
+    matches!(name, "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "read_ref")
+}
+
+/// What a tool does, in words: what, and with what.
+pub(in crate::tui) fn words(name: &str, input: &Value, is_over: bool) -> (String, String) {
+    let field = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (now, then, what) = match name {
+        "read_file" => ("Reading", "Read", field("path")),
+        "list_files" => {
+            ("Listing", "Listed", Some(field("path")).filter(|path| !path.is_empty()).unwrap_or_else(|| ".".into()))
+        }
+        "find_files" => ("Looking for", "Looked for", field("pattern")),
+        "search" => ("Searching for", "Searched for", field("pattern")),
+        "fetch_url" => ("Fetching", "Fetched", field("url")),
+        "read_ref" => ("Reading", "Read", field("key")),
+        "edit_file" | "apply_diff" => ("Changing", "Changed", field("path")),
+        "write_file" => ("Writing", "Wrote", field("path")),
+        "delete_file" => ("Deleting", "Deleted", field("path")),
+        "move_file" => ("Moving", "Moved", format!("{} → {}", field("from"), field("to"))),
+        "run_command" => ("Running", "Ran", field("command")),
+        "ask_user" => ("Asking", "Asked", field("question")),
+        "set_steps" => ("Writing the steps", "Wrote the steps", String::new()),
+        "propose_plan" => ("Planning", "Planned", String::new()),
+        _ => {
+            let line = crate::cli::follow::tool_line(name, input);
+            let (name, what) = line.split_once(' ').unwrap_or((&line, ""));
+            return (tame(name), what.to_owned());
+        }
+    };
+    (if is_over { then } else { now }.to_owned(), what)
+}

@@ -1,0 +1,372 @@
+//! What was changed in the session: every set, line by line; to take back, whole or in parts, or to bring forward.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use trimtab_host::History;
+use trimtab_vocab::{ChangePart, Control, OnConflict, Time};
+
+use super::Outcome;
+use super::pager::{self, Pager};
+use crate::cli::diff::Loaded;
+use crate::cli::output::age;
+use crate::tui::diffs::{self, Row};
+use crate::tui::keys::{Action, Chord, Input, KeyMap};
+use crate::tui::news::Wish;
+use crate::tui::text::{cut, tame, wrap};
+use crate::tui::theme::{Name, Theme};
+
+/// From so many columns on, the list stands beside the change.
+const WIDE: u16 = 110;
+/// Columns of the list there.
+const LIST: u16 = 40;
+
+/// The change history.
+#[derive(Debug)]
+pub(in crate::tui) struct Changes {
+    history: Option<Box<History>>,
+    now: Time,
+    /// The chosen set, by its place in the history.
+    chosen: usize,
+    files: Option<(usize, Arc<Vec<Loaded>>)>,
+    /// The change has the keys, and not the list.
+    in_change: bool,
+    pager: Pager,
+    /// The hunk that is looked at, counted over all files.
+    hunk: usize,
+    marked: BTreeSet<usize>,
+    /// What is about to be done, and what that means.
+    asked: Option<(Control, Vec<String>)>,
+    /// The last fact that was read when something was wished for.
+    wished: Option<u64>,
+    rows: Vec<Row>,
+    laid_out: (usize, usize),
+}
+
+impl Changes {
+    pub(in crate::tui) fn new(now: Time) -> Self {
+        Self {
+            history: None,
+            now,
+            chosen: 0,
+            files: None,
+            in_change: false,
+            pager: Pager::default(),
+            hunk: 0,
+            marked: BTreeSet::new(),
+            asked: None,
+            wished: None,
+            rows: Vec::new(),
+            laid_out: (0, 0),
+        }
+    }
+
+    /// The history as it is; what is to be loaded for it.
+    pub(in crate::tui) fn set(&mut self, history: Box<History>) -> Option<Wish> {
+        let is_first = self.history.is_none();
+        if is_first || self.chosen >= history.sets.len() {
+            self.chosen = history.in_force.max(1).min(history.sets.len()).saturating_sub(1);
+        }
+        // A wish that was refused for the person's own edits can be made in another way.
+        if let (Some(at), Some(refused)) = (self.wished, &history.refused)
+            && refused.at > at
+            && !refused.conflicts.is_empty()
+            && let Some((control, _)) = &self.asked
+        {
+            let mut lines = vec![tame(&refused.reason)];
+            for conflict in refused.conflicts.iter().take(6) {
+                let place = conflict.first_line.map(|line| format!(":{line}")).unwrap_or_default();
+                lines.push(format!("  {}{place}  {}", tame(&conflict.path), tame(&conflict.reason)));
+            }
+            lines.push(
+                "m leaves your lines as they are and moves the rest · o takes the history's · esc leaves it".into(),
+            );
+            self.asked = Some((control.clone(), lines));
+        } else if !history.is_moving && self.wished.is_some_and(|at| history.last > at) {
+            (self.asked, self.wished) = (None, None);
+        }
+        self.history = Some(history);
+        self.load()
+    }
+
+    /// The bytes of a set.
+    pub(in crate::tui) fn set_files(&mut self, number: usize, files: Arc<Vec<Loaded>>) {
+        if number == self.chosen {
+            self.files = Some((number, files));
+            self.laid_out = (0, 0);
+        }
+    }
+
+    fn load(&mut self) -> Option<Wish> {
+        let set = self.history.as_ref()?.sets.get(self.chosen)?;
+        if self.files.as_ref().is_some_and(|(number, _)| *number == self.chosen) {
+            return None;
+        }
+        (self.hunk, self.pager) = (0, Pager::default());
+        self.marked.clear();
+        Some(Wish::LoadSet { number: self.chosen, writes: set.writes.clone() })
+    }
+
+    fn choose(&mut self, by: isize) -> Outcome {
+        let count = self.history.as_ref().map_or(0, |history| history.sets.len());
+        let chosen = self.chosen.saturating_add_signed(by).min(count.saturating_sub(1));
+        if chosen == self.chosen {
+            return Outcome::Moved;
+        }
+        self.chosen = chosen;
+        self.files = None;
+        self.rows.clear();
+        self.load().map_or(Outcome::Moved, Outcome::Wish)
+    }
+
+    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if self.asked.is_some() {
+            return match input {
+                Input::Key(chord) => self.confirm(*chord, keys),
+                _ => Outcome::Moved,
+            };
+        }
+        if let Input::Key(chord) = input {
+            match (chord.typed(), keys.action(*chord)) {
+                (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
+                (Some('r'), _) => return self.ask_rewind(),
+                (Some('f'), _) => return self.ask_forward(),
+                (Some('u'), _) => return self.ask_undo(),
+                (Some('n' | ']'), _) => return self.go_to_hunk(1),
+                (Some('p' | '['), _) => return self.go_to_hunk(-1),
+                (Some(' '), _) => {
+                    if !self.marked.remove(&self.hunk) {
+                        self.marked.insert(self.hunk);
+                    }
+                    return Outcome::Moved;
+                }
+                (_, Some(Action::Send | Action::Right)) => {
+                    self.in_change = true;
+                    return Outcome::Moved;
+                }
+                (_, Some(Action::Left)) => {
+                    self.in_change = false;
+                    return Outcome::Moved;
+                }
+                // The newest stands first: down is back in time.
+                (Some('j'), _) | (_, Some(Action::Down)) if !self.in_change => return self.choose(-1),
+                (Some('k'), _) | (_, Some(Action::Up)) if !self.in_change => return self.choose(1),
+                _ => {}
+            }
+        }
+        self.pager.input(input, keys);
+        Outcome::Moved
+    }
+
+    fn hunks(&self) -> usize {
+        self.rows.iter().filter_map(|row| row.hunk).max().map_or(0, |last| last + 1)
+    }
+
+    fn go_to_hunk(&mut self, by: isize) -> Outcome {
+        let count = self.hunks();
+        self.hunk = self.hunk.saturating_add_signed(by).min(count.saturating_sub(1));
+        if let Some(at) = self.rows.iter().position(|row| row.hunk == Some(self.hunk)) {
+            (self.pager.top, self.pager.at_end) = (at, false);
+        }
+        Outcome::Moved
+    }
+
+    fn ask_rewind(&mut self) -> Outcome {
+        let Some(history) = &self.history else { return Outcome::Moved };
+        if self.chosen >= history.in_force {
+            return Outcome::Moved;
+        }
+        let steps = u32::try_from(history.in_force - self.chosen).unwrap_or(u32::MAX);
+        let lines = self.preview(self.chosen..history.in_force, "Take back");
+        self.asked = Some((Control::Rewind { steps, on_conflict: OnConflict::Refuse }, lines));
+        Outcome::Moved
+    }
+
+    fn ask_forward(&mut self) -> Outcome {
+        let Some(history) = &self.history else { return Outcome::Moved };
+        if self.chosen < history.in_force {
+            return Outcome::Moved;
+        }
+        let steps = u32::try_from(self.chosen + 1 - history.in_force).unwrap_or(u32::MAX);
+        let lines = self.preview(history.in_force..self.chosen + 1, "Bring forward");
+        self.asked = Some((Control::Forward { steps, on_conflict: OnConflict::Refuse }, lines));
+        Outcome::Moved
+    }
+
+    /// Takes the marked hunks back, or the one that is looked at.
+    fn ask_undo(&mut self) -> Outcome {
+        let Some(set) = self.history.as_ref().and_then(|history| history.sets.get(self.chosen)) else {
+            return Outcome::Moved;
+        };
+        let wanted: BTreeSet<usize> = match self.marked.is_empty() {
+            true => [self.hunk].into(),
+            false => self.marked.clone(),
+        };
+        let mut parts: Vec<ChangePart> = Vec::new();
+        for row in self.rows.iter().filter(|row| row.is_head && row.hunk.is_some_and(|hunk| wanted.contains(&hunk))) {
+            match parts.iter_mut().find(|part| part.path == row.path) {
+                Some(part) => part.hunks.push(row.number),
+                None => parts.push(ChangePart { path: row.path.clone(), hunks: vec![row.number] }),
+            }
+        }
+        if parts.is_empty() {
+            return Outcome::Moved;
+        }
+        let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
+        lines.extend(parts.iter().map(|part| format!("  {}: {}", tame(&part.path), numbers(&part.hunks))));
+        lines.push("y does it; that is a change of its own, and can be undone too · esc leaves it".into());
+        let change_set = set.id.clone();
+        self.asked = Some((Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines));
+        Outcome::Moved
+    }
+
+    fn preview(&self, range: std::ops::Range<usize>, what: &str) -> Vec<String> {
+        let Some(history) = &self.history else { return Vec::new() };
+        let sets = &history.sets[range.clone()];
+        let mut lines = vec![format!("{what} {}?", count(sets.len(), "change"))];
+        for (at, set) in range.zip(sets).rev().take(8) {
+            let files: Vec<String> = set.writes.iter().take(4).map(|write| tame(&write.path)).collect();
+            let more = if set.writes.len() > 4 { ", …" } else { "" };
+            let gone = if set.expired { "  (its old state is not kept any more)" } else { "" };
+            lines.push(format!("  #{}  {}{more}{gone}", at + 1, files.join(", ")));
+        }
+        lines.push("y does it; nothing is lost, it can be moved again · esc leaves it".into());
+        lines
+    }
+
+    fn confirm(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+        let Some((control, _)) = self.asked.clone() else { return Outcome::Moved };
+        let on_conflict = match (chord.typed(), keys.action(chord)) {
+            (Some('y'), _) => OnConflict::Refuse,
+            (Some('m'), _) => OnConflict::KeepMine,
+            (Some('o'), _) => OnConflict::DiscardMine,
+            (Some('n' | 'q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => {
+                (self.asked, self.wished) = (None, None);
+                return Outcome::Moved;
+            }
+            _ => return Outcome::Moved,
+        };
+        let control = match control {
+            Control::Rewind { steps, .. } => Control::Rewind { steps, on_conflict },
+            Control::Forward { steps, .. } => Control::Forward { steps, on_conflict },
+            Control::UndoPart { change_set, parts, .. } => Control::UndoPart { change_set, parts, on_conflict },
+            other => other,
+        };
+        self.wished = Some(self.history.as_ref().map_or(0, |history| history.last));
+        self.asked = Some((control.clone(), vec!["Moving…".into()]));
+        Outcome::Wish(Wish::Control(control))
+    }
+
+    pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
+        let hint = "↑ ↓ chooses · enter reads it · r takes back to here · f brings forward · n p hunks · space marks · u takes the marked back · esc closes";
+        let inner = pager::frame(area, buf, theme, "Changes of this session", hint);
+        let is_empty = self.history.as_ref().is_some_and(|history| history.sets.is_empty());
+        if is_empty {
+            let line = Line::styled("No files were changed in this session.", theme.style(Name::Dim));
+            pager::put(inner, buf, &[line]);
+            return None;
+        }
+        let (list, change) = match inner.width >= WIDE {
+            true => {
+                let list = Rect { width: LIST, ..inner };
+                (list, Rect { x: inner.x + LIST + 1, width: inner.width - LIST - 1, ..inner })
+            }
+            false => {
+                let sets = self.history.as_ref().map_or(0, |history| history.sets.len());
+                let height = u16::try_from(sets).unwrap_or(u16::MAX).min(inner.height / 3).max(1).min(inner.height);
+                let rest = inner.height.saturating_sub(height + 1);
+                let list = Rect { height, ..inner };
+                (list, Rect { y: inner.y + inner.height - rest, height: rest, ..inner })
+            }
+        };
+        self.draw_list(list, buf, theme);
+        match &self.asked {
+            Some((_, lines)) => {
+                let rows: Vec<Line<'static>> = lines
+                    .iter()
+                    .flat_map(|line| {
+                        let line = Line::styled(line.clone(), theme.style(Name::Text));
+                        wrap(&line, usize::from(change.width), 2)
+                    })
+                    .collect();
+                pager::put(change, buf, &rows);
+            }
+            None => self.draw_change(change, buf, theme),
+        }
+        None
+    }
+
+    fn draw_list(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let Some(history) = &self.history else { return };
+        let mut rows = Vec::new();
+        for (at, set) in history.sets.iter().enumerate().rev() {
+            let mark = match at + 1 {
+                place if place == history.in_force => "●",
+                place if place < history.in_force => "○",
+                _ => "·",
+            };
+            let (added, removed) = set.writes.iter().fold((0, 0), |(a, r), write| (a + write.added, r + write.removed));
+            let what = match (&set.by, set.writes.as_slice()) {
+                (Some(by), _) => format!("$ {}", by.command.lines().next().unwrap_or_default()),
+                (None, [one]) => one.path.clone(),
+                (None, many) => count(many.len(), "file"),
+            };
+            let gone = if at >= history.in_force { " (taken back)" } else { "" };
+            let line =
+                format!("{mark} #{} {}{gone}  +{added} −{removed}  {}", at + 1, tame(&what), age(set.time, self.now));
+            let name = match at == self.chosen {
+                true => Name::Selected,
+                false if at >= history.in_force => Name::Dim,
+                false => Name::Text,
+            };
+            rows.push(Line::from(Span::styled(cut(&line, usize::from(area.width)), theme.style(name))));
+        }
+        let chosen = history.sets.len().saturating_sub(self.chosen + 1);
+        let page = usize::from(area.height);
+        let from = chosen.saturating_sub(page.saturating_sub(1));
+        pager::put(area, buf, &rows[from.min(rows.len())..]);
+    }
+
+    fn draw_change(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let width = usize::from(area.width).saturating_sub(2);
+        let Some((number, files)) = &self.files else { return };
+        if self.laid_out != (*number + 1, width) {
+            self.rows = diffs::hunks(files, width, theme);
+            self.laid_out = (*number + 1, width);
+        }
+        let page = usize::from(area.height);
+        let from = self.pager.fit(self.rows.len(), page);
+        if self.in_change && self.rows.get(from).and_then(|row| row.hunk).is_some() {
+            self.hunk = self.rows[from].hunk.unwrap_or(self.hunk);
+        }
+        let shown: Vec<Line<'static>> = self.rows[from..]
+            .iter()
+            .take(page)
+            .map(|row| {
+                let is_marked = row.hunk.is_some_and(|hunk| self.marked.contains(&hunk));
+                let sign = match (row.is_head, is_marked, row.hunk == Some(self.hunk)) {
+                    (true, true, _) => "✓ ",
+                    (_, true, _) => "│ ",
+                    (true, false, true) => "› ",
+                    _ => "  ",
+                };
+                let mut line = row.line.clone();
+                line.spans.insert(0, Span::styled(sign, theme.style(Name::Accent)));
+                line
+            })
+            .collect();
+        pager::put(area, buf, &shown);
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn numbers(hunks: &[u32]) -> String {
+    let all: Vec<String> = hunks.iter().map(|hunk| format!("hunk {hunk}")).collect();
+    all.join(", ")
+}

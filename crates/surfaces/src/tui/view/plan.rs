@@ -1,0 +1,142 @@
+//! A plan that is edited before it is carried out: steps in another order, other words, fewer or more of them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use trimtab_vocab::PlanStep;
+
+use super::Outcome;
+use super::pager;
+use crate::tui::composer::{Composer, Draft, Outcome as Typed};
+use crate::tui::keys::{Action, Input, KeyMap};
+use crate::tui::news::Wish;
+use crate::tui::text::{tame, wrap};
+use crate::tui::theme::{Name, Theme};
+
+/// The plan under the editor.
+#[derive(Debug)]
+pub(in crate::tui) struct PlanEditor {
+    steps: Vec<PlanStep>,
+    chosen: usize,
+    /// The title of the chosen step, while it is written; `true`: of a new one.
+    field: Option<(Composer, bool)>,
+    is_changed: bool,
+}
+
+impl PlanEditor {
+    pub(in crate::tui) fn new(steps: Vec<PlanStep>) -> Self {
+        Self { steps, chosen: 0, field: None, is_changed: false }
+    }
+
+    fn last(&self) -> usize {
+        self.steps.len().saturating_sub(1)
+    }
+
+    fn swap(&mut self, with: usize) {
+        if with < self.steps.len() && with != self.chosen {
+            self.steps.swap(self.chosen, with);
+            (self.chosen, self.is_changed) = (with, true);
+        }
+    }
+
+    fn write(&mut self, text: &str, is_new: bool) {
+        let mut words = Composer::new(".");
+        words.set_draft(&Draft::new(text));
+        self.field = Some((words, is_new));
+    }
+
+    fn written(&mut self, title: String, is_new: bool) {
+        let title = title.trim().to_owned();
+        self.field = None;
+        if title.is_empty() {
+            return;
+        }
+        self.is_changed = true;
+        if is_new {
+            let at = (self.chosen + 1).min(self.steps.len());
+            self.steps.insert(at, PlanStep { title, ..PlanStep::default() });
+            self.chosen = at;
+        } else if let Some(step) = self.steps.get_mut(self.chosen) {
+            step.title = title;
+        }
+    }
+
+    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if let Some((words, is_new)) = &mut self.field {
+            let is_new = *is_new;
+            match words.input(input, keys) {
+                Typed::Send(draft) | Typed::Queue(draft) => self.written(draft.text(), is_new),
+                Typed::Passed(Some(Action::Interrupt | Action::Quit)) => self.field = None,
+                _ => {}
+            }
+            return Outcome::Moved;
+        }
+        let Input::Key(chord) = input else { return Outcome::Moved };
+        match (chord.typed(), keys.action(*chord)) {
+            (Some('J'), _) => self.swap(self.chosen + 1),
+            (Some('K'), _) => self.swap(self.chosen.saturating_sub(1)),
+            (Some('j'), _) | (_, Some(Action::Down)) => self.chosen = (self.chosen + 1).min(self.last()),
+            (Some('k'), _) | (_, Some(Action::Up)) => self.chosen = self.chosen.saturating_sub(1),
+            (Some('e'), _) => {
+                if let Some(title) = self.steps.get(self.chosen).map(|step| step.title.clone()) {
+                    self.write(&title, false);
+                }
+            }
+            (Some('a'), _) => self.write("", true),
+            (Some('d' | 'x'), _) | (_, Some(Action::Delete)) if !self.steps.is_empty() => {
+                self.steps.remove(self.chosen);
+                (self.chosen, self.is_changed) = (self.chosen.min(self.last()), true);
+            }
+            (Some('s'), _) | (_, Some(Action::Send)) if !self.steps.is_empty() => {
+                let steps = self.steps.clone();
+                return match self.is_changed {
+                    true => Outcome::CloseWith(Wish::Plan(steps)),
+                    false => Outcome::Close,
+                };
+            }
+            (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
+            _ => {}
+        }
+        Outcome::Moved
+    }
+
+    pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
+        let hint = match self.field {
+            Some(_) => "enter takes it · esc leaves it",
+            None => {
+                "↑ ↓ chooses · J K moves the step · e edits · a adds · d removes · enter sends the plan back · esc leaves it"
+            }
+        };
+        let inner = pager::frame(area, buf, theme, "The plan", hint);
+        let width = usize::from(inner.width);
+        let mut rows = Vec::new();
+        let mut place = 0;
+        for (at, step) in self.steps.iter().enumerate() {
+            if at == self.chosen {
+                place = rows.len();
+            }
+            let name = if at == self.chosen { Name::Selected } else { Name::Text };
+            let mark = if at == self.chosen { "›" } else { " " };
+            let line = Line::from(vec![
+                Span::styled(format!("{mark} {:>2}. ", at + 1), theme.style(Name::Key)),
+                Span::styled(tame(&step.title), theme.style(name)),
+            ]);
+            rows.extend(wrap(&line, width, 6));
+            let mut more: Vec<String> = step.details.lines().map(tame).collect();
+            for (what, list) in [("files", &step.files), ("commands", &step.commands)] {
+                more.extend((!list.is_empty()).then(|| format!("{what}: {}", tame(&list.join(", ")))));
+            }
+            for line in more {
+                let line = Line::from(Span::styled(format!("      {line}"), theme.style(Name::Dim)));
+                rows.extend(wrap(&line, width, 6));
+            }
+        }
+        let field = u16::from(self.field.is_some()) * 3;
+        let list = Rect { height: inner.height.saturating_sub(field), ..inner };
+        let from = place.saturating_sub(usize::from(list.height / 2));
+        pager::put(list, buf, &rows[from.min(rows.len())..]);
+        let (words, _) = self.field.as_mut()?;
+        let place = Rect { y: inner.y + list.height, height: field.min(inner.height), ..inner };
+        words.draw(place, buf, theme)
+    }
+}

@@ -1,0 +1,74 @@
+//! Everything that was said and done, with what the conversation above shows folded.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use super::Outcome;
+use super::pager::{self, Pager};
+use crate::tui::keys::{Action, Input, KeyMap};
+use crate::tui::theme::Theme;
+use crate::tui::transcript::Transcript;
+
+/// The transcript. A long one is laid out from its end, as far as it is looked at.
+#[derive(Debug)]
+pub(in crate::tui) struct Whole {
+    pager: Pager,
+    rows: Vec<Line<'static>>,
+    width: usize,
+    /// Entries from here on are laid out.
+    from: usize,
+    /// Entries up to here are.
+    upto: usize,
+}
+
+impl Whole {
+    pub(in crate::tui) fn new() -> Self {
+        Self { pager: Pager::from_end(), rows: Vec::new(), width: 0, from: 0, upto: 0 }
+    }
+
+    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        if self.pager.input(input, keys) {
+            return Outcome::Moved;
+        }
+        let Input::Key(chord) = input else { return Outcome::Moved };
+        let closes = matches!(keys.action(*chord), Some(Action::Interrupt | Action::Quit | Action::Transcript));
+        if closes || chord.typed() == Some('q') { Outcome::Close } else { Outcome::Moved }
+    }
+
+    fn lay_out(&mut self, width: usize, page: usize, theme: &Theme, transcript: &mut Transcript) {
+        let count = transcript.entries().len();
+        if self.width != width || self.upto != count {
+            // What is under way changes at any time; all that is shown is laid out anew.
+            (self.width, self.from, self.upto) = (width, count, count);
+            self.rows.clear();
+        }
+        while self.from > 0 && (self.rows.len() < 3 * page || self.pager.top < page) {
+            self.from -= 1;
+            let mut more = transcript.whole(self.from, width, theme);
+            let by = more.len();
+            more.append(&mut self.rows);
+            self.rows = more;
+            if !self.pager.at_end {
+                self.pager.pushed_down(by);
+            }
+        }
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+        _: &KeyMap,
+        transcript: &mut Transcript,
+    ) -> Option<Position> {
+        let hint = format!("↑ ↓ pages move · g first · G last · esc closes   {}", self.pager.place());
+        let inner = pager::frame(area, buf, theme, "Transcript", &hint);
+        let page = usize::from(inner.height);
+        self.lay_out(usize::from(inner.width), page, theme, transcript);
+        let from = self.pager.fit(self.rows.len(), page);
+        pager::put(inner, buf, &self.rows[from..]);
+        None
+    }
+}

@@ -1,0 +1,260 @@
+//! The terminal UI: the real binary in a real pseudo-terminal whose other end understands what is written to it.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use rustix::process::Signal;
+use serde_json::json;
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::terminal::Terminal;
+
+const SIZES: [(u16, u16); 3] = [(40, 14), (80, 24), (160, 50)];
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+const CTRL_C: &str = "\x03";
+
+fn program() -> Program {
+    let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    std::fs::write(program.project().join("hello.txt"), "hello world\n").expect("writes");
+    program
+}
+
+/// A program that trusts its folder.
+fn trusted() -> Program {
+    let mut program = program();
+    program
+        .set("TRIMTAB_FOLDERS_TRUSTED", program.project().canonicalize().expect("a folder").to_str().expect("a path"));
+    program
+}
+
+fn tool(name: &str, input: serde_json::Value) -> Reply {
+    Reply::new().tool(format!("t-{name}"), name, [input.to_string()])
+}
+
+fn says(text: &str) -> Answer {
+    Answer::anthropic(Reply::new().text([text]))
+}
+
+/// Types words and sends them.
+fn say(terminal: &Terminal, words: &str) {
+    terminal.wait_for("?");
+    terminal.press(words);
+    // What is typed at once is taken for a paste by no one, but must be there before it is sent.
+    let last: String = words.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
+    terminal.wait_for(&last);
+    terminal.press(ENTER);
+}
+
+#[test]
+fn a_typed_line_becomes_a_request_and_its_answer_stands_above_the_input() {
+    for (width, height) in SIZES {
+        let program = program();
+        program.provider.push(says("A trim tab steers the rudder."));
+        let terminal = Terminal::start(&program, &[], width, height);
+        say(&terminal, "What is a trim tab?");
+        terminal.wait_for("Done");
+        let all = terminal.all();
+        assert!(all.contains("› What is a trim tab?") && all.contains("A trim tab steers the rudder."), "{all}");
+        assert_eq!(program.provider.requests().len(), 1);
+    }
+}
+
+/// The manual checklist of the design documents, as a test: a complex task, tools by themselves, the wait,
+/// the interrupt message, new instructions, nothing that runs after the abort.
+#[test]
+fn the_manual_checklist_holds_at_three_sizes() {
+    for (width, height) in SIZES {
+        let program = trusted();
+        let provider = &program.provider;
+        provider.push(Answer::anthropic(Reply::new().text(["I look first."]).tool(
+            "a",
+            "read_file",
+            [json!({"path": "hello.txt"}).to_string()],
+        )));
+        provider.push(Answer::anthropic(tool(
+            "edit_file",
+            json!({"path": "hello.txt", "blocks": [
+            {"search": "hello world", "replace": "hello there"}]}),
+        )));
+        let run = |id: &str, command: &str| (id.to_owned(), json!({ "command": command }).to_string());
+        let mut three = Reply::new();
+        for (id, input) in [run("x", "touch one"), run("y", "touch two"), run("z", "touch three")] {
+            three = three.tool(id, "run_command", [input]);
+        }
+        provider.push(Answer::anthropic(three));
+        provider.push(says("I leave the files alone."));
+        let terminal = Terminal::start(&program, &[], width, height);
+        say(&terminal, "Do it all");
+
+        // Tools ran by themselves up to the first command, which asks.
+        let asked = terminal.wait_for("Run this command?");
+        assert!(asked.contains("touch one"), "{asked}");
+        let changed = std::fs::read_to_string(program.project().join("hello.txt")).expect("reads");
+        assert_eq!(changed, "hello there\n");
+
+        // Wait: everything stops at once, and the message appears.
+        terminal.press("3");
+        terminal.wait_for("What should be done differently?");
+        let all = terminal.all();
+        let flat = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("[Tool execution interrupted - waiting for user feedback]"), "{all}");
+        assert!(!program.project().join("one").exists(), "nothing runs after the wait");
+
+        // New instructions, and the conversation goes on with a valid request.
+        terminal.press("Leave the files alone");
+        terminal.wait_for("alone");
+        terminal.press(ENTER);
+        terminal.wait_for("Done");
+        let all = terminal.all();
+        assert!(all.contains("I leave the files alone."), "{all}");
+        for name in ["one", "two", "three"] {
+            assert!(!program.project().join(name).exists(), "{name} must not run");
+        }
+        for line in ["› Do it all", "I look first.", "● Read hello.txt", "● Changed hello.txt"] {
+            assert!(all.contains(line), "{line} is missing in\n{all}");
+        }
+        let last = provider.requests().pop().expect("a request").body;
+        let answered = last["messages"].to_string();
+        assert!(answered.matches("\"tool_result\"").count() >= 5, "every tool use has its result: {answered}");
+    }
+}
+
+#[test]
+fn esc_stops_the_stream_and_the_session_goes_on() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(Reply::new().text(["One ", "two ", "three ", "four."])).gated(&gate));
+    program.provider.push(says("Here again."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Count");
+    gate.release(4);
+    terminal.wait_for("One");
+    terminal.press(ESC);
+    terminal.wait_for("Stopped");
+    say(&terminal, "Go on then");
+    terminal.wait_for("Here again.");
+}
+
+#[test]
+fn ctrl_c_twice_leaves_and_the_terminal_is_as_it_was() {
+    let program = program();
+    let mut terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    terminal.press(CTRL_C);
+    terminal.wait_for("again leaves");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.wait(), Some(0));
+    terminal.with_screen(|screen| {
+        assert!(!screen.hide_cursor() && !screen.bracketed_paste() && !screen.alternate_screen());
+    });
+    assert!(!terminal.screen().contains("? help"), "nothing of the live region is left");
+}
+
+#[test]
+fn a_kill_in_mid_stream_loses_nothing_and_starting_again_goes_on() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(Reply::new().text(["One ", "two ", "three."])).gated(&gate));
+    program.provider.push(says("One two three four."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Count to four");
+    gate.release(4);
+    terminal.wait_for("One");
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    let again = Terminal::start(&program, &[], 80, 24);
+    again.wait_for("One two three four.");
+    again.wait_for("Done");
+    assert!(again.all().contains("› Count to four"), "{}", again.all());
+}
+
+#[test]
+fn a_kill_in_front_of_a_question_asks_it_again_and_its_answer_counts() {
+    let program = trusted();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(says("It is made."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make it");
+    let before = terminal.wait_for("Run this command?");
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    let again = Terminal::start(&program, &[], 80, 24);
+    let after = again.wait_for("Run this command?");
+    let dialog =
+        |screen: &str| screen.lines().skip_while(|line| !line.starts_with('─')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(dialog(&before), dialog(&after), "the same question");
+    again.press("1");
+    again.wait_for("It is made.");
+    assert!(program.project().join("made").exists());
+}
+
+#[test]
+fn a_question_that_is_answered_elsewhere_closes() {
+    let program = trusted();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(says("It is made."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make it");
+    terminal.wait_for("Run this command?");
+    let listed = program.run(&["checkpoints", "--json"]);
+    let checkpoint = listed.events()[0]["checkpoint"].as_str().expect("a checkpoint").to_owned();
+    program.spawn(&["answer", &checkpoint, "allow"]).wait();
+    terminal.wait_for("It is made.");
+    assert!(!terminal.screen().contains("Run this command?"));
+}
+
+#[test]
+fn a_lost_terminal_leaves_the_request_resumable() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(Reply::new().text(["One ", "two."])).gated(&gate));
+    program.provider.push(says("Said after all."));
+    let mut terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Say it");
+    gate.release(4);
+    terminal.wait_for("One");
+    terminal.signal(Signal::HUP);
+    assert_eq!(terminal.wait(), Some(129));
+    let resumed = program.run(&["resume"]);
+    assert!(resumed.stdout.contains("Said after all."), "{resumed:?}");
+}
+
+#[test]
+fn a_new_size_at_any_time_loses_no_line() {
+    let program = program();
+    let lines: String = (1..=40).map(|number| format!("line {number}\n\n")).collect();
+    program.provider.push(says(&lines));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Count");
+    terminal.wait_for("Done");
+    for (width, height) in [(60, 20), (100, 30), (30, 10), (20, 6), (80, 24)] {
+        terminal.resize(width, height);
+        terminal.settled();
+    }
+    let all = terminal.all();
+    for number in 1..=40 {
+        assert_eq!(all.matches(&format!("line {number}\n")).count(), 1, "line {number} of\n{all}");
+    }
+}
+
+#[test]
+fn the_screen_is_never_cleared_and_views_restore_it() {
+    let program = program();
+    program.provider.push(says("An answer."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Ask");
+    terminal.wait_for("Done");
+    let before = terminal.settled();
+    for key in ["?", "\x0f"] {
+        terminal.press(key);
+        terminal.wait_until("a view", |_| terminal.is_covered());
+        terminal.settled();
+        terminal.press(ESC);
+        terminal.wait_until("the view is closed", |_| !terminal.is_covered());
+        assert_eq!(terminal.settled(), before);
+    }
+    let bytes = terminal.bytes();
+    for clear in [&b"\x1b[2J"[..], b"\x1b[3J", b"\x1bc", b"\x1b[J", b"\x1b[0J"] {
+        assert!(!bytes.windows(clear.len()).any(|window| window == clear), "{clear:?}");
+    }
+}
