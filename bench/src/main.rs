@@ -14,6 +14,7 @@ mod diff;
 mod permission;
 mod rounds;
 mod screen;
+mod serve;
 mod startup;
 mod table;
 mod watch;
@@ -39,6 +40,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("watch", watch::measure),
     ("widgets", widgets::measure),
     ("screen", screen::measure),
+    ("serve", serve::measure),
 ];
 
 fn main() -> ExitCode {

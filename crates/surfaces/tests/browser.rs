@@ -115,3 +115,32 @@ fn a_restarted_server_loses_nothing_on_the_page() {
     writeln!(page.stdin.take().expect("a pipe"), "back").expect("writes");
     assert!(page.wait().expect("ends").success());
 }
+
+#[test]
+fn pages_of_strangers_read_nothing_and_write_nothing_in_a_real_browser() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let output = node("origins.mjs", &[&served.url, &served.login, &session]).output().expect("node starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["address"], "/", "the secret of the link is gone from the address");
+    assert_eq!(found["cookie"], json!([{"name": "trimtab", "httpOnly": true, "sameSite": "Strict"}]));
+    assert_eq!(found["visible"], "", "no script sees the cookie");
+    // The server's own page can do what it should, and cannot be framed even by itself.
+    let own = &found["own"];
+    assert!(own["get"].as_str().expect("a text").starts_with("200 "), "{found}");
+    assert!(own["post"].as_str().expect("a text").starts_with("201 "), "{found}");
+    assert!(own["events"].as_str().expect("a text").starts_with("event "), "{found}");
+    assert!(own["plain"].as_str().expect("a text").starts_with("415 "), "{found}");
+    assert_eq!(own["frame"], "nothing");
+    for (host, tried) in found["strangers"].as_object().expect("strangers") {
+        for (way, read) in tried.as_object().expect("attempts") {
+            let expected = if way == "form" { "origin" } else { "nothing" };
+            assert_eq!(read, expected, "{way} from {host}: {found}");
+        }
+    }
+    assert_eq!(found["rebound"], 421);
+    assert_eq!(found["sessions"], 2, "the test's and the own page's; no stranger has made one");
+}

@@ -73,8 +73,7 @@ fn a_message_is_taken_in_and_its_events_are_those_of_the_command_line() {
 
 #[test]
 fn a_stream_goes_on_after_the_last_event_that_was_seen_even_after_a_kill() {
-    let mut program = program();
-    program.set("TRIMTAB_TEST", "1");
+    let program = program();
     program.provider.push(hello());
     let served = Served::start(&program, "first", &[]);
     let session = served.session();
@@ -184,4 +183,172 @@ fn told_to_end_it_says_goodbye_and_what_ran_can_be_resumed() {
     program.provider.push(hello());
     let resumed = program.run(&["resume"]);
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", resumed.stderr);
+}
+
+#[test]
+fn a_slow_reader_loses_live_words_and_no_fact() {
+    let program = program();
+    let piece = "x".repeat(8 * 1024);
+    let pieces = 1000;
+    program.provider.push(Answer::anthropic(Reply::new().text(vec![piece.clone(); pieces])));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut slow = served.watch(&session, None);
+    let mut quick = served.watch(&session, None);
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Talk"})).status, 202);
+    let seen = quick.until("request.finished");
+    let facts = |events: &[(Option<u64>, Value)]| -> Vec<u64> { events.iter().filter_map(|(id, _)| *id).collect() };
+    let words = |events: &[(Option<u64>, Value)]| types(events).iter().filter(|kind| **kind == "reply.delta").count();
+    // The slow one has taken nothing so far; what did not fit into the queues is not kept for it. If that took too
+    // long, its connection is gone, and it comes back as a browser would.
+    let mut late = Vec::new();
+    while late.last().is_none_or(|(_, event): &(_, Value)| event["type"] != "request.finished") {
+        match slow.next_sent() {
+            Some(Sent::Event(id, event)) => late.push((id, event)),
+            Some(_) => {}
+            None => slow = served.watch(&session, late.iter().rev().find_map(|(id, _)| *id)),
+        }
+    }
+    assert_eq!(facts(&late), facts(&seen));
+    assert_eq!(facts(&late), (1..=facts(&late).len() as u64).collect::<Vec<_>>());
+    assert_eq!(words(&seen), pieces);
+    assert!(words(&late) < pieces, "{} of {pieces} pieces waited for a reader", words(&late));
+}
+
+#[test]
+fn changes_are_listed_taken_back_and_brought_forward() {
+    let program = program();
+    let write = json!({"path": "a.txt", "content": "hi\n"});
+    program.provider.push(Answer::anthropic(Reply::new().tool("t1", "write_file", [write.to_string()])));
+    program.provider.push(hello());
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let path = |what: &str| format!("/api/sessions/{session}/{what}");
+    let file = program.project().join("a.txt");
+    assert_eq!(served.post(&path("messages"), &json!({"text": "Write a.txt"})).status, 202);
+    served.watch(&session, None).until("request.finished");
+    let changes = served.get(&path("changes"));
+    assert_eq!((&changes["position"], &changes["changes"][0]["files"][0]["path"]), (&json!(0), &json!("a.txt")));
+    let back = served.post(&path("rewind"), &json!({"steps": 1}));
+    assert_eq!((back.status, &back.json()["position"]), (200, &json!(-1)), "{}", back.text());
+    assert!(!file.exists());
+    let forward = served.post(&path("forward"), &json!({}));
+    assert_eq!((forward.status, &forward.json()["changes"][0]["type"]), (200, &json!("change.reapplied")));
+    assert_eq!(std::fs::read_to_string(&file).expect("is there again"), "hi\n");
+    std::fs::write(&file, "mine\n").expect("an edit");
+    let refused = served.post(&path("rewind"), &json!({}));
+    assert_eq!(refused.status, 200, "{}", refused.text());
+    assert!(refused.json()["refused"].is_string(), "{}", refused.text());
+    assert_eq!(refused.json()["conflicts"][0]["path"], "a.txt");
+    assert_eq!(std::fs::read_to_string(&file).expect("is as it was"), "mine\n");
+    let audit = served.get("/api/audit?limit=1000");
+    let actions: Vec<&str> = audit["entries"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| entry["action"].as_str().expect("an action"))
+        .collect();
+    for action in ["request", "router_decision", "apply", "request_finished", "rewind", "forward", "move_refused"] {
+        assert!(actions.contains(&action), "{action} is not among {actions:?}");
+    }
+    assert_eq!(served.post(&path("handoff"), &json!({})).status, 200);
+    let document = served.get(&format!("/api/sessions/{session}"));
+    assert!(document["handedOffTo"].is_string(), "{document}");
+}
+
+#[test]
+fn a_proposal_is_decided_by_its_name() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_FILES", "ask");
+    let propose = |name: &str| {
+        let write = json!({"path": name, "content": "hi\n"});
+        program.provider.push(Answer::anthropic(Reply::new().tool("t1", "write_file", [write.to_string()])));
+    };
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let path = |what: &str| format!("/api/sessions/{session}/{what}");
+    for (name, verb) in [("a.txt", "apply"), ("b.txt", "reject")] {
+        propose(name);
+        if verb == "apply" {
+            program.provider.push(hello());
+        }
+        let last = served.get(&format!("/api/sessions/{session}"))["lastSeq"].as_u64();
+        let mut stream = served.watch(&session, last);
+        assert_eq!(served.post(&path("messages"), &json!({"text": format!("Write {name}")})).status, 202);
+        let opened = stream.until("checkpoint.opened");
+        let proposal = opened.last().expect("a question").1["proposal"].as_str().expect("a proposal").to_owned();
+        let wrong = served.post(&path(&format!("proposals/{proposal}/run")), &json!({}));
+        assert_eq!(wrong.status, 422, "{}", wrong.text());
+        let decided = served.post(&path(&format!("proposals/{proposal}/{verb}")), &json!({}));
+        assert_eq!(decided.status, 202, "{}", decided.text());
+        let resolved = stream.until("checkpoint.resolved");
+        let choice = &resolved.last().expect("an answer").1["choice"];
+        assert_eq!(choice, if verb == "apply" { "allow" } else { "wait" });
+        assert_eq!(served.post(&path(&format!("proposals/{proposal}/{verb}")), &json!({})).status, 404);
+        if verb == "reject" {
+            // It rests until the model is told what to do instead.
+            assert_eq!(served.post(&path("control"), &json!({"action": "cancel"})).status, 202);
+        }
+        stream.until("request.finished");
+    }
+    assert!(program.project().join("a.txt").exists() && !program.project().join("b.txt").exists());
+}
+
+#[test]
+fn a_request_is_stopped_and_made_again() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let control = |action: &str| {
+        let told = served.post(&format!("/api/sessions/{session}/control"), &json!({"action": action}));
+        assert_eq!(told.status, 202, "{}", told.text());
+        told.json()
+    };
+    let mut stream = served.watch(&session, None);
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Say hello"})).status, 202);
+    stream.until("model.called");
+    control("cancel");
+    let ended = stream.until("request.finished");
+    assert_eq!(ended.last().expect("an end").1["status"], "cancelled");
+    program.provider.push(hello());
+    let again = control("retry");
+    assert!(again["request"].is_string(), "{again}");
+    let ended = stream.until("request.finished");
+    assert_eq!(ended.last().expect("an end").1["status"], "completed");
+    let document = served.get(&format!("/api/sessions/{session}"));
+    assert_eq!(document["messages"][1]["text"], "Say hello");
+    let usage = served.get("/api/usage");
+    assert!(usage["total"]["inputTokens"].as_u64().expect("a number") > 0, "{usage}");
+    let jobs = served.get("/api/jobs?all=true");
+    assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(2), "{jobs}");
+}
+
+#[test]
+fn the_trail_is_exported_checked_and_tells_when_it_was_touched() {
+    let program = program();
+    program.provider.push(hello());
+    assert_eq!(program.run(&["run", "Say hello"]).code, Some(0));
+    let exported = program.run(&["audit", "--export"]);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let lines = exported.events();
+    assert!(
+        lines.iter().any(|line| line["action"] == "router_decision" && line["confidence"].is_number()),
+        "{lines:?}"
+    );
+    assert!(lines.iter().enumerate().all(|(at, line)| line["n"] == json!(at + 1)));
+    let database = rusqlite::Connection::open(program.home().join("trimtab.db")).expect("opens");
+    database
+        .execute("UPDATE audit SET line = replace(line, 'router', 'roulette') WHERE n = 2", [])
+        .expect("is changed");
+    let touched = program.run(&["audit"]);
+    assert_eq!(touched.code, Some(1));
+    assert!(touched.stderr.contains("line 2 was changed"), "{}", touched.stderr);
+    database.execute("DELETE FROM audit WHERE n = (SELECT max(n) FROM audit)", []).expect("is removed");
+    let cut = program.run(&["audit", "--json"]);
+    assert_eq!(cut.code, Some(1));
+    assert!(cut.stdout.contains("lines were written"), "{}", cut.stdout);
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -317,22 +317,34 @@ impl Stream {
     /// The next event; comments are passed over.
     ///
     /// # Panics
-    /// When the stream ends instead.
+    /// When the stream ends instead, or nothing but comments comes for half a minute.
     pub fn next_event(&mut self) -> (Option<u64>, Value) {
-        loop {
-            match self.next_sent().expect("an event") {
-                Sent::Event(id, event) => return (id, event),
+        self.try_event().expect("an event")
+    }
+
+    fn try_event(&mut self) -> Option<(Option<u64>, Value)> {
+        let until = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < until {
+            match self.next_sent()? {
+                Sent::Event(id, event) => return Some((id, event)),
                 Sent::Named(name, data) => panic!("{name}: {data}"),
                 Sent::Comment(_) => {}
             }
         }
+        None
     }
 
     /// Reads until an event of this type; gives all up to it.
+    ///
+    /// # Panics
+    /// When it does not come.
     pub fn until(&mut self, kind: &str) -> Vec<(Option<u64>, Value)> {
-        let mut events = Vec::new();
+        let mut events: Vec<(Option<u64>, Value)> = Vec::new();
         loop {
-            let event = self.next_event();
+            let Some(event) = self.try_event() else {
+                let types: Vec<_> = events.iter().map(|(_, event)| event["type"].clone()).collect();
+                panic!("no {kind} after {types:?}");
+            };
             let is_it = event.1["type"] == kind;
             events.push(event);
             if is_it {

@@ -90,6 +90,7 @@ pub enum Fact {
     /// A line that a person should see.
     Banner(BannerFact),
     /// A type that this version does not know, kept as it came.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Other(Map<String, Value>),
 }
 
@@ -226,9 +227,29 @@ macro_rules! single {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", schemars(transform = OfType($tag)))]
         #[serde(tag = "type", rename = $tag, rename_all = "camelCase")]
         pub struct $name { $($body)* }
     };
+}
+
+/// Says what the `type` of such a fact is: schemars knows of tags only where there is more than one.
+#[cfg(feature = "schema")]
+struct OfType(&'static str);
+
+#[cfg(feature = "schema")]
+impl schemars::transform::Transform for OfType {
+    fn transform(&mut self, schema: &mut schemars::Schema) {
+        let fields = schema.ensure_object();
+        let properties = fields.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(properties) = properties {
+            properties.insert("type".into(), serde_json::json!({"type": "string", "const": self.0}));
+        }
+        let required = fields.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(required) = required {
+            required.push("type".into());
+        }
+    }
 }
 
 /// Facts about the session itself.

@@ -35,6 +35,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}$")))]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Milliseconds since 1970-01-01T00:00:00Z; on the wire `2026-11-15T08:30:00.125Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
 #[serde(try_from = "String", into = "String")]
 pub struct Time(i64);
 

@@ -136,3 +136,51 @@ async fn not_allowed() -> impl IntoResponse {
     Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This route is there, but not with this method.")
         .hint("GET /api/openapi.json describes all there are.")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each_ref(value: &Value, see: &mut impl FnMut(&str)) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(to)) = fields.get("$ref") {
+                    see(to);
+                }
+                fields.values().for_each(|value| each_ref(value, see));
+            }
+            Value::Array(values) => values.iter().for_each(|value| each_ref(value, see)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_description_is_complete_in_itself() {
+        let (_, description) = router();
+        each_ref(&description, &mut |to| {
+            let pointer = to.strip_prefix('#').unwrap_or_else(|| panic!("{to} leads elsewhere"));
+            assert!(description.pointer(pointer).is_some(), "{to} leads nowhere");
+        });
+        let mut names = std::collections::BTreeSet::new();
+        for (path, operations) in description["paths"].as_object().expect("paths") {
+            for (method, operation) in operations.as_object().expect("operations") {
+                let name = operation["operationId"].as_str().expect("a name");
+                assert!(names.insert(name), "{name} is there twice");
+                for part in ["summary", "tags", "responses"] {
+                    assert!(!operation[part].is_null(), "{method} {path} has no {part}");
+                }
+                let answers = operation["responses"].as_object().expect("answers");
+                assert!(answers.keys().any(|status| status.starts_with('2')), "{method} {path} never succeeds");
+            }
+        }
+    }
+
+    #[test]
+    fn every_type_of_event_is_described_by_its_name() {
+        let (_, description) = router();
+        let text = description["components"]["schemas"].to_string();
+        for kind in trimtab_vocab::event::KNOWN_TYPES {
+            assert!(text.contains(&format!(r#""const":"{kind}""#)), "{kind}");
+        }
+    }
+}

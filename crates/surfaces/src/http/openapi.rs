@@ -65,7 +65,9 @@ impl Api {
         let error = json!(self.given.subschema_for::<ErrorBody>());
         let mut schemas = self.given.take_definitions(true);
         for (name, schema) in self.taken.take_definitions(true) {
-            schemas.entry(name).or_insert(schema);
+            let known = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
+            // One name stands for one thing, whichever way it goes.
+            debug_assert_eq!(*known, schema, "{name} is taken otherwise than it is given");
         }
         let answer = |(status, why): (u16, &str)| {
             let body = json!({"description": why, "content": {"application/json": {"schema": error}}});
