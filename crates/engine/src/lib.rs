@@ -25,6 +25,7 @@ pub mod proposal;
 pub mod record;
 mod route;
 mod step;
+pub mod tasks;
 pub mod terminal;
 pub mod tokens;
 pub mod turn;

@@ -11,7 +11,9 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
-use trimtab_world::store::{JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted};
+use trimtab_world::store::{
+    JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted, tasks_session,
+};
 
 use crate::actor::{self, written_rule};
 use crate::config::Profile;
@@ -170,6 +172,10 @@ impl Client {
         Self { inner: Arc::new(Inner { deps }) }
     }
 
+    pub(crate) fn deps(&self) -> &Arc<Deps> {
+        &self.inner.deps
+    }
+
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.inner.deps.world.clock.as_ref()
     }
@@ -218,6 +224,7 @@ impl Client {
         let session = match target {
             Target::New { folder } => self.create(folder, Some(input)).await?,
             Target::Session(session) => {
+                check_session(&session)?;
                 match world.store.enqueue(&session, input).await {
                     Err(StoreError::Taken) => return Err(Unsent::Known(Sent { session, request })),
                     done => done.map_err(store_problem)?,
@@ -257,6 +264,7 @@ impl Client {
         request: Option<RequestId>,
         action: Control,
     ) -> Result<(), Problem> {
+        check_session(session)?;
         let payload = written(&Input::Controlled { request, action });
         let input = NewInput { payload, ..NewInput::default() };
         self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
@@ -345,9 +353,12 @@ impl Client {
         row.ok_or_else(|| store_problem(StoreError::NoSession))
     }
 
-    /// Sessions, newest first; of one folder if it is given.
+    /// Sessions, newest first; of one folder if it is given. The one that holds the history of tasks is none to
+    /// choose from: nobody talks in it.
     pub async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
-        self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)
+        let mut rows = self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)?;
+        rows.retain(|row| row.id != tasks_session());
+        Ok(rows)
     }
 
     /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
@@ -438,6 +449,18 @@ impl Client {
     pub async fn check(&self) -> Result<Vec<String>, Problem> {
         self.inner.deps.world.store.check().await.map_err(store_problem)
     }
+}
+
+/// Nobody runs the session of the tasks: whatever changes them writes its log itself.
+fn check_session(session: &SessionId) -> Result<(), Problem> {
+    if *session == tasks_session() {
+        return Err(Problem::new(
+            ProblemKind::Usage,
+            "This session holds the history of your tasks; nobody talks in it.",
+        )
+        .hint("`trimtab tasks undo` and `redo` move that history, `trimtab tasks changes` shows it."));
+    }
+    Ok(())
 }
 
 fn check_text(text: &str) -> Result<(), Problem> {

@@ -31,6 +31,7 @@ mod server_lock;
 mod snapshot;
 mod space;
 mod stream_controller;
+mod tasks;
 mod tools;
 mod walk;
 
@@ -45,8 +46,10 @@ pub use saying::Words;
 pub use server_lock::{ServerLock, running as running_server};
 pub use space::Expired;
 pub use stream_controller::StreamController;
+pub use tasks::{Apply, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
+pub use trimtab_engine::tasks::{Moment, TaskHistory, TaskSet, Tasks, clock, operations_in};
 pub use trimtab_world::store::{
     AuditCheck, AuditEntry, AuditLine, Drawer, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
 };

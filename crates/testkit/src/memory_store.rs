@@ -4,6 +4,8 @@
 //! to die at its n-th operation, before or after that operation took effect: from then on nothing
 //! it is asked ever returns, exactly as the callers of a killed process never hear back.
 
+mod tasks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,13 +13,16 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
 use trimtab_world::store::{
     Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
-    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TokenKind, TokenRow, Wanted,
+    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenKind,
+    TokenRow, Wanted,
 };
 
 use crate::dice::Dice;
+
+pub use tasks::Kept;
 
 /// What survives every process.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +57,8 @@ pub struct State {
     pub doing: BTreeSet<(u64, String)>,
     /// A person's standing decisions.
     pub rules: Vec<String>,
+    /// A person's own tasks.
+    pub kept: Kept,
     /// The trail.
     pub audit: Vec<AuditLine>,
     /// Tokens by the hash of their secret.
@@ -576,6 +583,22 @@ impl Store for MemoryStore {
             Ok(())
         })
         .await
+    }
+
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook> {
+        self.operate(|state, _| Ok(tasks::book(state, with_log))).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
+        self.operate(|state, _| Ok(state.kept.tasks.get(&id).cloned())).await
+    }
+
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>> {
+        self.operate(|state, _| Ok(tasks::search(state, words, limit))).await
+    }
+
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
+        self.write(|state, _| Ok(tasks::change(state, change))).await
     }
 
     async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, Status};
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Task, TaskWrite, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
     Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, NewSession, SessionRow, SqliteStore, Store,
-    StoreError, Wanted,
+    StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, Wanted, tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -478,4 +478,137 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
     assert_eq!(store.session(&session("s2")).await.expect("read").expect("is there").parent, None);
     assert_eq!(store.bytes(Some(&session("s2")), &key("s2")).await, Ok(Some(b"old".to_vec())));
     assert_eq!(store.check().await, Ok(Vec::new()));
+}
+
+fn task(id: u64, title: &str) -> Task {
+    Task { tags: vec!["home".into()], ..Task::new(id, title, Time::from_millis(0)) }
+}
+
+fn put(id: u64, title: &str) -> TaskWrite {
+    TaskWrite { id, before: None, after: Some(task(id, title)) }
+}
+
+/// A change at some second; `work` sees the tasks.
+fn change(second: i64, key: Option<TaskKey>, work: impl FnOnce(TaskBook) -> TaskWork + Send + 'static) -> TaskChange {
+    TaskChange { now: Time::from_millis(second * 1000), key, with_log: true, work: Box::new(work) }
+}
+
+fn key(name: &str, print: &str) -> Option<TaskKey> {
+    Some(TaskKey { name: name.into(), print: print.into(), life_ms: 600_000, most: 2 })
+}
+
+async fn titles(store: &dyn Store) -> Vec<String> {
+    store.tasks(false).await.expect("are there").tasks.into_values().map(|task| task.title).collect()
+}
+
+#[tokio::test]
+async fn tasks_are_changed_found_and_numbered_and_no_number_is_given_twice() {
+    for ground in grounds() {
+        let store = ground.process();
+        let work = |book: TaskBook| {
+            assert_eq!((book.next, book.seq, book.tasks.len()), (1, 0, 0));
+            let events = vec![event("tasks", 1, "one")];
+            let writes = vec![put(1, "Water the plants"), put(2, "Café, déjà vu")];
+            TaskWork { writes, events, answer: "done".into(), ..TaskWork::default() }
+        };
+        let changed = store.change_tasks(change(1, None, work)).await.expect("changes");
+        assert!(matches!(changed, TaskChanged::Done { answer, events } if answer == "done" && events.len() == 1));
+        // Another process sees it at once.
+        let store = ground.process();
+        assert_eq!(titles(store.as_ref()).await, ["Water the plants", "Café, déjà vu"]);
+        assert_eq!(store.task(2).await.expect("answers").map(|task| task.title), Some("Café, déjà vu".into()));
+        assert_eq!(store.task(u64::MAX).await.expect("answers"), None);
+        let log = store.events(&tasks_session(), 0, 10).await.expect("is read");
+        assert_eq!(log.len(), 1, "the history is the log of a session");
+        assert!(store.session(&tasks_session()).await.expect("answers").is_some());
+        let found = async |words: &str| -> Vec<u64> {
+            store.search_tasks(words, 10).await.expect("answers").iter().map(|task| task.id).collect()
+        };
+        assert_eq!(found("WAT pla").await, [1]);
+        assert_eq!(found("home").await, [2, 1]);
+        assert_eq!(found("water café").await, [0_u64; 0], "all words must be there");
+        for odd in ["\"", "'; DROP TABLE tasks", "AND OR NOT", "water*", "title:water", "-", "", "(", "NEAR(a b)"] {
+            let _ = found(odd).await;
+        }
+        assert_eq!(titles(store.as_ref()).await.len(), 2);
+        let work = |book: TaskBook| {
+            assert_eq!((book.next, book.log.len()), (3, 1));
+            TaskWork { writes: vec![TaskWrite { id: 2, before: None, after: None }], ..TaskWork::default() }
+        };
+        store.change_tasks(change(2, None, work)).await.expect("changes");
+        assert_eq!(found("café").await, [0_u64; 0], "what is gone is not found");
+        let work = |book: TaskBook| {
+            assert_eq!(book.next, 3, "the number of a deleted task is not given again");
+            TaskWork::default()
+        };
+        store.change_tasks(change(3, None, work)).await.expect("changes");
+    }
+}
+
+#[tokio::test]
+async fn a_wish_with_a_key_is_done_once_and_answered_alike_for_ten_minutes() {
+    for ground in grounds() {
+        let store = ground.process();
+        let wish = |second: i64, name: &str, print: &str| {
+            let made = |book: TaskBook| {
+                let answer = format!("made {}", book.next);
+                TaskWork { writes: vec![put(book.next, "a")], keep: true, answer, ..TaskWork::default() }
+            };
+            store.change_tasks(change(second, key(name, print), made))
+        };
+        let answer = |changed: TaskChanged| match changed {
+            TaskChanged::Done { answer, .. } => format!("{answer} now"),
+            TaskChanged::Known { answer } => format!("{answer} before"),
+            TaskChanged::Reused => "reused".to_owned(),
+        };
+        assert_eq!(answer(wish(0, "k", "x").await.expect("answers")), "made 1 now");
+        let again = ground.process();
+        assert_eq!(answer(wish(1, "k", "x").await.expect("answers")), "made 1 before");
+        assert_eq!(answer(wish(2, "k", "y").await.expect("answers")), "reused", "another wish of the same name");
+        assert_eq!(titles(again.as_ref()).await.len(), 1);
+        assert_eq!(answer(wish(599, "k", "x").await.expect("answers")), "made 1 before");
+        assert_eq!(answer(wish(600, "k", "x").await.expect("answers")), "made 2 now", "ten minutes later it is new");
+        for name in ["l", "m"] {
+            wish(601, name, "x").await.expect("answers");
+        }
+        assert_eq!(answer(wish(602, "k", "x").await.expect("answers")), "made 5 now", "so many are kept, and no more");
+        let refused = |_: TaskBook| TaskWork { answer: "no".into(), ..TaskWork::default() };
+        store.change_tasks(change(603, key("n", "x"), refused)).await.expect("answers");
+        assert_eq!(answer(wish(604, "n", "x").await.expect("answers")), "made 6 now", "a refusal is not kept");
+    }
+}
+
+#[tokio::test]
+async fn tasks_changed_at_once_wait_for_each_other() {
+    let ground = tempfile::tempdir().expect("a folder");
+    let stores: Vec<_> = (0..4).map(|_| Arc::new(sqlite(ground.path()))).collect();
+    let add = |store: Arc<SqliteStore>, name: Option<&str>| {
+        let key = name.and_then(|name| key(name, "x"));
+        tokio::spawn(async move {
+            let work = |book: TaskBook| TaskWork {
+                writes: vec![put(book.next, "a")],
+                keep: true,
+                answer: book.next.to_string(),
+                events: vec![event("tasks", book.seq + 1, "x")],
+                ..TaskWork::default()
+            };
+            store.change_tasks(change(1, key, work)).await.expect("changes")
+        })
+    };
+    let running: Vec<_> = (0..40).map(|n| add(Arc::clone(&stores[n % 4]), None)).collect();
+    for one in running {
+        one.await.expect("ends");
+    }
+    assert_eq!(titles(stores[0].as_ref()).await.len(), 40, "no update is lost");
+    let same: Vec<_> = (0..8).map(|n| add(Arc::clone(&stores[n % 4]), Some("k"))).collect();
+    let mut answers = Vec::new();
+    for one in same {
+        answers.push(match one.await.expect("ends") {
+            TaskChanged::Done { answer, .. } | TaskChanged::Known { answer } => answer,
+            TaskChanged::Reused => "reused".into(),
+        });
+    }
+    answers.dedup();
+    assert_eq!(answers, ["41"], "all get the one answer");
+    assert_eq!(stores[0].check().await.expect("answers"), Vec::<String>::new());
 }

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use crate::{
     Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, ExtensionId, FileMark,
     FileWrite, ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId,
-    Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason, Time, Todo, Unkept, Unobserved, Usage,
-    WhileRunning,
+    Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason, TasksFact, Time, Todo, Unkept,
+    Unobserved, Usage, WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -89,6 +89,8 @@ pub enum Fact {
     Bug(BugFact),
     /// A line that a person should see.
     Banner(BannerFact),
+    /// A person's own tasks changed.
+    Tasks(TasksFact),
     /// A type that this version does not know, kept as it came.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other(Map<String, Value>),
@@ -131,6 +133,7 @@ impl<'de> Deserialize<'de> for Fact {
             "answer" => read(fields).map(Self::Answer),
             "bug" => read(fields).map(Self::Bug),
             "banner" => read(fields).map(Self::Banner),
+            "tasks" => read(fields).map(Self::Tasks),
             _ => Ok(Self::Other(fields)),
         }
     }
@@ -201,6 +204,9 @@ pub const KNOWN_TYPES: &[&str] = &[
     "bug",
     "banner",
     "request.finished",
+    "tasks.applied",
+    "tasks.reverted",
+    "tasks.reapplied",
 ];
 
 impl Fact {
@@ -1331,7 +1337,7 @@ lift! {
     CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
     CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
-    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner,
+    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks,
 }
 
 #[cfg(test)]

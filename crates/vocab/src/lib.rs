@@ -14,6 +14,7 @@
 mod answer;
 mod call;
 mod copilot;
+mod date;
 mod effects;
 pub mod event;
 mod id;
@@ -28,6 +29,7 @@ mod request;
 mod rule;
 mod series;
 mod stop;
+mod task;
 mod time;
 mod usage;
 mod work;
@@ -35,6 +37,7 @@ mod work;
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, border};
+pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};
 pub use id::{
@@ -56,6 +59,12 @@ pub use request::{
 pub use rule::{Rule, RuleVerdict};
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
+pub use task::{
+    Aggregates, Annotated, Applied, Category, CategoryCounts, DryRun, Item, Operation, OperationResult, Preview,
+    Previewed, Priority, PriorityCounts, Proposed, Recurrence, RecurrenceFields, Repeat, ScheduledRange, Task,
+    TaskAuthor, TaskConflict, TaskCounts, TaskFields, TaskId, TaskLimits, TaskWrite, TasksFact, Validation, View,
+    Where,
+};
 pub use time::{BadTime, Time};
 pub use usage::Usage;
 pub use work::{Plan, PlanStep, Requirements, StepStatus};

@@ -82,6 +82,12 @@ pub const KEYS: &[Key] = &[
         "Commands: auto runs by itself what commands.allow names and is known to be safe.",
     ),
     key(
+        "apply.tasks",
+        Kind::Choice(&["ask", "auto"]),
+        "\"ask\"",
+        "Changes of your tasks by the assistant: auto applies them at once (they can be undone), but never a delete.",
+    ),
+    key(
         "history.keep_days",
         Kind::Int(0, 36_500),
         "90",
@@ -291,6 +297,20 @@ pub const KEYS: &[Key] = &[
         Kind::Int(0, 1_000_000),
         "64",
         "Megabytes of conversation that a session's document may hold. 0: any.",
+    ),
+    key("tasks.timezone", Kind::Text, "\"\"", "The time zone of your days, like Europe/Berlin. Empty: the machine's."),
+    key(
+        "tasks.warn_deletes",
+        Kind::Int(0, 1_000_000),
+        "20",
+        "Deletes of tasks at once above which you are asked again.",
+    ),
+    key("tasks.warn_updates", Kind::Int(0, 1_000_000), "50", "Tasks changed at once above which you are asked again."),
+    key(
+        "tasks.keys",
+        Kind::Int(1, 100_000),
+        "1000",
+        "Idempotency keys of changes of tasks that are remembered at most.",
     ),
     key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
     key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),

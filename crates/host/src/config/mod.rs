@@ -23,7 +23,7 @@ pub use catalog::Catalog;
 pub(crate) use keys::distance;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, nearest_of};
 pub use raw::Origin;
-pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TuiSettings};
+pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings};
 
 use raw::Raw;
 

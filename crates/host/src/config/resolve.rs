@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
     Applying, ContextSettings, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery,
-    RunSettings, Sandbox, WhileRunning,
+    RunSettings, Sandbox, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -46,6 +46,8 @@ pub struct Profile {
     pub context: ContextSettings,
     /// How long old contents of files are kept.
     pub keeping: Keeping,
+    /// The person's own tasks.
+    pub tasks: TaskSettings,
     /// What a new message does to a request of its session that runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
@@ -120,6 +122,19 @@ pub struct HandSettings {
     pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
+}
+
+/// How a person's own tasks are dealt with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSettings {
+    /// What an assistant may do without asking. It never deletes.
+    pub applying: Applying,
+    /// The name of the time zone; empty: the machine's.
+    pub timezone: String,
+    /// Above these a person is asked once more.
+    pub limits: TaskLimits,
+    /// How many idempotency keys are remembered.
+    pub keys: u32,
 }
 
 /// How long, and how much, old contents of files are kept for undo.
@@ -263,6 +278,15 @@ impl Profile {
             recovery: recovery(&raw),
             machine: machine(&file, &data, variables),
         };
+        let tasks = TaskSettings {
+            applying: applying("apply.tasks"),
+            timezone: text(&raw, "tasks.timezone"),
+            limits: TaskLimits {
+                deletes: number(&raw, "tasks.warn_deletes").into(),
+                updates: number(&raw, "tasks.warn_updates").into(),
+            },
+            keys: number(&raw, "tasks.keys"),
+        };
         let keeping = Keeping { days: number(&raw, "history.keep_days"), megabytes: number(&raw, "history.max_mb") };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
@@ -294,6 +318,7 @@ impl Profile {
             copilot,
             context,
             keeping,
+            tasks,
             while_running,
             tui,
             raw,

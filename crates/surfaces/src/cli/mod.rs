@@ -34,6 +34,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod stats;
+mod tasks;
 mod telemetry;
 mod token;
 
@@ -92,6 +93,8 @@ enum Command {
     Extend(handoff::Extend),
     /// Say something to a request that runs: pause, steer, skip, cancel
     Control(control::Control),
+    /// Your own tasks: list, add, done, edit, delete, search, undo
+    Tasks(tasks::Tasks),
     /// List the workflows that can be called by name
     Pills(pills::Pills),
     /// List, make or remove rules about what is allowed
@@ -178,6 +181,7 @@ pub fn main() -> ExitCode {
             Command::Run(command) => command.go().await,
             Command::Resume(command) => command.go().await,
             Command::Pills(command) => command.go().await,
+            Command::Tasks(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, SessionFact, Status};
-use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId};
+use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, TaskWrite, TasksFact};
 
 use super::elapsed::{self, Elapsed};
 use super::output::{age, calm, print, print_json};
@@ -108,9 +108,10 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
 }
 
 async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
-    client.sessions(None).await?.into_iter().find(|row| row.id == *id).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, "There is no such session.")
-            .hint("`trimtab sessions list --all` shows the sessions there are.")
+    client.session(id).await.map_err(|problem| match problem.kind {
+        ProblemKind::NotFound => Problem::new(ProblemKind::NotFound, "There is no such session.")
+            .hint("`trimtab sessions list --all` shows the sessions there are."),
+        _ => problem,
     })
 }
 
@@ -149,6 +150,11 @@ async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The numbers of the tasks that changed.
+fn numbers(writes: &[TaskWrite]) -> String {
+    writes.iter().map(|write| format!("#{}", write.id)).collect::<Vec<_>>().join(" ")
+}
+
 /// A fact as the conversation shows it.
 fn in_words(fact: &Fact) -> Option<String> {
     Some(match fact {
@@ -176,6 +182,9 @@ fn in_words(fact: &Fact) -> Option<String> {
         Fact::Session(SessionFact::Handoff { child, .. }) => format!("[Handed off to session {child}.]"),
         Fact::Session(SessionFact::Extended { .. }) => "[The session was extended.]".to_owned(),
         Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
+        Fact::Tasks(TasksFact::Applied { writes, .. }) => format!("[Tasks changed: {}.]", numbers(writes)),
+        Fact::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", numbers(writes)),
+        Fact::Tasks(TasksFact::Reapplied { writes, .. }) => format!("[Brought forward: {}.]", numbers(writes)),
         Fact::Request(RequestFact::Finished { status: Status::Cancelled, .. }) => "[Cancelled.]".to_owned(),
         Fact::Request(RequestFact::Finished { error: Some(error), .. }) => format!("[Failed: {}]", error.message),
         _ => return None,

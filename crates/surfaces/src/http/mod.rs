@@ -14,12 +14,14 @@ mod events;
 mod failure;
 mod feed;
 mod listen;
+mod llm;
 mod looks;
 mod openapi;
 mod pages;
 mod proposals;
 mod sessions;
 mod take;
+mod todos;
 mod work;
 
 use std::sync::Arc;
@@ -112,6 +114,8 @@ fn router() -> (Router<Shared>, Value) {
         proposals::routes,
         changes::routes,
         looks::routes,
+        todos::routes,
+        llm::routes,
         about::routes,
     ];
     for group in groups {

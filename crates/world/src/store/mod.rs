@@ -11,19 +11,21 @@ mod drawer;
 mod error;
 mod owner;
 mod sqlite;
+mod tasks;
 mod wanted;
 
 use std::collections::HashSet;
 
 use async_trait::async_trait;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
 
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use drawer::Drawer;
 pub use error::StoreError;
 pub use sqlite::SqliteStore;
+pub use tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session};
 pub use wanted::Wanted;
 
 /// The name of bytes by their content: BLAKE3, in hex.
@@ -292,6 +294,15 @@ pub trait Store: Send + Sync {
     async fn rules(&self) -> Result<Vec<String>>;
     /// Makes or removes some, and tells the sessions that have something to do or to ask.
     async fn change_rules(&self, change: RuleChange) -> Result<()>;
+
+    /// A person's tasks; with their log, if it is wanted.
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
+    /// One of them.
+    async fn task(&self, id: TaskId) -> Result<Option<Task>>;
+    /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>>;
+    /// Changes tasks: one transaction from the first look at them to the answer that is kept under the key.
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged>;
 
     /// Adds to the trail of what was decided and done. What belongs to a step goes with its [`Commit`].
     async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()>;

@@ -7,6 +7,7 @@
 mod admission;
 mod audit;
 mod schema;
+mod tasks;
 mod thread;
 mod tokens;
 
@@ -17,13 +18,13 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Time};
+use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
 
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
     Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
-    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TokenRow, Wanted,
+    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenRow, Wanted,
 };
 use crate::clock::Clock;
 
@@ -635,6 +636,23 @@ impl Store for SqliteStore {
             found.map(|(hash, size, packed)| unpack(&hash, size, &packed)).transpose()
         })
         .await
+    }
+
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook> {
+        self.read(move |tx| tasks::book(tx, with_log)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
+        self.read(move |tx| tasks::one(tx, id)).await
+    }
+
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>> {
+        let words = words.to_owned();
+        self.read(move |tx| tasks::search(tx, &words, limit)).await
+    }
+
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
+        self.write(move |tx| tasks::change(tx, change)).await
     }
 
     async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {

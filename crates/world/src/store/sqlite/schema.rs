@@ -56,6 +56,15 @@ const MIGRATIONS: &[&str] = &[
         created INTEGER NOT NULL, expires INTEGER
     ) WITHOUT ROWID;
 ",
+    "
+    CREATE TABLE tasks (id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL);
+    CREATE VIRTUAL TABLE task_words USING fts5 (
+        title, notes, tags, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+    );
+    CREATE TABLE task_keys (
+        name TEXT PRIMARY KEY, print TEXT NOT NULL, answer TEXT NOT NULL, created INTEGER NOT NULL
+    );
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

@@ -1,0 +1,39 @@
+//! A person's own tasks: what an operation means, when a task occurs, what a filter fits.
+//!
+//! All of it is pure. Whoever calls says what time it is ([`Moment`]) and hands over the tasks; what comes
+//! back is what to write. A dry run and the real thing are the same function, [`try_out`]: the one shows what
+//! came out, the other writes it.
+
+pub mod calendar;
+mod check;
+mod filter;
+mod history;
+mod occur;
+mod shape;
+mod trial;
+mod undo;
+mod views;
+
+use std::collections::BTreeMap;
+
+use trimtab_vocab::{Date, Task, TaskId, Time};
+
+pub use filter::{filtered, matches};
+pub use history::{TaskHistory, TaskSet};
+pub use occur::{Occurrences, is_occurrence, last_before, occurrences};
+pub use shape::{clock, operations_in, read};
+pub use trial::{Trial, try_out};
+pub use undo::{moved, reversed};
+pub use views::{aggregates, items, items_between};
+
+/// When something is done, and which day that is where the person is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The moment.
+    pub now: Time,
+    /// The day in the person's time zone.
+    pub today: Date,
+}
+
+/// Tasks by their number.
+pub type Tasks = BTreeMap<TaskId, Task>;

@@ -1,0 +1,181 @@
+//! `trimtab tasks`: the person's own list.
+
+mod calendar;
+mod change;
+mod draw;
+mod history;
+mod look;
+
+use clap::{Args, Subcommand, ValueEnum};
+use trimtab_host::{NotApplied, TaskList};
+use trimtab_vocab::{Category, Previewed, Priority, Problem, ProblemKind, Repeat};
+
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Tasks {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// What is to be done, in the order in which it is due [default]
+    List(look::List),
+    /// One task with all that is known about it
+    Show(look::Show),
+    /// The tasks that have all of these words, the best first
+    Search(look::Search),
+    /// Make a task
+    Add(change::Add),
+    /// Say that tasks are done
+    Done(change::Done),
+    /// Change tasks
+    Edit(change::Edit),
+    /// Remove tasks
+    Delete(change::Delete),
+    /// Apply operations from a JSON file, or show what they would do
+    Apply(change::Apply),
+    /// Make tasks of a calendar in the iCalendar format
+    Import(calendar::Import),
+    /// Print tasks as a calendar in the iCalendar format
+    Export(calendar::Export),
+    /// What was changed, newest first
+    Changes(history::Changes),
+    /// Take changes back
+    Undo(history::Undo),
+    /// Bring changes forward that were taken back
+    Redo(history::Redo),
+}
+
+impl Tasks {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (profile, client) = place::open(&[])?;
+        let tasks = client.tasks(&profile.tasks)?;
+        match self.action.unwrap_or(Action::List(look::List::default())) {
+            Action::List(list) => list.go(&tasks).await?,
+            Action::Show(show) => show.go(&tasks).await?,
+            Action::Search(search) => search.go(&tasks).await?,
+            Action::Add(add) => add.go(&tasks).await?,
+            Action::Done(done) => done.go(&tasks).await?,
+            Action::Edit(edit) => edit.go(&tasks).await?,
+            Action::Delete(delete) => delete.go(&tasks).await?,
+            Action::Apply(apply) => apply.go(&tasks).await?,
+            Action::Import(import) => import.go(&tasks).await?,
+            Action::Export(export) => export.go(&tasks).await?,
+            Action::Changes(changes) => changes.go(&tasks).await?,
+            Action::Undo(undo) => undo.go(&tasks).await?,
+            Action::Redo(redo) => redo.go(&tasks).await?,
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// How much a task matters, as an argument.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PriorityName {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<PriorityName> for Priority {
+    fn from(name: PriorityName) -> Self {
+        match name {
+            PriorityName::Low => Self::Low,
+            PriorityName::Medium => Self::Medium,
+            PriorityName::High => Self::High,
+        }
+    }
+}
+
+/// What kind of thing a task is, as an argument.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CategoryName {
+    Habit,
+    Goal,
+    Task,
+    Event,
+}
+
+impl From<CategoryName> for Category {
+    fn from(name: CategoryName) -> Self {
+        match name {
+            CategoryName::Habit => Self::Habit,
+            CategoryName::Goal => Self::Goal,
+            CategoryName::Task => Self::Task,
+            CategoryName::Event => Self::Event,
+        }
+    }
+}
+
+/// A rhythm, as an argument.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RepeatName {
+    None,
+    Daily,
+    Weekdays,
+    Weekly,
+    Monthly,
+    Yearly,
+}
+
+impl From<RepeatName> for Repeat {
+    fn from(name: RepeatName) -> Self {
+        match name {
+            RepeatName::None => Self::None,
+            RepeatName::Daily => Self::Daily,
+            RepeatName::Weekdays => Self::Weekdays,
+            RepeatName::Weekly => Self::Weekly,
+            RepeatName::Monthly => Self::Monthly,
+            RepeatName::Yearly => Self::Yearly,
+        }
+    }
+}
+
+/// Why nothing was applied, in words.
+fn not_applied(why: NotApplied) -> Problem {
+    match why {
+        NotApplied::Invalid(validation) => {
+            let wrong = validation.results.iter().flat_map(|result| &result.errors);
+            let texts: Vec<&str> = wrong.map(|error| advice(error)).collect();
+            let message = match texts.is_empty() {
+                true => "There is no operation to apply.".to_owned(),
+                false => format!("That cannot be done: {}.", texts.join("; ")),
+            };
+            Problem::new(ProblemKind::Usage, message).hint("Nothing was changed.")
+        }
+        NotApplied::Unconfirmed(dry_run) => Problem::new(ProblemKind::Usage, dry_run.warnings.join(" "))
+            .hint("Nothing was changed. If it is meant, say it again with --yes; `trimtab tasks undo` takes it back."),
+        NotApplied::KeyReused => {
+            Problem::new(ProblemKind::Usage, "This key was used for other operations in the last ten minutes.")
+                .hint("Nothing was changed. Use a new key for new operations.")
+        }
+        NotApplied::Problem(problem) => problem,
+    }
+}
+
+/// The words for people of an error.
+fn advice(error: &str) -> &str {
+    match error.split_once(": ") {
+        // What the wire calls by its field has an option here.
+        Some(("missing_anchor", _)) => "a task that repeats needs a day to begin on (--on)",
+        Some((_, advice)) => advice,
+        None => error,
+    }
+}
+
+/// Why an operation of a dry run cannot be applied.
+fn reasons(previewed: &Previewed) -> String {
+    previewed.errors.iter().map(|error| advice(error)).collect::<Vec<_>>().join("; ")
+}
+
+/// A task that must be there.
+async fn task(tasks: &TaskList, id: u64) -> Result<trimtab_vocab::Task, Problem> {
+    tasks.get(id).await?.ok_or_else(|| missing(id))
+}
+
+fn missing(id: u64) -> Problem {
+    Problem::new(ProblemKind::NotFound, format!("There is no task #{id}."))
+        .hint("`trimtab tasks list --all` shows them all with their numbers.")
+}

@@ -1,0 +1,397 @@
+//! `trimtab tasks add`, `done`, `edit`, `delete` and `apply`.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+use trimtab_host::{TaskList, operations_in};
+use trimtab_vocab::{
+    Applied, DryRun, Operation, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
+};
+
+use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, reasons, task};
+use crate::cli::output::{calm, print, print_json};
+
+/// What a task is to be.
+#[derive(Debug, Default, Args)]
+struct Fields {
+    /// The day, and perhaps the time: 2026-11-20, tomorrow, "next friday 9am", "in 3 days"; none: no day
+    #[arg(long, value_name = "WHEN")]
+    on: Option<String>,
+    /// The time on that day, like 9:30 or 5pm; none: no time
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+    /// What else there is to say
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// How much it matters
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<PriorityName>,
+    /// What kind of thing it is
+    #[arg(long, value_name = "CATEGORY")]
+    category: Option<CategoryName>,
+    /// A word to find it by; may be given several times
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// The rhythm in which it comes again, from its day on
+    #[arg(long, value_name = "RHYTHM")]
+    repeat: Option<RepeatName>,
+    /// Every so many days, weeks, months or years
+    #[arg(long, value_name = "N")]
+    every: Option<u32>,
+    /// Of a weekly rhythm, the days: mon,thu
+    #[arg(long, value_name = "DAYS", value_delimiter = ',')]
+    days: Vec<String>,
+    /// The last day on which it may come; never: it goes on [default: the end of the year]
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+}
+
+impl Fields {
+    /// The fields as the wire has them; the engine checks them.
+    fn read(self, tasks: &TaskList) -> Result<TaskFields, Problem> {
+        let mut fields = TaskFields { notes: self.notes, ..TaskFields::default() };
+        if let Some(on) = &self.on {
+            let when = tasks.when(on)?;
+            fields.scheduled_for = Some(when.date);
+            fields.time_of_day = when.time.map(Some);
+        }
+        if let Some(at) = &self.at {
+            let wrong = || {
+                Problem::new(ProblemKind::Usage, format!("\"{}\" is no time of day.", at.escape_debug()))
+                    .hint("Say it like 9:30, 14:00 or 5pm, or none.")
+            };
+            let is_none = at.trim().eq_ignore_ascii_case("none");
+            fields.time_of_day = Some(if is_none { None } else { Some(trimtab_host::clock(at).ok_or_else(wrong)?) });
+        }
+        fields.priority = self.priority.map(Into::into);
+        fields.category = self.category.map(Into::into);
+        if !self.tags.is_empty() {
+            let tags = self.tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned());
+            fields.tags = Some(tags.filter(|tag| !tag.is_empty() && tag != "none").collect());
+        }
+        let mut recurrence = RecurrenceFields { interval: self.every, ..RecurrenceFields::default() };
+        recurrence.kind = self.repeat.map(Into::into);
+        if !self.days.is_empty() {
+            let wrong = |_| {
+                Problem::new(ProblemKind::Usage, "These are no days of the week.").hint("Say them like --days mon,thu.")
+            };
+            let days: Vec<String> =
+                self.days.iter().map(|day| day.trim().to_lowercase().chars().take(3).collect()).collect();
+            recurrence.weekdays = Some(serde_json::from_value(days.into()).map_err(wrong)?);
+            recurrence.kind = recurrence.kind.or(Some(trimtab_vocab::Repeat::Weekly));
+        }
+        if let Some(until) = &self.until {
+            recurrence.until = Some(tasks.when(until)?.date);
+        }
+        if recurrence != RecurrenceFields::default() {
+            fields.recurrence = Some(recurrence);
+        }
+        Ok(fields)
+    }
+}
+
+/// What changed, for programs or for people.
+fn told(applied: &Applied, json: bool, words: impl Fn(&Task) -> String) -> Result<(), Problem> {
+    if json {
+        return print_json(applied);
+    }
+    for result in &applied.results {
+        match (&result.todo, &result.error) {
+            (Some(task), None) => print(&format!("{}\n", calm(&words(task))))?,
+            (_, Some(error)) => {
+                let id = result.op.operation().and_then(Operation::id).unwrap_or_default();
+                let why = if error == "not_found" { "There is no task" } else { "This cannot be done to task" };
+                print(&format!("{why} #{id}.\n"))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `on Mon 16 Nov at 09:00, daily`.
+fn when(task: &Task, tasks: &TaskList) -> String {
+    let today = tasks.moment().today;
+    let mut parts = Vec::new();
+    if let Some(date) = task.scheduled_for {
+        let time = task.time_of_day.map_or_else(String::new, |time| format!(" at {time}"));
+        let day = match date.days() - today.days() {
+            0 => "today".to_owned(),
+            1 => "tomorrow".to_owned(),
+            _ => format!("on {}", draw::short_day(date, today)),
+        };
+        parts.push(day + &time);
+    }
+    if task.is_repeating() {
+        parts.push(draw::rhythm(&task.recurrence));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Add {
+    /// What it is
+    #[arg(required = true)]
+    title: Vec<String>,
+    #[command(flatten)]
+    fields: Fields,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Add {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let mut fields = self.fields.read(tasks)?;
+        fields.title = Some(self.title.join(" "));
+        let applied = tasks.apply_by_hand(&[Operation::Create { fields }], false).await.map_err(not_applied)?;
+        told(&applied, self.json, |task| format!("Added #{}: {}{}", task.id, task.title, when(task, tasks)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Edit {
+    /// The numbers of the tasks
+    #[arg(required = true)]
+    ids: Vec<TaskId>,
+    /// A new title
+    #[arg(long)]
+    title: Option<String>,
+    #[command(flatten)]
+    fields: Fields,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Edit {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let mut fields = self.fields.read(tasks)?;
+        fields.title = self.title;
+        if fields.is_empty() {
+            return Err(Problem::new(ProblemKind::Usage, "There is nothing to change.")
+                .hint("Say what, as in `trimtab tasks edit 3 --on friday --priority high`."));
+        }
+        let update = |id: &TaskId| Operation::Update { id: *id, fields: fields.clone() };
+        let operations: Vec<Operation> = self.ids.iter().map(update).collect();
+        existing(tasks, &self.ids).await?;
+        let applied = tasks.apply_by_hand(&operations, false).await.map_err(not_applied)?;
+        told(&applied, self.json, |task| format!("Changed #{}: {}{}", task.id, task.title, when(task, tasks)))
+    }
+}
+
+/// A wrong number is more likely a slip than meant: nothing is done then.
+async fn existing(tasks: &TaskList, ids: &[TaskId]) -> Result<(), Problem> {
+    for id in ids {
+        task(tasks, *id).await?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Done {
+    /// The numbers of the tasks
+    #[arg(required = true)]
+    ids: Vec<TaskId>,
+    /// Of tasks that repeat, the day that is done [default: today, or the last one that was missed]
+    #[arg(long, value_name = "DAY")]
+    on: Option<String>,
+    /// They are not done after all
+    #[arg(long)]
+    not: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Done {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let on = self.on.as_deref().map(|day| tasks.when(day)).transpose()?.and_then(|when| when.date);
+        let completed = Some(!self.not);
+        let mut operations = Vec::new();
+        for id in &self.ids {
+            let task = task(tasks, *id).await?;
+            operations.push(match task.is_repeating() {
+                true => {
+                    let date = on.or_else(|| tasks.due(&task, self.not));
+                    let date = date.ok_or_else(|| {
+                        Problem::new(ProblemKind::Usage, format!("There is no day of #{id} that could be meant."))
+                            .hint("Say which day is done with --on.")
+                    })?;
+                    Operation::CompleteOccurrence { id: *id, occurrence_date: date, completed }
+                }
+                false => Operation::Complete { id: *id, completed },
+            });
+        }
+        let applied = tasks.apply_by_hand(&operations, false).await.map_err(not_applied)?;
+        let (today, word) = (tasks.moment().today, if self.not { "Not done" } else { "Done" });
+        let mut days = operations.iter().map(|operation| match operation {
+            Operation::CompleteOccurrence { occurrence_date, .. } => Some(*occurrence_date),
+            _ => None,
+        });
+        if self.json {
+            return print_json(&applied);
+        }
+        for result in &applied.results {
+            let day = days.next().flatten().map(|day| format!(" ({})", draw::short_day(day, today)));
+            if let Some(task) = &result.todo {
+                let line = format!("{word} #{}: {}{}\n", task.id, task.title, day.unwrap_or_default());
+                print(&calm(&line))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Delete {
+    /// The numbers of the tasks
+    #[arg(required = true)]
+    ids: Vec<TaskId>,
+    /// Also if they are many
+    #[arg(long)]
+    yes: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Delete {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let mut titles = Vec::new();
+        for id in &self.ids {
+            titles.push(format!("#{id}: {}", task(tasks, *id).await?.title));
+        }
+        let operations: Vec<Operation> = self.ids.iter().map(|id| Operation::Delete { id: *id }).collect();
+        let applied = tasks.apply_by_hand(&operations, self.yes).await.map_err(not_applied)?;
+        if self.json {
+            return print_json(&applied);
+        }
+        for title in titles {
+            print(&calm(&format!("Deleted {title}\n")))?;
+        }
+        print("`trimtab tasks undo` brings it back.\n")
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Apply {
+    /// The file with {"operations": […]}; -: standard input
+    file: PathBuf,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Also if it touches many tasks
+    #[arg(long)]
+    yes: bool,
+    /// The same key within ten minutes gives the same answer and changes nothing more
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A larger file of operations is refused.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+impl Apply {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let operations = operations_in(read(&self.file)?);
+        if self.dry_run {
+            let dry_run = tasks.dry_run(operations).await?;
+            return if self.json { print_json(&dry_run) } else { print(&calm(&previewed(&dry_run))) };
+        }
+        let (by, key, confirmed) = (TaskAuthor::Person, self.key, self.yes);
+        let wish = trimtab_host::Apply { operations, by, key, confirmed };
+        let applied = tasks.apply(wish).await.map_err(not_applied)?;
+        if self.json {
+            return print_json(&applied);
+        }
+        let failed = applied.results.iter().filter(|result| !result.ok).count();
+        let counts = applied.summary;
+        let mut line = format!(
+            "{} created, {} updated, {} completed, {} deleted",
+            counts.created, counts.updated, counts.completed, counts.deleted
+        );
+        if failed > 0 {
+            line += &format!("; {failed} could not be done");
+        }
+        print(&format!("{line}.\n"))
+    }
+}
+
+fn read(file: &std::path::Path) -> Result<Value, Problem> {
+    let unreadable = |error: std::io::Error| {
+        Problem::new(ProblemKind::Usage, format!("The file {} cannot be read: {error}.", file.display()))
+            .hint("Name a file with {\"operations\": […]}, or - for standard input.")
+    };
+    let mut text = String::new();
+    let source: Box<dyn Read> = match file.as_os_str() == "-" {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(std::fs::File::open(file).map_err(unreadable)?),
+    };
+    source.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LARGEST {
+        return Err(Problem::new(ProblemKind::Usage, "The file of operations is too large: the limit is 16 MB."));
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        Problem::new(ProblemKind::Usage, format!("The file {} is not JSON: {error}.", file.display()))
+            .hint("Write {\"operations\": [{\"op\": \"create\", \"title\": \"…\"}]}. Nothing was changed.")
+    })
+}
+
+/// What would change, in words.
+fn previewed(dry_run: &DryRun) -> String {
+    let mut text = String::new();
+    for (number, result) in dry_run.results.iter().enumerate() {
+        let name = result.op.operation().map_or("?", Operation::name);
+        let what = match (&result.preview, result.valid) {
+            (_, false) => format!("cannot be done: {}", reasons(result)),
+            (Some(preview), _) => match (&preview.before, &preview.after, preview.count) {
+                (_, _, Some(count)) => {
+                    let ids = preview.sample_ids.iter().flatten().map(|id| format!("#{id}"));
+                    let ids = ids.collect::<Vec<_>>().join(" ");
+                    let more = if count > 10 { " …" } else { "" };
+                    let tasks = if count == 1 { "task" } else { "tasks" };
+                    format!("{count} {tasks}: {ids}{more}")
+                }
+                (None, Some(after), _) => format!("#{} {}", after.id, after.title),
+                (Some(before), None, _) => format!("#{} {}", before.id, before.title),
+                (Some(before), Some(after), _) => {
+                    format!("#{} {}{}", after.id, after.title, differences(before, after))
+                }
+                (None, None, None) => String::new(),
+            },
+            (None, true) => String::new(),
+        };
+        text += &format!("{:>3}. {name:<19}  {what}\n", number + 1);
+    }
+    for warning in &dry_run.warnings {
+        text += &format!("Warning: {warning}\n");
+    }
+    text + "Nothing was changed.\n"
+}
+
+/// The fields that differ, as the wire names them.
+pub(super) fn differences(before: &Task, after: &Task) -> String {
+    let (Ok(Value::Object(before)), Ok(Value::Object(after))) =
+        (serde_json::to_value(before), serde_json::to_value(after))
+    else {
+        return String::new();
+    };
+    let is_news = |name: &str| !matches!(name, "updatedAt" | "createdAt" | "id");
+    let changed = after.iter().filter(|(name, value)| is_news(name) && before.get(*name) != Some(value));
+    let shown: Vec<String> = changed
+        .map(|(name, value)| {
+            let short = |value: &Value| match value {
+                Value::String(text) => text.chars().take(40).collect(),
+                other => other.to_string().chars().take(60).collect::<String>(),
+            };
+            format!("{name}: {} → {}", before.get(name).map(short).unwrap_or_default(), short(value))
+        })
+        .collect();
+    if shown.is_empty() { String::new() } else { format!("  ({})", shown.join(", ")) }
+}

@@ -1,0 +1,247 @@
+//! Tasks as lines on a screen.
+
+use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task, Weekday};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::cli::output::calm;
+use crate::diff::{Line, Role};
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// Titles narrower than this are not cut, whatever the terminal.
+const NARROW: usize = 20;
+
+/// `Sun 15 Nov`, with the year if it is another one.
+pub(super) fn short_day(date: Date, today: Date) -> String {
+    aligned_day(date, today).replace("  ", " ")
+}
+
+/// The same, with days of one digit below those of two.
+fn aligned_day(date: Date, today: Date) -> String {
+    let (year, month, day) = date.ymd();
+    let weekday = &WEEKDAYS[date.weekday() as usize][..3];
+    let month = &MONTHS[(month - 1) as usize][..3];
+    let year = if year == today.ymd().0 { String::new() } else { format!(" {year}") };
+    format!("{weekday} {day:>2} {month}{year}")
+}
+
+/// `Sunday 15 November 2026`.
+pub(super) fn long_day(date: Date) -> String {
+    let (year, month, day) = date.ymd();
+    format!("{} {day} {} {year}", WEEKDAYS[date.weekday() as usize], MONTHS[(month - 1) as usize])
+}
+
+/// `every 2 weeks on Mon, Thu`.
+pub(super) fn rhythm(recurrence: &Recurrence) -> String {
+    let Recurrence { kind, interval, weekdays, .. } = recurrence;
+    let unit = match kind {
+        Repeat::None => return String::new(),
+        Repeat::Weekdays => return "weekdays".into(),
+        Repeat::Daily => "day",
+        Repeat::Weekly => "week",
+        Repeat::Monthly => "month",
+        Repeat::Yearly => "year",
+    };
+    let base = if *interval == 1 { kind.name().to_owned() } else { format!("every {interval} {unit}s") };
+    let names: Vec<&str> = weekdays.iter().map(|day: &Weekday| &WEEKDAYS[*day as usize][..3]).collect();
+    if names.is_empty() { base } else { format!("{base} on {}", names.join(", ")) }
+}
+
+/// Items under headings that say when they are due.
+pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<Line> {
+    let mut groups: Vec<(String, Vec<&Item>)> = Vec::new();
+    for item in items {
+        let heading = heading(item, today);
+        match groups.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((heading, vec![item])),
+        }
+    }
+    let columns = Columns::of(items, today, width);
+    let mut lines = Vec::new();
+    for (heading, group) in groups {
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        let mut line = Line::default();
+        line.add(heading, Role::Title);
+        lines.push(line);
+        lines.extend(group.into_iter().map(|item| columns.row(item, today)));
+    }
+    lines
+}
+
+/// Items one below the other.
+pub(super) fn listed(items: &[Item], today: Date, width: Option<usize>) -> Vec<Line> {
+    let columns = Columns::of(items, today, width);
+    items.iter().map(|item| columns.row(item, today)).collect()
+}
+
+fn heading(item: &Item, today: Date) -> String {
+    match item.date {
+        _ if item.task.completed => "Done".into(),
+        None => "Some day".into(),
+        Some(_) if item.overdue => "Overdue".into(),
+        Some(date) if date < today => "Earlier".into(),
+        Some(date) if date == today => format!("Today, {}", long_day(date)),
+        Some(date) if date == today.plus(1) => format!("Tomorrow, {}", long_day(date)),
+        Some(date) if date.monday() == today.monday() => "This week".into(),
+        Some(date) if date.monday() == today.monday().plus(7) => "Next week".into(),
+        Some(_) => "Later".into(),
+    }
+}
+
+/// How wide the columns are.
+struct Columns {
+    id: usize,
+    day: usize,
+    time: usize,
+    title: usize,
+}
+
+impl Columns {
+    fn of(items: &[Item], today: Date, width: Option<usize>) -> Self {
+        let widest = |of: &dyn Fn(&Item) -> usize| items.iter().map(of).max().unwrap_or(0);
+        let day = widest(&|item| day(item, today).width());
+        let time = widest(&|item| if item.task.time_of_day.is_some() { 5 } else { 0 });
+        let id = widest(&|item| item.task.id.to_string().len());
+        let title = widest(&|item| calm(&item.task.title).width());
+        let details = widest(&|item| details(&item.task).iter().map(|(text, _)| text.width() + 2).sum());
+        let before = 2 + 3 + id + 1 + 2 + [day, time].iter().filter(|width| **width > 0).map(|w| w + 2).sum::<usize>();
+        // The details may be cut by the terminal, but not to make a title unreadable.
+        let room = width.map(|width| width.saturating_sub(before + details).max(NARROW));
+        Self { id, day, time, title: room.map_or(title, |room| title.min(room)) }
+    }
+
+    fn row(&self, item: &Item, today: Date) -> Line {
+        let task = &item.task;
+        let base = if item.done { Role::Note } else { Role::Same };
+        let mut line = Line::default();
+        line.add("  ", Role::Same);
+        line.add(if item.done { "✓" } else { "○" }, if item.done { Role::More } else { Role::Frame });
+        line.add(format!("  {:>width$}  ", format!("#{}", task.id), width = self.id + 1), Role::Hunk);
+        if self.day > 0 {
+            let role = if item.overdue { Role::Less } else { base };
+            line.add(format!("{:<width$}  ", day(item, today), width = self.day), role);
+        }
+        if self.time > 0 {
+            let time = task.time_of_day.map_or_else(String::new, |time| time.to_string());
+            line.add(format!("{time:<5}  "), base);
+        }
+        let details = details(task);
+        let title = fit(&calm(&task.title), self.title);
+        let padding = if details.is_empty() { 0 } else { self.title.saturating_sub(title.width()) };
+        line.add(title, base);
+        for (n, (text, role)) in details.into_iter().enumerate() {
+            let gap = if n == 0 { padding + 2 } else { 2 };
+            line.add(" ".repeat(gap), Role::Same);
+            line.add(text, if item.done { Role::Note } else { role });
+        }
+        line
+    }
+}
+
+/// The day of an item, where the heading does not say it.
+fn day(item: &Item, today: Date) -> String {
+    match item.date {
+        Some(date) if date != today && date != today.plus(1) => aligned_day(date, today),
+        _ => String::new(),
+    }
+}
+
+fn details(task: &Task) -> Vec<(String, Role)> {
+    let mut details = Vec::new();
+    match task.priority {
+        Priority::High => details.push(("high".to_owned(), Role::Less)),
+        Priority::Low => details.push(("low".to_owned(), Role::Note)),
+        Priority::Medium => {}
+    }
+    if task.category != Category::Task {
+        details.push((task.category.name().to_owned(), Role::Note));
+    }
+    if task.is_repeating() {
+        details.push((rhythm(&task.recurrence), Role::Note));
+    }
+    if !task.tags.is_empty() {
+        let tags: Vec<String> = task.tags.iter().map(|tag| format!("#{}", calm(tag))).collect();
+        details.push((tags.join(" "), Role::Hunk));
+    }
+    details
+}
+
+/// A text that takes so many columns at most.
+fn fit(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let (mut cut, mut taken) = (String::new(), 0);
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        if taken >= width {
+            break;
+        }
+        cut.push(c);
+    }
+    cut.trim_end().to_owned() + "…"
+}
+
+/// One task with all that is known about it.
+pub(super) fn whole(task: &Task, today: Date) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut first = Line::default();
+    first.add(format!("#{}  ", task.id), Role::Hunk);
+    first.add(calm(&task.title).into_owned(), Role::Title);
+    lines.push(first);
+    let mut field = |name: &str, value: String| {
+        let mut line = Line::default();
+        line.add(format!("  {name:<10}  "), Role::Note);
+        line.add(value, Role::Same);
+        lines.push(line);
+    };
+    let time = task.time_of_day.map_or_else(String::new, |time| format!(" at {time}"));
+    match task.scheduled_for {
+        Some(date) if task.is_repeating() => field("begins", format!("{}{time}", long_day(date))),
+        Some(date) => field("when", format!("{}{time}", long_day(date))),
+        None => field("when", format!("some day{time}")),
+    }
+    if task.is_repeating() {
+        let until = match task.recurrence.until {
+            Some(until) => format!(" until {}", short_day(until, today)),
+            None => ", without an end".to_owned(),
+        };
+        field("repeats", rhythm(&task.recurrence) + &until);
+    }
+    field("priority", task.priority.name().into());
+    field("category", task.category.name().into());
+    if !task.tags.is_empty() {
+        field("tags", task.tags.iter().map(|tag| calm(tag).into_owned()).collect::<Vec<_>>().join(", "));
+    }
+    field("done", if task.completed { "yes".into() } else { "no".into() });
+    if !task.completed_dates.is_empty() {
+        let days = task.completed_dates.len();
+        let last: Vec<String> = task.completed_dates.iter().rev().take(5).map(|date| short_day(*date, today)).collect();
+        let more = if days > last.len() { ", …" } else { "" };
+        let plural = if days == 1 { "" } else { "s" };
+        field("done on", format!("{days} day{plural}: {}{more}", last.join(", ")));
+    }
+    for note in calm(&task.notes).lines() {
+        let mut line = Line::default();
+        line.add(format!("  {note}"), Role::Same);
+        lines.push(line);
+    }
+    lines
+}

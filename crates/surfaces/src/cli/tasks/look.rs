@@ -1,0 +1,145 @@
+//! `trimtab tasks list`, `show` and `search`.
+
+use std::io;
+
+use clap::Args;
+use trimtab_host::TaskList;
+use trimtab_vocab::{Category, Item, Priority, Problem, ProblemKind, TaskId, View};
+
+use super::{CategoryName, PriorityName, draw, task};
+use crate::cli::output::{print, print_json};
+use crate::cli::paint::Palette;
+use crate::diff::Line;
+
+/// Prints lines in the colours that standard output has.
+pub(super) fn show(lines: &[Line]) -> Result<(), Problem> {
+    print(&Palette::of(&io::stdout()).paint(lines))
+}
+
+/// The width of the terminal, if there is one.
+pub(super) fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+#[derive(Debug, Default, Args)]
+#[group(skip)]
+pub(super) struct List {
+    /// What is for today
+    #[arg(long, group = "view")]
+    today: bool,
+    /// What is for this week, Monday to Sunday
+    #[arg(long, group = "view")]
+    week: bool,
+    /// What was for an earlier day and is not done
+    #[arg(long, group = "view")]
+    overdue: bool,
+    /// What is for no day
+    #[arg(long, group = "view")]
+    backlog: bool,
+    /// Everything, also what is done
+    #[arg(long, group = "view")]
+    all: bool,
+    /// Those with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Those that matter this much
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<PriorityName>,
+    /// Those of this kind
+    #[arg(long, value_name = "CATEGORY")]
+    category: Option<CategoryName>,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    fn view(&self) -> View {
+        match self {
+            Self { today: true, .. } => View::Today,
+            Self { week: true, .. } => View::Week,
+            Self { overdue: true, .. } => View::Overdue,
+            Self { backlog: true, .. } => View::Backlog,
+            Self { all: true, .. } => View::All,
+            _ => View::Open,
+        }
+    }
+
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let view = self.view();
+        let mut items = tasks.items(view).await?;
+        let tag = self.tag.as_ref().map(|tag| tag.trim_start_matches('#').to_lowercase());
+        let (priority, category) = (self.priority.map(Priority::from), self.category.map(Category::from));
+        items.retain(|Item { task, .. }| {
+            tag.as_ref().is_none_or(|tag| task.tags.iter().any(|own| own.to_lowercase() == *tag))
+                && priority.is_none_or(|priority| task.priority == priority)
+                && category.is_none_or(|category| task.category == category)
+        });
+        if self.json {
+            return items.iter().try_for_each(print_json);
+        }
+        if items.is_empty() {
+            let nothing = match view {
+                View::Today => "Nothing is for today.",
+                View::Week => "Nothing is for this week.",
+                View::Overdue => "Nothing is overdue.",
+                View::Backlog => "Nothing is without a day.",
+                View::Open => "Nothing is to be done. `trimtab tasks add \"…\" --on tomorrow` makes a task.",
+                View::All => "There are no tasks. `trimtab tasks add \"…\" --on tomorrow` makes one.",
+            };
+            return print(&format!("{nothing}\n"));
+        }
+        show(&draw::grouped(&items, tasks.moment().today, width()))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The number of the task
+    id: TaskId,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let task = task(tasks, self.id).await?;
+        if self.json { print_json(&task) } else { show(&draw::whole(&task, tasks.moment().today)) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// The words; each may be the beginning of one
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Search {
+    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+        let words = self.words.join(" ");
+        if !words.contains(char::is_alphanumeric) {
+            return Err(Problem::new(ProblemKind::Usage, "There is no word to look for.")
+                .hint("Say one or more words, or the beginnings of some."));
+        }
+        let found = tasks.search(&words, self.limit).await?;
+        if self.json {
+            return found.iter().try_for_each(print_json);
+        }
+        if found.is_empty() {
+            return print("No task has all of these words.\n");
+        }
+        let items: Vec<Item> = found
+            .into_iter()
+            .map(|task| Item { date: task.scheduled_for, done: task.completed, overdue: false, task })
+            .collect();
+        show(&draw::listed(&items, tasks.moment().today, width()))
+    }
+}

@@ -1,0 +1,338 @@
+//! A person's own tasks: `todos` on the wire.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use trimtab_host::{Apply, NotApplied, NotMoved, TaskList, TaskMove, TaskSet};
+use trimtab_vocab::{
+    Aggregates, Applied, Category, ChangeSetId, Date, Item, OnConflict, Priority, ScheduledRange, Task, TaskAuthor,
+    TaskConflict, TaskCounts, TaskFields, TaskId, TaskWrite, Time, View, Where,
+};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::{Asked, Body, Id};
+
+pub(super) fn routes(api: Api) -> Api {
+    let task = example();
+    let mut item = task.clone();
+    item["date"] = task["scheduledFor"].clone();
+    item["done"] = json!(false);
+    item["overdue"] = json!(false);
+    let id = |operation: Operation| operation.path::<TaskId>("id", "The number of the task.", "7");
+    let list =
+        Operation::new("get", "listTodos", "todos", "Tasks in the order in which they are due, and their counts")
+            .query::<Wanted>()
+            .gives::<Listed>(
+                StatusCode::OK,
+                "The tasks. One that repeats stands there once for each of its days in the view.",
+                json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
+            );
+    let make = Operation::new("post", "createTodo", "todos", "Make a task")
+        .takes::<TaskFields>(json!({"title": "Pay rent", "scheduledFor": "2026-11-30"}))
+        .gives::<One>(StatusCode::CREATED, "The task.", json!({"todo": task}));
+    let find = Operation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
+        .query::<Words>()
+        .gives::<Found>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
+    let load = id(Operation::new("get", "getTodo", "todos", "One task")).gives::<One>(
+        StatusCode::OK,
+        "The task.",
+        json!({"todo": task}),
+    );
+    let edit = id(Operation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
+        .takes::<TaskFields>(json!({"priority": "high", "scheduledFor": null}))
+        .gives::<One>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
+    let remove = id(Operation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
+        .gives_nothing("It is gone.");
+    let set = json!({"changeSet": "t01kabcdefghjkmnp", "time": "2026-11-15T08:30:00.125Z", "by": "person",
+        "summary": TaskCounts::default(), "inForce": true, "undoes": null, "writes": []});
+    let changes = Operation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
+        .query::<Newest>()
+        .gives::<Changes>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
+    let back = Operation::new("post", "undoTodos", "todos", "Take changes of tasks back")
+        .takes::<Back>(json!({"steps": 1}))
+        .gives::<Changes>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
+        .fails(404)
+        .fails(409);
+    let forward = Operation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
+        .takes::<Forward>(json!({"steps": 1}))
+        .gives::<Changes>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
+        .fails(404)
+        .fails(409);
+    api.add("/todos", get(todos).post(create), vec![list, make])
+        .add("/todos/search", get(search), vec![find])
+        .add("/todos/changes", get(changed), vec![changes])
+        .add("/todos/undo", post(undo), vec![back])
+        .add("/todos/redo", post(redo), vec![forward])
+        .add("/todos/{id}", get(todo).patch(update).delete(delete), vec![load, edit, remove])
+}
+
+/// A task for descriptions.
+pub(super) fn example() -> Value {
+    let time = Time::from_millis(1_794_904_200_125);
+    json!(Task { scheduled_for: Some(Date::from_days(20_787)), ..Task::new(7, "Pay rent", time) })
+}
+
+impl super::Server {
+    pub(super) fn tasks(&self) -> Result<TaskList, Failure> {
+        Ok(self.client.tasks(&self.profile.tasks)?)
+    }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Which tasks: those for today, this week, late, without a day, not done, or all. Without it, and with both
+    /// `from` and `to`, what is on those days.
+    #[serde(default)]
+    view: Option<View>,
+    /// Words that begin words of their title, notes or tags.
+    text: Option<String>,
+    /// Scheduled for this day or later.
+    from: Option<Date>,
+    /// Scheduled for this day or earlier.
+    to: Option<Date>,
+    /// Those that matter this much.
+    priority: Option<Priority>,
+    /// Those of this kind.
+    category: Option<Category>,
+    /// Those with this tag.
+    tag: Option<String>,
+    /// Whether they are done.
+    completed: Option<bool>,
+    /// Whether they repeat.
+    repeating: Option<bool>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The tasks.
+    todos: Vec<Item>,
+    /// How many there are of each sort, whatever was asked for.
+    aggregates: Aggregates,
+    /// Which day it is where the person is.
+    today: Date,
+}
+
+async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+    let Wanted { view, text, from, to, priority, category, tag, completed, repeating } = wanted;
+    let tasks = server.tasks()?;
+    let range = ScheduledRange { from, to };
+    let scheduled_range = (range != ScheduledRange::default()).then_some(range);
+    let wanted = Where { ids: None, text, scheduled_range, priority, category, tag, completed, repeating };
+    let (items, aggregates, today) = tasks.listed(view, &wanted).await?;
+    Ok(Json(Listed { todos: items, aggregates, today }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct One {
+    /// The task.
+    todo: Task,
+}
+
+async fn todo(State(server): State<Shared>, Id(id): Id<TaskId>) -> Result<Json<One>, Failure> {
+    let todo = server.tasks()?.get(id).await?.ok_or_else(|| missing(id))?;
+    Ok(Json(One { todo }))
+}
+
+fn missing(id: TaskId) -> Failure {
+    Failure::not_found(format!("There is no task #{id}."))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Words {
+    /// The words; each may be the beginning of one.
+    #[serde(alias = "query")]
+    q: String,
+    /// How many at most.
+    #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: u32,
+}
+
+fn fifty() -> u32 {
+    50
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Found {
+    /// The tasks.
+    todos: Vec<Task>,
+}
+
+async fn search(State(server): State<Shared>, Asked(words): Asked<Words>) -> Result<Json<Found>, Failure> {
+    let todos = server.tasks()?.search(&words.q, words.limit.clamp(1, 1000)).await?;
+    Ok(Json(Found { todos }))
+}
+
+/// Applies one operation by hand; its task.
+async fn by_hand(
+    server: &Shared,
+    op: &str,
+    id: Option<TaskId>,
+    mut fields: Map<String, Value>,
+) -> Result<Applied, Failure> {
+    fields.insert("op".into(), op.into());
+    fields.remove("id");
+    fields.extend(id.map(|id| ("id".to_owned(), id.into())));
+    let wish = Apply { operations: vec![fields.into()], by: TaskAuthor::Person, key: None, confirmed: true };
+    let applied = server.tasks()?.apply(wish).await.map_err(|why| match why {
+        NotApplied::Invalid(validation) => {
+            let errors: Vec<&str> = validation.results.iter().flat_map(|one| &one.errors).map(String::as_str).collect();
+            Failure::unprocessable(format!("The task cannot be so: {}.", errors.join("; ")))
+        }
+        NotApplied::Unconfirmed(_) | NotApplied::KeyReused => Failure::unprocessable("The task cannot be changed so."),
+        NotApplied::Problem(problem) => problem.into(),
+    })?;
+    match (applied.results.first().and_then(|result| result.error.as_deref()), id) {
+        (Some("not_found"), Some(id)) => Err(missing(id)),
+        (Some(error), _) => Err(Failure::unprocessable(format!("The task cannot be changed so: {error}."))),
+        (None, _) => Ok(applied),
+    }
+}
+
+fn one(applied: Applied) -> Result<One, Failure> {
+    let todo = applied.results.into_iter().find_map(|result| result.todo);
+    let lost = || Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "The task was changed and is not there.");
+    Ok(One { todo: todo.ok_or_else(lost)? })
+}
+
+async fn create(
+    State(server): State<Shared>,
+    Body(fields): Body<Map<String, Value>>,
+) -> Result<(StatusCode, Json<One>), Failure> {
+    let made = one(by_hand(&server, "create", None, fields).await?)?;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+async fn update(
+    State(server): State<Shared>,
+    Id(id): Id<TaskId>,
+    Body(fields): Body<Map<String, Value>>,
+) -> Result<Json<One>, Failure> {
+    Ok(Json(one(by_hand(&server, "update", Some(id), fields).await?)?))
+}
+
+async fn delete(State(server): State<Shared>, Id(id): Id<TaskId>) -> Result<StatusCode, Failure> {
+    by_hand(&server, "delete", Some(id), Map::new()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Newest {
+    /// How many at most.
+    #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Changes {
+    /// The change sets.
+    changes: Vec<Change>,
+}
+
+/// A change set of tasks.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    /// Names it.
+    change_set: ChangeSetId,
+    /// When it was made.
+    time: Time,
+    /// Who wanted it.
+    by: TaskAuthor,
+    /// How much changed.
+    summary: TaskCounts,
+    /// Whether it is in force, and not taken back.
+    in_force: bool,
+    /// The change set that it takes back.
+    undoes: Option<ChangeSetId>,
+    /// Each task as it was and as it became.
+    writes: Vec<TaskWrite>,
+}
+
+impl Change {
+    fn new(set: &TaskSet, in_force: bool) -> Self {
+        let TaskSet { id, time, by, summary, writes, undoes } = set.clone();
+        Self { change_set: id, time, by, summary, in_force, undoes, writes }
+    }
+}
+
+async fn changed(State(server): State<Shared>, Asked(newest): Asked<Newest>) -> Result<Json<Changes>, Failure> {
+    let history = server.tasks()?.history().await?;
+    let sets = history.sets().iter().enumerate().rev().take(newest.limit.clamp(1, 1000) as usize);
+    let changes = sets.map(|(n, set)| Change::new(set, n < history.in_force())).collect();
+    Ok(Json(Changes { changes }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Back {
+    /// How many change sets.
+    #[serde(default = "single")]
+    steps: u32,
+    /// Only this one; what came after it stays.
+    #[serde(default)]
+    change_set: Option<ChangeSetId>,
+    /// What becomes of fields that were changed since.
+    #[serde(default)]
+    on_conflict: OnConflict,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Forward {
+    /// How many change sets.
+    #[serde(default = "single")]
+    steps: u32,
+    /// What becomes of fields that were changed since.
+    #[serde(default)]
+    on_conflict: OnConflict,
+}
+
+fn single() -> u32 {
+    1
+}
+
+async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Json<Changes>, Failure> {
+    let way = match back.change_set {
+        Some(change_set) => TaskMove::Undo(change_set),
+        None => TaskMove::Back(back.steps as usize),
+    };
+    travel(&server, way, back.on_conflict, false).await
+}
+
+async fn redo(State(server): State<Shared>, Body(forward): Body<Forward>) -> Result<Json<Changes>, Failure> {
+    travel(&server, TaskMove::Forward(forward.steps as usize), forward.on_conflict, true).await
+}
+
+async fn travel(
+    server: &Shared,
+    way: TaskMove,
+    on_conflict: OnConflict,
+    forward: bool,
+) -> Result<Json<Changes>, Failure> {
+    let moved = server.tasks()?.travel(way, on_conflict).await.map_err(|why| match why {
+        NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to move."),
+        NotMoved::Unknown => Failure::not_found("There is no such change in force."),
+        NotMoved::Conflicts(conflicts) => {
+            let one = |conflict: &TaskConflict| {
+                format!("#{} {} ({})", conflict.id, conflict.title, conflict.fields.join(", "))
+            };
+            let tasks: Vec<String> = conflicts.iter().take(5).map(one).collect();
+            Failure::new(StatusCode::CONFLICT, "conflict", format!("Tasks were changed since: {}.", tasks.join("; ")))
+                .hint(
+                    "Nothing was changed. Say onConflict: keep_mine leaves those fields, discard_mine overwrites them.",
+                )
+        }
+        NotMoved::Problem(problem) => problem.into(),
+    })?;
+    let changes = moved.iter().map(|set| Change::new(set, forward || set.undoes.is_some())).collect();
+    Ok(Json(Changes { changes }))
+}

@@ -1,0 +1,228 @@
+//! What can be done to tasks: eight operations, for people and assistants alike.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Category, Priority, Repeat, TaskId};
+use crate::{Date, TimeOfDay, Weekday};
+
+/// One thing to do to one task or to all that fit a filter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "op", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Operation {
+    /// Makes a task.
+    Create {
+        /// What it is to be.
+        #[serde(flatten)]
+        fields: TaskFields,
+    },
+    /// Changes a task.
+    Update {
+        /// Which.
+        id: TaskId,
+        /// What changes; the rest stays.
+        #[serde(flatten)]
+        fields: TaskFields,
+    },
+    /// Removes a task.
+    Delete {
+        /// Which.
+        id: TaskId,
+    },
+    /// Says that a task is done, or not.
+    Complete {
+        /// Which.
+        id: TaskId,
+        /// Whether it is; it is if nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed: Option<bool>,
+    },
+    /// Says that one occurrence of a task that repeats is done, or not.
+    CompleteOccurrence {
+        /// Which task.
+        id: TaskId,
+        /// Which of its days.
+        occurrence_date: Date,
+        /// Whether it is; it is if nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed: Option<bool>,
+    },
+    /// Changes all tasks that fit.
+    BulkUpdate {
+        /// Which.
+        r#where: Where,
+        /// What changes; the rest stays.
+        set: TaskFields,
+    },
+    /// Says that all tasks that fit are done, or not. With a range of days, those that repeat are done on
+    /// those days only.
+    BulkComplete {
+        /// Which.
+        r#where: Where,
+        /// Whether they are; they are if nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed: Option<bool>,
+    },
+    /// Removes all tasks that fit.
+    BulkDelete {
+        /// Which.
+        r#where: Where,
+    },
+}
+
+impl Operation {
+    /// Its name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Update { .. } => "update",
+            Self::Delete { .. } => "delete",
+            Self::Complete { .. } => "complete",
+            Self::CompleteOccurrence { .. } => "complete_occurrence",
+            Self::BulkUpdate { .. } => "bulk_update",
+            Self::BulkComplete { .. } => "bulk_complete",
+            Self::BulkDelete { .. } => "bulk_delete",
+        }
+    }
+
+    /// The one task that it is about, if it is about one that exists already.
+    pub fn id(&self) -> Option<TaskId> {
+        match self {
+            Self::Update { id, .. }
+            | Self::Delete { id }
+            | Self::Complete { id, .. }
+            | Self::CompleteOccurrence { id, .. } => Some(*id),
+            Self::Create { .. } | Self::BulkUpdate { .. } | Self::BulkComplete { .. } | Self::BulkDelete { .. } => None,
+        }
+    }
+
+    /// Whether it removes tasks.
+    pub fn is_delete(&self) -> bool {
+        matches!(self, Self::Delete { .. } | Self::BulkDelete { .. })
+    }
+}
+
+/// Fields of a task to set. What is absent stays as it is; `null` empties a day or a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskFields {
+    /// See [`super::Task::title`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// See [`super::Task::notes`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// See [`super::Task::category`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+    /// See [`super::Task::priority`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// See [`super::Task::scheduled_for`].
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub scheduled_for: Option<Option<Date>>,
+    /// See [`super::Task::time_of_day`].
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub time_of_day: Option<Option<TimeOfDay>>,
+    /// See [`super::Task::completed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<bool>,
+    /// See [`super::Task::recurrence`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurrence: Option<RecurrenceFields>,
+    /// See [`super::Task::completed_dates`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_dates: Option<Vec<Date>>,
+    /// See [`super::Task::tags`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+impl TaskFields {
+    /// Whether nothing is to be set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Fields of a recurrence to set: they are merged into the one that is there. Without an end, and if there
+/// was none before, it ends with the current year; `null` lets it go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecurrenceFields {
+    /// See [`super::Recurrence::kind`].
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Repeat>,
+    /// See [`super::Recurrence::interval`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<u32>,
+    /// See [`super::Recurrence::weekdays`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weekdays: Option<Vec<Weekday>>,
+    /// See [`super::Recurrence::until`].
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub until: Option<Option<Date>>,
+}
+
+/// Tells a field that is `null` from one that is absent.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Which tasks are meant. All that is said must hold; an empty filter fits every task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Where {
+    /// It is one of these. An empty list fits no task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Vec<TaskId>>,
+    /// Each of these words begins a word of its title, notes or tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// It is scheduled for one of these days; of one that repeats, its first day counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_range: Option<ScheduledRange>,
+    /// It matters this much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// It is of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+    /// It has this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Whether it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<bool>,
+    /// Whether it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeating: Option<bool>,
+}
+
+impl Where {
+    /// Whether it fits every task.
+    pub fn is_everything(&self) -> bool {
+        let is_blank = self.text.as_deref().is_none_or(|text| text.trim().is_empty());
+        is_blank && Self { text: None, ..self.clone() } == Self::default()
+    }
+}
+
+/// Days from one to another, both included; an end that is not there is open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScheduledRange {
+    /// The first day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Date>,
+    /// The last day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Date>,
+}
+
+impl ScheduledRange {
+    /// Whether a day lies in it.
+    pub fn contains(&self, date: Date) -> bool {
+        self.from.is_none_or(|from| from <= date) && self.to.is_none_or(|to| date <= to)
+    }
+}

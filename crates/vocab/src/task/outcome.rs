@@ -1,0 +1,190 @@
+//! What came of operations: checked, tried on copies, applied.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Operation, Task, TaskId};
+use crate::ChangeSetId;
+
+/// An operation that somebody wants: one that can be read, or what came instead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Proposed {
+    /// It has the shape of one; it may still be refused.
+    Read(Box<Operation>),
+    /// It has not; kept as it came.
+    Unread(Map<String, Value>),
+}
+
+impl Proposed {
+    /// The operation, if it is one.
+    pub fn operation(&self) -> Option<&Operation> {
+        match self {
+            Self::Read(operation) => Some(operation),
+            Self::Unread(_) => None,
+        }
+    }
+}
+
+impl From<Operation> for Proposed {
+    fn from(operation: Operation) -> Self {
+        Self::Read(Box::new(operation))
+    }
+}
+
+/// An operation with what is wrong about it. Each error is a word for programs, and after a colon what to
+/// write instead: `invalid_priority: use low, medium or high`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Annotated {
+    /// The operation, in its normal form.
+    pub op: Proposed,
+    /// What is wrong; nothing: it may be applied.
+    pub errors: Vec<String>,
+}
+
+impl Annotated {
+    /// The operation, if nothing is wrong about it.
+    pub fn valid(&self) -> Option<&Operation> {
+        self.op.operation().filter(|_| self.errors.is_empty())
+    }
+}
+
+/// What a check of a whole proposal found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Validation {
+    /// `invalid_body`, `missing_operations` or `invalid_operations`; nothing: all may be applied.
+    pub errors: Vec<String>,
+    /// Each operation with what is wrong about it.
+    pub results: Vec<Annotated>,
+}
+
+/// How many tasks operations touch, by what they do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskCounts {
+    /// Made.
+    pub created: u64,
+    /// Changed.
+    pub updated: u64,
+    /// Removed.
+    pub deleted: u64,
+    /// Done, or no longer done.
+    pub completed: u64,
+}
+
+/// What came of one operation that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OperationResult {
+    /// Whether it was done.
+    pub ok: bool,
+    /// The operation.
+    pub op: Proposed,
+    /// The task as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo: Option<Task>,
+    /// How many tasks a bulk operation touched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expanded_ids: Option<Vec<TaskId>>,
+    /// Why it was not done: `not_found`, `not_repeating`, `invalid_op`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What came of a set of operations that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// What came of each.
+    pub results: Vec<OperationResult>,
+    /// What came of all.
+    pub summary: TaskCounts,
+    /// The change set by which all of it can be taken back; none if nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_set: Option<ChangeSetId>,
+}
+
+/// One task as a change set found and left it. None: it was not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskWrite {
+    /// Its number.
+    pub id: TaskId,
+    /// As it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Task>,
+    /// As it became.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Task>,
+}
+
+/// What operations would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DryRun {
+    /// What each would do.
+    pub results: Vec<Previewed>,
+    /// What all would do.
+    pub summary: TaskCounts,
+    /// What a person should be asked about once more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What one operation would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Previewed {
+    /// The operation, in its normal form.
+    pub op: Proposed,
+    /// Whether it can be applied.
+    pub valid: bool,
+    /// Why not.
+    pub errors: Vec<String>,
+    /// What it would make of the tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
+}
+
+/// A task before and after an operation; of a bulk operation, how many it would touch and some of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// As it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Task>,
+    /// As it would be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Task>,
+    /// How many a bulk operation would touch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Ten of them at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_ids: Option<Vec<TaskId>>,
+}
+
+/// Above these numbers a person is asked once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskLimits {
+    /// Deletes.
+    pub deletes: u64,
+    /// Tasks that bulk updates change.
+    pub updates: u64,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self { deletes: 20, updates: 50 }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a store keeps of a person's tasks. It does not know what an operation means: whoever changes tasks
+//! hands over a function, which sees the tasks inside the transaction and says what to write.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use trimtab_vocab::{Event, SessionId, Task, TaskId, TaskWrite, Time};
+
+use super::AuditEntry;
+
+/// The session in whose log the facts about tasks stand. Nobody runs it: each change of tasks appends to its
+/// log in the transaction that makes the change.
+pub fn tasks_session() -> SessionId {
+    "tasks".parse().expect("letters make an id")
+}
+
+/// All tasks, as a transaction sees them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskBook {
+    /// By number.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// The number of the next new task; no number is given twice.
+    pub next: TaskId,
+    /// How many facts there are in the log.
+    pub seq: u64,
+    /// The log, if it was asked for.
+    pub log: Vec<Event>,
+}
+
+/// What to make durable, all of it or nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskWork {
+    /// The tasks that change.
+    pub writes: Vec<TaskWrite>,
+    /// Facts for the log, already numbered.
+    pub events: Vec<Event>,
+    /// What the trail is told.
+    pub audit: Vec<AuditEntry>,
+    /// Whether the answer is kept under the key.
+    pub keep: bool,
+    /// What whoever asked gets to hear.
+    pub answer: String,
+}
+
+/// A wish to change tasks.
+pub struct TaskChange {
+    /// When it came.
+    pub now: Time,
+    /// The name under which its answer is kept, so that the same wish is done once.
+    pub key: Option<TaskKey>,
+    /// Whether `work` needs the log.
+    pub with_log: bool,
+    /// Decides what to write.
+    pub work: Box<dyn FnOnce(TaskBook) -> TaskWork + Send>,
+}
+
+impl fmt::Debug for TaskChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskChange").field("now", &self.now).field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The name of a wish, and what tells it from another one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskKey {
+    /// The name, as it came.
+    pub name: String,
+    /// A hash of what is wished.
+    pub print: String,
+    /// For how long its answer is kept, in milliseconds.
+    pub life_ms: i64,
+    /// How many answers are kept at most.
+    pub most: u32,
+}
+
+/// What came of a wish.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskChanged {
+    /// It was done now.
+    Done {
+        /// The answer.
+        answer: String,
+        /// The facts that were recorded.
+        events: Vec<Event>,
+    },
+    /// It had been done before; nothing changed now.
+    Known {
+        /// The answer that it got then.
+        answer: String,
+    },
+    /// Another wish has had this name; nothing changed.
+    Reused,
+}
+
+/// The words of a search, each to begin a word of a task.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(MOST_WORDS).map(str::to_lowercase).collect()
+}
+
+/// A search of more words finds no less by leaving the others out.
+const MOST_WORDS: usize = 32;
