@@ -265,14 +265,19 @@ fn the_server_killed_in_the_middle_of_an_apply_has_done_all_of_it_or_nothing() {
         })
         .collect();
     let operations = json!(operations);
-    // How many writes there are until it listens.
+    // How many writes there are until it listens, and with it until it has answered.
+    let writes = || std::fs::read_to_string(&log).expect("a log").lines().count() as u64;
     write(None);
-    drop(Served::start(&fresh(), "count", &[]));
-    let start = std::fs::read_to_string(&log).expect("a log").lines().count() as u64;
+    let program = fresh();
+    let counted = Served::start(&program, "count", &[]);
+    let start = writes();
+    assert_eq!(apply(&counted, &operations, None).status, 200);
+    drop(counted);
+    let all = writes() - start;
     let mut dice = Dice::new(5);
     let (mut met, mut done, mut undone) = (0, 0, 0);
     for round in 0..14 {
-        let nth = start + 1 + dice.below(60);
+        let nth = start + 1 + dice.below(all + all / 4);
         let place = format!("round {round}: killed at write {nth} after {start}");
         let program = fresh();
         write(Some(nth));
