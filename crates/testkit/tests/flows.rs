@@ -441,6 +441,40 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
 }
 
 #[test]
+fn a_conversation_turns_into_work_at_the_words_that_a_person_has_set() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- dialogue
+        % mode=chat
+        % copilot.enable_planning=false
+        % copilot.triggers=["ship it"]
+        > a tower of wood
+        < How tall?
+        > 3 m, go ahead
+        < Say more.
+        > don't ship it yet
+        < As you like.
+        > should we ship it?
+        < You decide.
+        > Fine, Ship it!
+        < {"summary":"A tower of wood, 3 m."}
+        ! continue
+        <@ write_file {"path":"tower.txt","content":"wood\n"}
+        < It stands.
+        "#
+    ), &["route", "intent"]), @r#"
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r4 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r5 intent {"intent":"implement","phrase":"ship it","accepted":true}
+    r5 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “ship it”: what was talked about is carried out"}
+    --- tower.txt
+    wood
+    "#);
+}
+
+#[test]
 fn nothing_talked_about_cannot_be_implemented() {
     let log = play("% mode=implement\n> now");
     assert!(log.contains("Nothing was talked about yet that could be carried out."), "{log}");

@@ -4,12 +4,18 @@
 use serde::{Deserialize, Serialize};
 
 /// How a person and the copilot share the work. Every field is a setting under `copilot`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Copilot {
     /// Whether a task is looked at by the fast model before it is begun.
     pub intelligent_routing: Routing,
+    /// Where the fast model is less sure than this, the person is asked; 0 to 1.
+    pub unsure_below: f64,
+    /// Where the fast model is surer than this, it is believed; 0 to 1.
+    pub sure_above: f64,
+    /// Where tools are less likely to be needed than this, words will do; 0 to 1.
+    pub no_tools_below: f64,
     /// Where steps of a plan stop for a person.
     pub approval_mode: ApprovalMode,
     /// Whether a task that looks like much work is planned first.
@@ -22,6 +28,8 @@ pub struct Copilot {
     pub conversational: bool,
     /// Whether words such as "go ahead" end a conversation and begin the work.
     pub allow_execution_transition: bool,
+    /// The words that do.
+    pub triggers: Vec<String>,
     /// Whether the work can be paused between its steps.
     pub pause_enabled: bool,
     /// How much is done before a person says "continue".
@@ -34,18 +42,25 @@ impl Default for Copilot {
     fn default() -> Self {
         Self {
             intelligent_routing: Routing::Off,
+            unsure_below: border::UNSURE,
+            sure_above: border::SURE,
+            no_tools_below: border::TOOL_NEED,
             approval_mode: ApprovalMode::None,
             enable_planning: true,
             plan_approval: true,
             auto_approve_simple: true,
             conversational: false,
             allow_execution_transition: true,
+            triggers: TRIGGERS.map(str::to_owned).to_vec(),
             pause_enabled: true,
             pace: Pace::Autonomous,
             auto_continue: false,
         }
     }
 }
+
+/// The words that begin the work, as documented, unless others are set.
+pub const TRIGGERS: [&str; 6] = ["implement", "build", "create it", "do it", "go ahead", "make it"];
 
 impl Copilot {
     pub(crate) fn is_default(&self) -> bool {
@@ -161,8 +176,15 @@ pub struct Choosable {
     pub scheduled_for: Option<String>,
 }
 
-/// Where a simple task ends and a complex one begins.
+/// Where a simple task ends and a complex one begins, and, unless others are set, where a guess ends and
+/// knowledge begins.
 pub mod border {
+    /// Below this, the person is asked.
+    pub const UNSURE: f64 = 0.45;
+    /// Above this, the model is believed.
+    pub const SURE: f64 = 0.70;
+    /// Below this need for tools, words will do.
+    pub const TOOL_NEED: f64 = 0.25;
     /// A task below this is simple, if it takes few steps.
     pub const COMPLEXITY: u8 = 30;
     /// So many steps, files or concerns make it complex.
@@ -194,6 +216,14 @@ mod tests {
         assert!(Analysis { files: 3, ..simple.clone() }.is_complex(0));
         let concerns = ["frontend", "backend", "docs"].map(str::to_owned).to_vec();
         assert!(Analysis { concerns, ..simple }.is_complex(0));
+    }
+
+    #[test]
+    fn settings_of_before_there_were_borders_and_triggers_mean_the_documented_ones() {
+        let old: Copilot = serde_json::from_str(r#"{"intelligent_routing":"minimal"}"#).expect("an old record");
+        assert_eq!(old, Copilot { intelligent_routing: Routing::Minimal, ..Copilot::default() });
+        assert_eq!((old.unsure_below, old.sure_above, old.no_tools_below), (0.45, 0.70, 0.25));
+        assert_eq!(old.triggers, TRIGGERS);
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
-pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, border};
+pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};

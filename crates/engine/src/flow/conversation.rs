@@ -64,7 +64,7 @@ pub(crate) fn decide(session: &Session, active: &Active) -> Option<Choice> {
     if !wanted && !by_setting && request.mode != Mode::Chat {
         return None;
     }
-    let heard = intent::to_implement(&request.text).filter(|_| talked);
+    let heard = intent::to_implement(&request.text, &copilot.triggers).filter(|_| talked);
     let intent =
         |phrase: &str, accepted: bool| IntentFact { intent: "implement".into(), phrase: phrase.into(), accepted };
     Some(match heard {

@@ -1,8 +1,8 @@
-//! Whether words ask for what was talked about to be carried out. The documented list names the words; what
-//! surrounds them decides: a question, a "not yet", a thought about how it could be done are no wish.
+//! Whether words ask for what was talked about to be carried out. A list of triggers names the words, the documented
+//! ones unless others are set; what surrounds them decides: a question, a "not yet", a thought about how it could be
+//! done are no wish.
 
-/// The words, as documented.
-pub const TRIGGERS: [&str; 6] = ["implement", "build", "create it", "do it", "go ahead", "make it"];
+use std::cmp::Reverse;
 
 /// Words that may stand before a wish and change nothing about it.
 const FILLERS: &[&str] = &[
@@ -203,8 +203,23 @@ const TALK: &[&str] = &[
 /// What `go ahead with …` may be about.
 const WORK: &[&str] = &["it", "that", "this", "the", "implementation", "your", "implementing", "building", "coding"];
 
+/// A trigger as it was written, and its words as they are looked for.
+struct Trigger<'t> {
+    written: &'t str,
+    words: Vec<String>,
+}
+
+/// Whether a phrase can be a trigger: it must be heard at least when nothing else is said.
+pub fn can_trigger(phrase: &str) -> bool {
+    phrase.len() <= LONGEST_TRIGGER && to_implement(phrase, &[phrase]).is_some()
+}
+
+/// Bytes of a trigger at most; nobody says more to begin.
+pub const LONGEST_TRIGGER: usize = 100;
+
 /// The trigger in these words, if they are a wish.
-pub fn to_implement(words: &str) -> Option<&'static str> {
+pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<&'t str> {
+    let triggers: Vec<Trigger<'t>> = triggers.iter().filter_map(|trigger| read(trigger.as_ref())).collect();
     let words = plain(words);
     let mut negated = false;
     for sentence in sentences(&words) {
@@ -220,13 +235,20 @@ pub fn to_implement(words: &str) -> Option<&'static str> {
             negated |= clause.iter().all(|word| matches!(*word, "please" | "don't" | "never" | "not" | "do" | "no"))
                 && clause.iter().any(|word| matches!(*word, "don't" | "never" | "not"));
             let next = clauses.get(at + 1).and_then(|next| next.first()).copied();
-            if let Some(trigger) = wish(clause, asks, next).filter(|_| !negated) {
+            if let Some(trigger) = wish(clause, asks, next, &triggers).filter(|_| !negated) {
                 return Some(trigger);
             }
         }
         negated = false;
     }
     None
+}
+
+fn read(written: &str) -> Option<Trigger<'_>> {
+    let words: Vec<String> = plain(written).split_whitespace().map(str::to_owned).collect();
+    // What is quoted is left out, and marks alone are no words.
+    let is_said = |word: &String| word.contains(char::is_alphanumeric);
+    (!words.is_empty() && words.iter().all(is_said)).then_some(Trigger { written, words })
 }
 
 /// Lower case, plain quotes, without what is quoted or code.
@@ -260,28 +282,31 @@ fn sentences(words: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The trigger of one clause, if it is a wish.
-fn wish(clause: &[&str], asks: bool, next: Option<&str>) -> Option<&'static str> {
-    let clause = without_fillers(clause);
-    let polite = matches!(clause, ["can" | "could" | "would" | "will", "you", ..]);
+fn wish<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[Trigger<'t>]) -> Option<&'t str> {
+    let rest = without_fillers(clause);
+    let polite = matches!(rest, ["can" | "could" | "would" | "will", "you", ..]);
     let insists = clause.iter().any(|word| matches!(*word, "please" | "now"));
     // "Can you build it?" may be a question about ability; with a please it is none.
-    let (clause, asks) = if polite && insists { (without_fillers(&clause[2..]), false) } else { (clause, asks) };
+    let (clause, asks) = if polite && insists { (&rest[2..], false) } else { (clause, asks) };
     if asks {
         return None;
     }
-    let (trigger, at) =
-        TRIGGERS.iter().filter_map(|trigger| Some((*trigger, find(clause, trigger)?))).min_by_key(|it| it.1)?;
-    let (before, after) = clause.split_at(at);
-    let after = &after[trigger.split(' ').count()..];
+    // The first counts, and of those that begin there the longest.
+    let (trigger, at) = triggers
+        .iter()
+        .filter_map(|trigger| Some((trigger, find(clause, trigger)?)))
+        .min_by_key(|(trigger, at)| (*at, Reverse(trigger.words.len())))?;
+    let (before, after) = (without_fillers(&clause[..at]), &clause[at + trigger.words.len()..]);
+    let said = trigger.words.join(" ");
     let has = |list: &[&str], words: &[&str]| words.iter().any(|word| list.contains(word));
-    if has(NEGATIONS, clause) || has(CONDITIONS, before) || is_question(before) {
+    if has(NEGATIONS, before) || has(NEGATIONS, after) || has(CONDITIONS, before) || is_question(before) {
         return None;
     }
-    if !(leads(before, LEADS) || (matches!(trigger, "go ahead" | "do it") && leads(before, LETTING))) {
+    if !(leads(before, LEADS) || (matches!(said.as_str(), "go ahead" | "do it") && leads(before, LETTING))) {
         return None;
     }
     let follows = after.first().copied();
-    let fits = match trigger {
+    let fits = match said.as_str() {
         "build" => follows.is_none_or(|word| !THINGS.contains(&word)),
         "do it" | "make it" => follows.is_none_or(|word| ENDS.contains(&word)),
         "go ahead" => match after {
@@ -292,7 +317,7 @@ fn wish(clause: &[&str], asks: bool, next: Option<&str>) -> Option<&'static str>
         },
         _ => true,
     };
-    fits.then_some(trigger)
+    fits.then_some(trigger.written)
 }
 
 fn without_fillers<'a, 'w>(clause: &'a [&'w str]) -> &'a [&'w str] {
@@ -301,9 +326,8 @@ fn without_fillers<'a, 'w>(clause: &'a [&'w str]) -> &'a [&'w str] {
 }
 
 /// Where a trigger's words stand in a clause.
-fn find(clause: &[&str], trigger: &str) -> Option<usize> {
-    let wanted: Vec<&str> = trigger.split(' ').collect();
-    clause.windows(wanted.len()).position(|words| words == wanted.as_slice())
+fn find(clause: &[&str], trigger: &Trigger<'_>) -> Option<usize> {
+    clause.windows(trigger.words.len()).position(|words| words == trigger.words.as_slice())
 }
 
 fn is_question(before: &[&str]) -> bool {
@@ -319,6 +343,8 @@ fn leads(before: &[&str], beginnings: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use trimtab_vocab::TRIGGERS;
+
     use super::*;
 
     /// Each of these begins the work.
@@ -422,23 +448,64 @@ mod tests {
     #[test]
     fn a_wish_to_begin_is_told_from_talk_about_it() {
         assert!(WISHES.len() + TALK_ONLY.len() >= 60);
-        let missed: Vec<_> = WISHES.iter().filter(|words| to_implement(words).is_none()).collect();
-        let mistaken: Vec<_> = TALK_ONLY.iter().filter(|words| to_implement(words).is_some()).collect();
+        let missed: Vec<_> = WISHES.iter().filter(|words| to_implement(words, &TRIGGERS).is_none()).collect();
+        let mistaken: Vec<_> = TALK_ONLY.iter().filter(|words| to_implement(words, &TRIGGERS).is_some()).collect();
         assert!(missed.is_empty() && mistaken.is_empty(), "missed {missed:?}, mistaken {mistaken:?}");
     }
 
     #[test]
     fn each_documented_word_begins_the_work_by_itself_in_any_case() {
         for trigger in TRIGGERS {
-            assert_eq!(to_implement(trigger), Some(trigger));
-            assert_eq!(to_implement(&format!("Yes, {}!", trigger.to_uppercase())), Some(trigger));
+            assert_eq!(to_implement(trigger, &TRIGGERS), Some(trigger));
+            assert_eq!(to_implement(&format!("Yes, {}!", trigger.to_uppercase()), &TRIGGERS), Some(trigger));
+        }
+    }
+
+    #[test]
+    fn a_phrase_of_ones_own_begins_the_work_as_the_documented_ones_do() {
+        let own = ["Ship it", "los geht’s", "let's go", "make it", "make it so"];
+        let heard = |words: &str| to_implement(words, &own);
+        assert_eq!(heard("ship it"), Some("Ship it"));
+        assert_eq!(heard("Looks good, please SHIP IT now!"), Some("Ship it"));
+        assert_eq!(heard("I want you to ship it"), Some("Ship it"));
+        assert_eq!(heard("Super, los geht's!"), Some("los geht’s"));
+        assert_eq!(heard("OK, let’s go."), Some("let's go"), "its words may be words that change nothing elsewhere");
+        assert_eq!(heard("Make it so"), Some("make it so"), "the longest");
+        for talk in [
+            "don't ship it",
+            "Do not ship it yet",
+            "ship it tomorrow",
+            "Should we ship it?",
+            "how would you ship it",
+            "Can you ship it?",
+            "if you ship it, tell them",
+            "We could ship it with Docker",
+            "say \"ship it\" when you are done",
+            "reship it",
+            "go ahead",
+            "implement it",
+        ] {
+            assert_eq!(heard(talk), None, "{talk}");
+        }
+        assert_eq!(to_implement("go ahead", &[] as &[&str]), None, "without phrases nothing is heard");
+    }
+
+    #[test]
+    fn a_phrase_that_could_never_be_heard_is_told() {
+        for good in TRIGGERS.iter().chain(&["ship it", "Let's go", "no more talk", "weiter", "始めて"]) {
+            assert!(can_trigger(good), "{good}");
+        }
+        for bad in
+            ["", "  ", "…?", "ship it?", "yes, ship it", "a. b", "`ship`", "never", "now but later", &"é".repeat(51)]
+        {
+            assert!(!can_trigger(bad), "{bad}");
         }
     }
 
     #[test]
     fn long_and_odd_texts_are_read_in_bounded_time() {
-        assert_eq!(to_implement(&"go ahead? ".repeat(100_000)), None);
-        assert_eq!(to_implement(&"\"".repeat(9_999)), None);
-        assert_eq!(to_implement(&"é".repeat(9_999)), None);
+        assert_eq!(to_implement(&"go ahead? ".repeat(100_000), &TRIGGERS), None);
+        assert_eq!(to_implement(&"\"".repeat(9_999), &TRIGGERS), None);
+        assert_eq!(to_implement(&"é".repeat(9_999), &TRIGGERS), None);
     }
 }

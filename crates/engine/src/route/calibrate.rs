@@ -7,19 +7,13 @@ use trimtab_vocab::{Analysis, Copilot, Question, Routing};
 use super::classify::Verdict;
 use super::words::Words;
 
-/// Below this, the person is asked.
-pub(super) const UNSURE: f64 = 0.45;
-/// Above this, the model is believed.
-pub(super) const SURE: f64 = 0.70;
-/// Below this need for tools, words will do.
-pub(super) const TOOL_NEED: f64 = 0.25;
-
 /// What is asked when the model found nothing better.
 pub(crate) const DEFAULT_QUESTION: &str = "What exactly should be done, and how will you know that it is right?";
 
 /// The decision.
 pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> RouteFact {
     let Verdict { decision, confidence, complexity, categories, reason: said, mut analysis } = verdict;
+    let (is_unsure, is_sure) = (confidence < copilot.unsure_below, confidence > copilot.sure_above);
     let eager = copilot.intelligent_routing == Routing::Aggressive;
     let complex = analysis.is_complex(complexity);
     let work = if complex && copilot.enable_planning { RouteDecision::Plan } else { RouteDecision::Direct };
@@ -30,15 +24,15 @@ pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> Route
             (work, "the words ask for work here")
         }
         RouteDecision::Image => (RouteDecision::Image, "a picture is asked for"),
-        RouteDecision::Chat if confidence >= UNSURE || !asks_for_work => (RouteDecision::Chat, "words will do"),
-        _ if confidence < UNSURE && eager => (RouteDecision::Clarify, "it is not clear enough"),
-        _ if confidence < UNSURE => (work, "it is not clear, and action is preferred"),
-        RouteDecision::Clarify if eager || confidence > SURE => (RouteDecision::Clarify, "an answer is needed first"),
+        RouteDecision::Chat if !is_unsure || !asks_for_work => (RouteDecision::Chat, "words will do"),
+        _ if is_unsure && eager => (RouteDecision::Clarify, "it is not clear enough"),
+        _ if is_unsure => (work, "it is not clear, and action is preferred"),
+        RouteDecision::Clarify if eager || is_sure => (RouteDecision::Clarify, "an answer is needed first"),
         _ if eager && !analysis.missing.is_empty() => (RouteDecision::Clarify, "something must be known first"),
-        _ if confidence <= SURE && words.question && !asks_for_work && !words.here => {
+        _ if !is_sure && words.question && !asks_for_work && !words.here => {
             (RouteDecision::Chat, "it is a question, and nothing here is named")
         }
-        _ if !asks_for_work && !words.here && analysis.tool_need.is_some_and(|need| need < TOOL_NEED) => {
+        _ if !asks_for_work && !words.here && analysis.tool_need.is_some_and(|need| need < copilot.no_tools_below) => {
             (RouteDecision::Chat, "tools are hardly needed")
         }
         _ if complex && copilot.enable_planning => (RouteDecision::Plan, "it is much work"),
@@ -110,6 +104,34 @@ mod tests {
             [Clarify, Direct, Direct, Direct],
             "what is named comes first"
         );
+    }
+
+    #[test]
+    fn other_borders_decide_where_they_are_set() {
+        use RouteDecision::{Chat, Clarify, Direct};
+        let at = |unsure_below: f64, sure_above: f64, confidence: f64| {
+            routed("Which database is better?", Direct, confidence, |_, copilot| {
+                (copilot.unsure_below, copilot.sure_above) = (unsure_below, sure_above);
+            })
+        };
+        assert_eq!([0.299, 0.3, 0.9, 0.901].map(|it| at(0.3, 0.9, it)), [Clarify, Chat, Chat, Direct]);
+        assert_eq!([0.449, 0.45, 0.70, 0.701].map(|it| at(0.3, 0.9, it)), [Chat; 4]);
+        assert_eq!([0.599, 0.6, 0.601].map(|it| at(0.6, 0.6, it)), [Clarify, Chat, Direct], "one border for both");
+        assert_eq!([0.0, 0.001].map(|it| at(0.0, 0.0, it)), [Chat, Direct], "nobody is asked");
+    }
+
+    #[test]
+    fn tools_are_left_out_below_the_need_that_is_set() {
+        use RouteDecision::{Chat, Direct};
+        let at = |border: Option<f64>, need: f64| {
+            routed("Tell me something about closures", Direct, 0.95, |verdict, copilot| {
+                verdict.analysis.tool_need = Some(need);
+                copilot.no_tools_below = border.unwrap_or(copilot.no_tools_below);
+            })
+        };
+        assert_eq!([0.249, 0.25].map(|need| at(None, need)), [Chat, Direct]);
+        assert_eq!([0.25, 0.599, 0.6].map(|need| at(Some(0.6), need)), [Chat, Chat, Direct]);
+        assert_eq!(at(Some(0.0), 0.0), Direct, "the rule is off");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Kind {
     Texts,
     /// Any number of texts; in the environment with a comma between them.
     List,
+    /// Any number of phrases that begin the work; in the environment with a comma between them.
+    Phrases,
     /// Any number of beginnings of commands, each perhaps with examples.
     Rules,
 }
@@ -194,6 +196,25 @@ pub const KEYS: &[Key] = &[
          about whatever is ambiguous.",
     ),
     key(
+        "copilot.unsure_below",
+        Kind::Float(0.0, 1.0),
+        "0.45",
+        "Where the fast model is less sure than this, you are asked what is meant. 0: never for that reason.",
+    ),
+    key(
+        "copilot.sure_above",
+        Kind::Float(0.0, 1.0),
+        "0.70",
+        "Where the fast model is surer than this, it is believed; below, a question that names nothing here is answered \
+         in words.",
+    ),
+    key(
+        "copilot.no_tools_below",
+        Kind::Float(0.0, 1.0),
+        "0.25",
+        "Where the fast model thinks tools less likely to be needed than this, words will do. 0: never for that reason.",
+    ),
+    key(
         "copilot.approval_mode",
         Kind::Choice(&["none", "before_step", "after_step", "both"]),
         "\"none\"",
@@ -208,6 +229,12 @@ pub const KEYS: &[Key] = &[
         Kind::Bool,
         "true",
         "Words such as \"go ahead\" end a conversation and begin the work.",
+    ),
+    key(
+        "copilot.triggers",
+        Kind::Phrases,
+        "[\"implement\", \"build\", \"create it\", \"do it\", \"go ahead\", \"make it\"]",
+        "The words that do, unless they are asked or taken back. Empty: none do, only `trimtab control implement`.",
     ),
     key("copilot.pause_enabled", Kind::Bool, "true", "The work can be paused between its steps."),
     key(

@@ -92,6 +92,7 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
             raw.add_text(flag.path, key.kind, &flag.value, Origin::Flag(flag.option.to_owned()))?;
         }
     }
+    raw.check_together()?;
     let catalog = Catalog::load(&file.with_file_name("models.toml"))?;
     let keys = key_file::read(&file.with_file_name("keys.toml"))?;
     Ok(Profile::resolve(raw, file, data, catalog, &keys, variables))
@@ -182,6 +183,16 @@ mod tests {
         assert!(!simple.enable_planning && simple.auto_approve_simple);
         let talk = copilot(&[("TRIMTAB_COPILOT_FLOW", "conversation")]);
         assert!(talk.conversational && talk.allow_execution_transition && talk.pause_enabled);
+        let own = [
+            ("TRIMTAB_COPILOT_UNSURE_BELOW", "0.3"),
+            ("TRIMTAB_COPILOT_SURE_ABOVE", "1"),
+            ("TRIMTAB_COPILOT_NO_TOOLS_BELOW", "0"),
+            ("TRIMTAB_COPILOT_TRIGGERS", "ship it"),
+        ];
+        let own = copilot(&own);
+        assert_eq!((own.unsure_below, own.sure_above, own.no_tools_below), (0.3, 1.0, 0.0));
+        assert_eq!(own.triggers, ["ship it"]);
+        assert!(load_from(&environment(home.path(), &[("TRIMTAB_COPILOT_UNSURE_BELOW", "0.8")]), &[]).is_err());
         let mixed = [("TRIMTAB_COPILOT_FLOW", "complex"), ("TRIMTAB_COPILOT_APPROVAL_MODE", "none")];
         assert_eq!(copilot(&mixed).approval_mode, ApprovalMode::None, "what a person sets themselves wins");
         assert!(load_from(&environment(home.path(), &[("TRIMTAB_COPILOT_PAUSE_ENABLED", "maybe")]), &[]).is_err());

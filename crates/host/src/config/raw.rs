@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toml::Value;
+use trimtab_engine::flow::intent;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::keys::{self, KEYS, Kind, PROVIDER_KEYS};
@@ -180,6 +181,23 @@ impl Raw {
         Ok(())
     }
 
+    /// Whether the values fit each other, once all of them are there.
+    pub(super) fn check_together(&self) -> Result<(), Problem> {
+        let (unsure, sure) = ("copilot.unsure_below", "copilot.sure_above");
+        let (Some((low, low_origin)), Some((high, high_origin))) = (self.get(unsure), self.get(sure)) else {
+            return Ok(());
+        };
+        let number = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64));
+        match (number(low), number(high)) {
+            (Some(below), Some(above)) if below > above => Err(wrong(format!(
+                "{unsure} = {low} ({low_origin}) is more than {sure} = {high} ({high_origin}): nobody can be both \
+                 unsure and sure."
+            ))
+            .hint(format!("Set {unsure} to at most {sure}."))),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a value written as plain text, as flags and variables are.
     pub(super) fn add_text(&mut self, path: &str, kind: Kind, text: &str, origin: Origin) -> Result<(), Problem> {
         let value = match kind {
@@ -205,7 +223,7 @@ impl Raw {
                 Value::Table(pairs.map(pair).collect())
             }
             Kind::Text | Kind::Choice(_) => Value::String(text.into()),
-            Kind::List | Kind::Rules => {
+            Kind::List | Kind::Phrases | Kind::Rules => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
             }
@@ -268,6 +286,7 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
         (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
+        (Kind::Phrases, Value::Array(items)) if items.iter().all(is_phrase) => return Ok(()),
         (Kind::Rules, value) => return rules::read(path, value, origin).map(drop),
         (Kind::Bool, Value::Boolean(_)) => return Ok(()),
         (Kind::Numbers(least, most), Value::Table(items))
@@ -280,12 +299,20 @@ fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), P
         (Kind::Bool, _) => "true or false".to_owned(),
         (Kind::Numbers(least, most), _) => format!("names with whole numbers from {least} to {most}"),
         (Kind::List, _) => "a list of texts".to_owned(),
+        (Kind::Phrases, _) => format!(
+            "a list of phrases: a few words each, without marks or quotes, at most {} bytes",
+            intent::LONGEST_TRIGGER
+        ),
         (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
         (Kind::Text, _) => "a text".to_owned(),
         (Kind::Choice(choices), _) => format!("one of {}", choices.join(", ")),
         (Kind::Int(least, most), _) => format!("a whole number from {least} to {most}"),
     };
     Err(wrong(format!("{path} = {value} ({origin}) will not do.")).hint(format!("{path} takes {want}.")))
+}
+
+fn is_phrase(value: &Value) -> bool {
+    value.as_str().is_some_and(intent::can_trigger)
 }
 
 fn twice(path: &str, value: &Value, origin: &Origin) -> Problem {
@@ -427,6 +454,50 @@ mod tests {
             added("keys = { a = 1 }").expect_err("refused").hint.as_deref(),
             Some("keys takes names with texts.")
         );
+    }
+
+    #[test]
+    fn borders_of_the_router_lie_between_0_and_1_in_their_order() {
+        let together = |text: &str| added(text).and_then(|raw| raw.check_together());
+        for good in [
+            "",
+            "[copilot]\nunsure_below = 0\nsure_above = 1\nno_tools_below = 0.5",
+            "[copilot]\nunsure_below = 0.6\nsure_above = 0.6",
+        ] {
+            together(good).expect(good);
+        }
+        let problem = together("[copilot]\nsure_above = 0.4").expect_err("crossed");
+        assert_eq!(
+            problem.message,
+            "copilot.unsure_below = 0.45 (default) is more than copilot.sure_above = 0.4 (c.toml): nobody can be both \
+             unsure and sure."
+        );
+        assert_eq!(problem.hint.as_deref(), Some("Set copilot.unsure_below to at most copilot.sure_above."));
+        for bad in ["unsure_below = -0.1", "sure_above = 1.01", "no_tools_below = 2", "sure_above = nan"] {
+            let problem = together(&format!("[copilot]\n{bad}")).expect_err(bad);
+            assert!(problem.hint.is_some_and(|hint| hint.ends_with("takes a number from 0 to 1.")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn triggers_are_phrases_that_can_be_heard() {
+        let raw = added("[copilot]\ntriggers = [\"ship it\", \"Let's go\"]").expect("good");
+        assert_eq!(raw.get("copilot.triggers").expect("set").0.to_string(), "[\"ship it\", \"Let's go\"]");
+        let mut raw = added("[copilot]\ntriggers = []").expect("none is a choice");
+        let variables = BTreeMap::from([("TRIMTAB_COPILOT_TRIGGERS".to_owned(), "ship it, go".to_owned())]);
+        raw.add_environment(&variables).expect("good");
+        assert_eq!(raw.get("copilot.triggers").expect("set").0.to_string(), "[\"ship it\", \"go\"]");
+        for bad in ["[\"\"]", "[\" \"]", "[\"ship it\", \"go!?\"]", "[\"yes, go\"]", "[1]", "\"ship it\""] {
+            let problem = added(&format!("[copilot]\ntriggers = {bad}")).expect_err(bad);
+            assert!(problem.message.starts_with("copilot.triggers = "), "{}", problem.message);
+            assert_eq!(
+                problem.hint.as_deref(),
+                Some(
+                    "copilot.triggers takes a list of phrases: a few words each, without marks or quotes, at most 100 \
+                     bytes."
+                )
+            );
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl History {
             pause_enabled: !dice.once_in(6),
             pace: if dice.once_in(6) { Pace::Incremental } else { Pace::Autonomous },
             auto_continue: dice.once_in(2),
+            ..Copilot::default()
         }
     }
 
