@@ -258,3 +258,62 @@ fn the_screen_is_never_cleared_and_views_restore_it() {
         assert!(!bytes.windows(clear.len()).any(|window| window == clear), "{clear:?}");
     }
 }
+
+#[test]
+fn a_draft_outlives_a_kill() {
+    let program = program();
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    terminal.press("half a thought");
+    terminal.wait_for("half a thought");
+    let drawer = program.home().join("drawer");
+    let is_kept = || {
+        let files = std::fs::read_dir(&drawer).into_iter().flatten().flatten();
+        // A file whose name begins with a dot is still being written.
+        let whole = files.filter(|file| !file.file_name().to_string_lossy().starts_with('.'));
+        whole.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|text| text.contains("half a thought"))
+    };
+    terminal.wait_until("the draft in its file", |_| is_kept());
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    let again = Terminal::start(&program, &[], 80, 24);
+    again.wait_for("› half a thought");
+}
+
+#[test]
+fn without_a_model_the_first_start_asks_for_one() {
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("Welcome to Trimtab.");
+    terminal.press("6");
+    terminal.wait_for("Ready: replay/demo");
+    terminal.press(ESC);
+    terminal.settled();
+    terminal.press("\x1b[Z");
+    terminal.wait_for("chat:");
+    say(&terminal, "What is a trim tab?");
+    terminal.wait_for("lets one hand steer a ship");
+}
+
+#[test]
+fn plain_lines_are_enough_to_work_with() {
+    let program = trusted();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(says("It is made."));
+    program.provider.push(says("It was."));
+    let mut terminal = Terminal::start(&program, &["--plain"], 80, 24);
+    terminal.wait_for("Trimtab in plain lines.");
+    terminal.press("Make it\n");
+    terminal.wait_for("Allow this time");
+    terminal.press("1\n");
+    terminal.wait_for("It is made.");
+    assert!(program.project().join("made").exists());
+    terminal.wait_until("the next prompt", |screen| screen.lines().last().is_some_and(|line| line.starts_with('>')));
+    terminal.press("Was it?\n");
+    terminal.wait_for("It was.");
+    terminal.press("/quit\n");
+    assert_eq!(terminal.wait(), Some(0));
+    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+    assert!(!bytes.contains("\x1b[?2026h") && !bytes.contains("\x1b[?1049h"), "nothing is drawn over");
+}

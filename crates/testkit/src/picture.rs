@@ -79,6 +79,8 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, columns: u16) {
         let line = if cell.underline() { " text-decoration=\"underline\"" } else { "" };
         let dim = if cell.dim() { " opacity=\"0.6\"" } else { "" };
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        // Blanks at the ends of a text are dropped by some readers; these are not.
+        let text = text.replace(' ', "\u{a0}");
         let _ =
             writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{letters}\"{weight}{slope}{line}{dim}>{text}</text>");
     }

@@ -304,6 +304,11 @@ impl App {
                 dialog::Outcome::ShowDiff(files) => {
                     self.view = Some(View::Diff(view::diff::Diff::new(files)));
                 }
+                dialog::Outcome::Passed if matches!(input, Input::Paste(_)) => {
+                    self.composer.input(input, &self.keys);
+                    self.keep();
+                    self.say("What you pasted is in your draft; answer the question first.");
+                }
                 dialog::Outcome::Passed => self.act_on_key(input),
             }
             return;
@@ -396,6 +401,7 @@ impl App {
             Some(Action::EditPending) => self.take_back(),
             Some(Action::Redraw) => self.wish(Wish::Redraw),
             Some(Action::Suspend) => self.wish(Wish::Suspend),
+            Some(Action::Questions) => self.dialogs.put_aside(),
             Some(Action::Changes) => self.run(Command::Changes),
             Some(Action::Sessions) => self.run(Command::Sessions),
             Some(Action::Implement) => self.run(Command::Implement),
@@ -415,6 +421,10 @@ impl App {
                 self.wish(Wish::Control(Control::Cancel));
             }
             return;
+        }
+        if self.dialogs.current().is_some() {
+            // Nothing runs that could be stopped: the question waits, and the person goes on.
+            return self.dialogs.put_aside();
         }
         if again {
             return self.run(Command::Changes);

@@ -38,6 +38,8 @@ pub(super) async fn shell(command: &str) {
         Ok(false) => println!("(it did not end well)"),
         Err(error) => println!("(it could not be started: {error})"),
     }
+    // What it wrote may end in the middle of a row, which would be drawn over.
+    println!();
 }
 
 async fn run(command: &str) -> io::Result<bool> {

@@ -9,6 +9,7 @@ use ratatui::widgets::Widget;
 use super::app::App;
 use super::keys::Action;
 use super::screen::Drawn;
+use super::text::cut;
 use super::theme::Name;
 
 /// Rows that the input takes at most.
@@ -19,7 +20,7 @@ impl App {
     pub(super) fn live(&mut self) -> Drawn {
         let (width, height) = (self.size.width.max(1), self.size.height.max(1));
         let columns = usize::from(width);
-        let queue = self.dialogs.len();
+        let queue = if self.dialogs.aside() > 0 { 0 } else { self.dialogs.len() };
         let has_status = height >= 3;
         let has_rule = height >= 10 && queue == 0;
         let mut left = height - u16::from(has_status) - u16::from(has_rule);
@@ -46,12 +47,22 @@ impl App {
             true => self.steps.lines(columns, steps_room, &self.theme, &key),
             false => Vec::new(),
         };
+        let aside = match self.dialogs.aside() {
+            0 => Vec::new(),
+            waiting => {
+                let what =
+                    if waiting == 1 { "1 question waits".to_owned() } else { format!("{waiting} questions wait") };
+                let line = format!("? {what} · {} brings it back", self.keys.key(Action::Questions));
+                vec![Line::styled(cut(&line, columns), self.theme.style(Name::Warning))]
+            }
+        };
         let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
         let sticky = match is_sticky && self.sticky.is_shown(usize::from(height.saturating_sub(6))) {
             true => self.sticky.lines(columns, &self.theme, &self.keys.key(Action::Transcript)),
             false => Vec::new(),
         };
         add(activity, 5);
+        add(aside, 1);
         add(batch, 12);
         add(steps, 12);
         add(sticky, 2);

@@ -1,8 +1,8 @@
 //! The real terminal: taken over, given back however the program ends, and read on a thread of its own.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Once;
 use std::sync::mpsc as orders;
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use crossterm::cursor::position;
@@ -31,16 +31,26 @@ impl Taken {
         enable_raw_mode()?;
         let taken = Self(());
         begin(&mut io::stdout())?;
-        restore_on_panic();
+        hold_panics();
         Ok(taken)
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return give_back();
+        }
+        // Whatever covers the screen would take the message with it.
+        let _ = io::stdout().write_all(b"\x1b[?1049l\r\n");
         give_back();
+        let told = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = writeln!(io::stderr(), "{}", told.unwrap_or_default());
     }
 }
+
+/// What the last panic said.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Gives the terminal back as it was: whatever covers the screen goes, the cursor shows, keys are plain.
 fn give_back() {
@@ -51,15 +61,13 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// A panic must leave a terminal in which its message can be read.
-fn restore_on_panic() {
+/// A panic says what it has to say when the terminal can show it: it is written down, and told once the terminal is
+/// given back. One in the work of a session is caught and told as a fact; the screen goes on.
+fn hold_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            let _ = io::stdout().write_all(b"\x1b[?1049l\r\n");
-            give_back();
-            before(panic);
+        std::panic::set_hook(Box::new(|panic| {
+            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
         }));
     });
 }

@@ -156,7 +156,7 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
          makes this rule: allow run_command: rm -rf build (in /boat)
       3. Wait and tell Trimtab what to do differently
       4. Never allow
-    number or enter answers · e edits · tab adds words · esc stops the request
+    number or enter answers · e edits · tab adds words · alt-q later · esc stops th…
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
 }
@@ -193,7 +193,7 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
          makes this rule: allow run_command: rm -rf build (in /boat)
       3. Wait and tell Trimtab what to do differently
       4. Never allow
-    number or enter answers · e edits · tab adds words · esc stops the request
+    number or enter answers · e edits · tab adds words · alt-q later · esc stops the request
     auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
     ");
 }
@@ -294,7 +294,7 @@ fn several_questions_are_asked_one_by_one() {
       2. PostgreSQL
       3. Answer in words
       4. Skip
-    number or enter answers · ← → other questions · esc stops t…
+    number or enter answers · ← → other questions · alt-q later…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     assert!(stage.key("2").is_empty());
@@ -633,4 +633,29 @@ fn every_fact_is_drawn_at_every_size() {
             stage.screen();
         }
     }
+}
+
+#[test]
+fn a_question_can_be_put_aside_and_brought_back() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    stage.key("alt-q");
+    let screen = stage.screen();
+    assert!(screen.contains("1 question waits") && !screen.contains("Run this command?"), "{screen}");
+    stage.write("a thought");
+    assert_eq!(stage.app.composer.draft().text(), "a thought");
+    stage.key("alt-q");
+    stage.now += 5_000;
+    assert!(stage.screen().contains("Run this command?"));
+    assert!(matches!(stage.key("1").as_slice(), [Wish::Answer(_)]));
+}
+
+#[test]
+fn a_paste_into_a_question_is_kept_in_the_draft() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(permission());
+    stage.tell(News::Input(Input::Paste("some words".into())));
+    assert_eq!(stage.app.composer.draft().text(), "some words");
 }

@@ -143,6 +143,7 @@ impl Dialog {
                 hints.push(format!("{} adds words", keys.key(Action::Queue)));
             }
         }
+        hints.push(format!("{} later", keys.key(Action::Questions)));
         hints.push(format!("{stop} stops the request"));
         hints.join(" · ")
     }

@@ -28,6 +28,8 @@ const QUIET: i64 = 400;
 #[derive(Debug, Default)]
 pub(super) struct Dialogs {
     open: VecDeque<Dialog>,
+    /// The person wants to do something else first.
+    is_aside: bool,
 }
 
 /// What came of a key.
@@ -87,6 +89,7 @@ impl Dialogs {
                 let typing = last_key.filter(|key| event.time.millis() - key.millis() < 2 * QUIET);
                 let ready_at = typing.map_or(Time::from_millis(0), later);
                 self.open.extend(Dialog::new(event, ready_at));
+                self.is_aside = false;
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 self.open.retain(|open| open.checkpoint != *checkpoint);
@@ -102,7 +105,20 @@ impl Dialogs {
     }
 
     pub(super) fn current(&mut self) -> Option<&mut Dialog> {
+        if self.is_aside {
+            return None;
+        }
         self.open.iter_mut().find(|open| !open.is_answered)
+    }
+
+    /// Puts the questions aside, or brings them back.
+    pub(super) fn put_aside(&mut self) {
+        self.is_aside = !self.is_aside && self.len() > 0;
+    }
+
+    /// How many are put aside.
+    pub(super) fn aside(&self) -> usize {
+        if self.is_aside { self.len() } else { 0 }
     }
 
     /// How many wait.

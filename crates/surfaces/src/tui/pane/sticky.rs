@@ -10,6 +10,9 @@ use crate::tui::theme::{Name, Theme};
 /// Next steps that are offered.
 pub(in crate::tui) const OFFERED: usize = 3;
 
+/// Signs of Markdown that a text may begin with; the bar has no room for what they mean.
+const SIGNS: [char; 5] = ['#', '*', '>', '`', ' '];
+
 /// The last answer.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Sticky {
@@ -65,7 +68,7 @@ impl Sticky {
         let room = width.saturating_sub(2 + right.chars().count());
         let mut head = vec![
             Span::styled("✓ ", style(Name::Good)),
-            Span::styled(first_line(&self.summary, room.max(10)), style(Name::Text)),
+            Span::styled(first_line(self.summary.trim_start_matches(SIGNS), room.max(10)), style(Name::Text)),
         ];
         if room >= 10 {
             head.push(Span::styled(right, style(Name::Dim)));
