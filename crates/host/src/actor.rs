@@ -15,13 +15,13 @@ use trimtab_vocab::{
     CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId,
     Time,
 };
-use trimtab_world::store::{Claim, Commit, Lease, NewSession, SessionRow, StoreError};
+use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, NewSession, SessionRow, StoreError};
 
 use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
-use crate::{audit, history, lists, tools};
+use crate::{asking, audit, history, lists, tools};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -267,7 +267,7 @@ impl Actor {
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
                 () = tokio::time::sleep(LOOK_EVERY) => {
-                    if let Some(lists) = self.lists().await {
+                    if let Some(lists) = self.lists(false).await {
                         return self.take_up(vec![(Input::Listed { lists }, None)], Commit::default()).await;
                     }
                     let version = self.deps.world.store.version().await?;
@@ -282,7 +282,11 @@ impl Actor {
     /// Lets the engine decide, then makes it so.
     async fn take_up(&mut self, inputs: Vec<Taken>, commit: Commit) -> Result<(), Trouble> {
         let mut outputs = Vec::new();
-        if let Some(lists) = self.lists().await {
+        // Whoever trusts the folder now means what runs next, so its own settings are read before the answer counts.
+        // They can only be stricter, so nothing is gained by an answer that comes too late.
+        let trusting =
+            inputs.iter().any(|(input, _)| matches!(input, Input::Answered { choice, .. } if choice == "trust"));
+        if let Some(lists) = self.lists(trusting).await {
             outputs.extend(trimtab_engine::step(&mut self.session, Input::Listed { lists }));
         }
         for (input, text) in inputs {
@@ -309,13 +313,17 @@ impl Actor {
     }
 
     /// What the settings say about commands, if that may have changed since a request was made.
-    async fn lists(&mut self) -> Option<CommandLists> {
+    async fn lists(&mut self, trusting: bool) -> Option<CommandLists> {
         let file = self.deps.settings.clone()?;
         let folder = self.session.folder()?.to_owned();
         let Self { session, received, .. } = self;
         received.retain(|request, _| session.is_unfinished(request));
         let since = *received.values().min()?;
-        lists::news(file, folder, session.is_trusted(), since, &mut self.settings).await
+        let trusted = trusting || session.is_trusted();
+        if trusting {
+            self.settings = Some(lists::Seen::default());
+        }
+        lists::news(file, folder, trusted, since, &mut self.settings).await
     }
 
     fn note_receipt(&mut self, event: &Event) {
@@ -338,6 +346,10 @@ impl Actor {
                     note(&mut commit, &event, !self.named);
                     self.note_receipt(&event);
                     commit.events.push(event);
+                }
+                Output::Audit { request, action, fields } => {
+                    let session = self.reporter.lease.session().clone();
+                    commit.audit.push(AuditEntry::new(action, fields).of(Some(session), Some(request)));
                 }
                 Output::Child(child) => commit.children.push(self.child(*child, now).await?),
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
@@ -482,6 +494,18 @@ impl Actor {
                 if let Some(command) = self.overtimes.get(&call) {
                     let _ = command.try_send(overtime);
                 }
+            }
+            Effect::ViewTasks { request, wanted } => {
+                let Some(active) = self.session.active() else { return };
+                let settings = active.request.settings.auto_mode.clone();
+                let look = self.tasks.spawn(asking::view(deps, reporter, request.clone(), wanted, settings));
+                self.waits.entry(request).or_default().push(look);
+            }
+            Effect::JudgeTasks { request, operations } => {
+                let Some(active) = self.session.active() else { return };
+                let settings = active.request.settings.auto_mode.clone();
+                let trial = self.tasks.spawn(asking::judge(deps, reporter, request.clone(), operations, settings));
+                self.waits.entry(request).or_default().push(trial);
             }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {

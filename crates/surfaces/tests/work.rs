@@ -278,6 +278,24 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
 }
 
 #[test]
+fn what_a_folder_forbids_counts_from_the_moment_it_is_trusted() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_COMMANDS", "auto");
+    std::fs::create_dir(program.project().join(".trimtab")).expect("a folder");
+    std::fs::write(program.project().join(".trimtab/config.toml"), "[commands]\ndeny = [\"git status\"]\n")
+        .expect("a file");
+    std::fs::write(program.project().join("a.txt"), "a").expect("a file");
+    let both = [("read_file", json!({"path": "a.txt"})), ("run_command", json!({"command": "git status"}))];
+    program.provider.push(asks(&both));
+    program.provider.push(says("Seen."));
+    let asked = program.run(&["run", "--json", "look at a.txt"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    let answered = program.run(&["answer", &checkpoint(&asked), "trust", "--json"]);
+    let events = answered.events();
+    assert_eq!(of(&events, "command.started"), Vec::<&Value>::new(), "{}", answered.stdout);
+}
+
+#[test]
 fn first_requests_are_small() {
     let program = program();
     program.provider.always(says("Yes."));
