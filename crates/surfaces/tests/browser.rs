@@ -76,6 +76,15 @@ fn a_plan_is_edited_and_carried_out_as_edited() {
 }
 
 #[test]
+fn tasks_change_when_a_person_says_so_and_are_undone() {
+    let program = program();
+    program.provider.push(says(r#"{"operations":[{"op":"create","title":"Call Ann","priority":"high"}]}"#));
+    program.provider.push(says("I would add a call to Ann."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("tasks.mjs", &[&served.login]));
+}
+
+#[test]
 fn what_a_model_writes_runs_and_loads_nothing() {
     let program = program();
     program.provider.push(says(include_str!("../../../web/tests/hostile.md")));
