@@ -145,6 +145,8 @@ fn a_plan_that_is_killed_in_a_step_goes_on_with_that_step() {
     program.provider.push(Answer::silent());
     let running = program.spawn(&["answer", &id, "approve", "--json"]);
     running.wait_for_line(r#""step":"s2","number":2"#);
+    // Killed while the model is silent about it, and not before it was asked.
+    program.provider.block_on(program.provider.wait_for_requests(4));
     running.signal(Signal::KILL);
     running.wait();
     program.provider.push(write("b.txt"));
