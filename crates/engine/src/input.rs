@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, CommandLists, Control, Effects, Fault, FileState, FileWrite, Message, RefKey,
-    Reply, Request, RequestId, Rule, Seen, SessionId, TimerId, Usage,
+    CallId, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite, Message,
+    RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -189,6 +189,20 @@ pub enum Input {
     RuleRemoved {
         /// The rule.
         rule: Rule,
+    },
+    /// The person's tasks were looked at.
+    TasksViewed {
+        /// For which request.
+        request: RequestId,
+        /// What is shown of them.
+        view: Box<TasksView>,
+    },
+    /// It is known what operations would do to the person's tasks.
+    TasksJudged {
+        /// For which request.
+        request: RequestId,
+        /// What they would.
+        judged: Box<DryRun>,
     },
     /// A wait is over.
     TimerFired {

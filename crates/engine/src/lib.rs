@@ -13,6 +13,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+pub mod assistant;
 pub mod flow;
 pub mod handoff;
 mod history;
@@ -33,5 +34,5 @@ pub mod turn;
 pub use input::{Compared, Input, Interrupted, NoEffect, Partial, Prepared, Ran, Walked};
 pub use output::{Change, Effect, Leg, Output, Way};
 pub use permit::{by_hand, command_prefixes, hidden_by_links};
-pub use record::{Active, ChangeSet, Checkpoint, Flow, Phase, Session, Stand};
+pub use record::{Active, Assist, AssistStand, ChangeSet, Checkpoint, Flow, Phase, Session, Stand};
 pub use step::{give_up, step};

@@ -1,10 +1,12 @@
 //! What a step asks for.
 
+use serde_json::Value;
 use trimtab_vocab::{
-    CallId, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, Look, OnConflict, Overtime, Prompt, RefKey, RequestId,
-    TimerId, Watch,
+    Annotated, CallId, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, Look, OnConflict, Overtime, Prompt, RefKey,
+    RequestId, TimerId, Watch,
 };
 
+use crate::assistant::Wanted;
 use crate::handoff::Child;
 use crate::proposal::edit::Edit;
 
@@ -30,6 +32,15 @@ pub enum Output {
     KeepOnly {
         /// The hashes.
         hashes: Vec<String>,
+    },
+    /// Something for the trail of what was decided, together with the facts.
+    Audit {
+        /// The request it is about.
+        request: RequestId,
+        /// What happened, by its documented name.
+        action: &'static str,
+        /// What the action adds: an object.
+        fields: Value,
     },
     /// A session to make, together with the facts.
     Child(Box<Child>),
@@ -144,6 +155,20 @@ pub enum Effect {
     Abort {
         /// Which one.
         call: CallId,
+    },
+    /// Look at the person's tasks; answered by `TasksViewed`.
+    ViewTasks {
+        /// For which request.
+        request: RequestId,
+        /// What is to be shown of them.
+        wanted: Wanted,
+    },
+    /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
+    JudgeTasks {
+        /// For which request.
+        request: RequestId,
+        /// The operations, each with what is wrong about its form.
+        operations: Vec<Annotated>,
     },
     /// Wait; answered by `TimerFired`.
     Wait {

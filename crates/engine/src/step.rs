@@ -1,10 +1,11 @@
 //! The one door: an input goes in, facts and effects come out.
 
+use serde_json::Value;
 use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RefKey, RequestId};
 
 use crate::record::Session;
-use crate::{Effect, Input, Output, handoff, history, intake, turn};
+use crate::{Effect, Input, Output, assistant, handoff, history, intake, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -45,6 +46,8 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
+        Input::TasksViewed { request, view } => assistant::viewed(&mut step, &request, view),
+        Input::TasksJudged { request, judged } => assistant::judged(&mut step, &request, *judged),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
@@ -89,6 +92,11 @@ impl Step<'_> {
     /// Forgets all contents of files but these, together with the facts of this step.
     pub(crate) fn keep_only(&mut self, hashes: Vec<String>) {
         self.outputs.push(Output::KeepOnly { hashes });
+    }
+
+    /// Tells the audit, together with the facts of this step.
+    pub(crate) fn audit(&mut self, request: &RequestId, action: &'static str, fields: Value) {
+        self.outputs.push(Output::Audit { request: request.clone(), action, fields });
     }
 
     /// Makes a session together with the facts of this step.

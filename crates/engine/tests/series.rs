@@ -62,7 +62,7 @@ impl Drive {
                     self.log.push((request, fact));
                 }
                 Output::Effect(effect) => answers.extend(self.answer(effect)),
-                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) => {}
+                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } => {}
             }
         }
         answers

@@ -1,6 +1,7 @@
 //! What the trail is told, and how it is read.
 
 use serde_json::{Value, json};
+use trimtab_engine::assistant::TASKS;
 use trimtab_vocab::event::{BugFact, ChangeFact, CheckpointFact, CommandFact, RequestFact, RouteFact, RuleFact};
 use trimtab_vocab::{Event, Fact, Problem};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
@@ -15,6 +16,8 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Request(RequestFact::Finished { status, error, .. }) => {
             ("request_finished", json!({"status": status, "error": error.as_ref().map(|error| &error.message)}))
         }
+        // A request about tasks tells the trail itself, with the door by which it came.
+        Fact::Route(RouteFact { categories, .. }) if *categories == [TASKS] => return None,
         Fact::Route(RouteFact { decision, confidence, reason, .. }) => (
             "router_decision",
             json!({"mode": "session", "decision": decision, "confidence": confidence, "question": Value::Null,

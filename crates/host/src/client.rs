@@ -243,7 +243,7 @@ impl Client {
         Ok(session)
     }
 
-    async fn create(&self, folder: String, said: Option<NewInput>) -> Result<SessionId, Problem> {
+    pub(crate) async fn create(&self, folder: String, said: Option<NewInput>) -> Result<SessionId, Problem> {
         let world = &self.inner.deps.world;
         let id = clock::session_id(world.clock.as_ref());
         let now = world.clock.now();
@@ -463,7 +463,7 @@ fn check_session(session: &SessionId) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_text(text: &str) -> Result<(), Problem> {
+pub(crate) fn check_text(text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() {
         return Err(
             Problem::new(ProblemKind::Usage, "The request is empty.").hint("Say what you would like to have done.")

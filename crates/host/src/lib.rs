@@ -12,6 +12,7 @@
 
 mod access;
 mod actor;
+mod asking;
 mod audit;
 mod by_hand;
 mod cache;
@@ -35,6 +36,7 @@ mod tasks;
 mod tools;
 mod walk;
 
+pub use asking::Asked;
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
 pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};

@@ -3,6 +3,8 @@
 //! ```text
 //! --- src/main.rs
 //! fn main() {}
+//! --- tasks
+//! {"op":"create","title":"Call Bob"}   the person's tasks, an operation each
 //! --- dialogue
 //! > hello              the person says something and waits for its end
 //! ? hello              the model's next prompt must end with these words
@@ -32,6 +34,8 @@
 //! @ command.started    wait for such a fact
 //! % attended=false     settings of what is said from here on
 //! % while_running=steer   and what it does to a request that runs
+//! % ask={}              what is said from here on is asked about the person's tasks, in this way
+//! ^A                   the person applies all operations that were proposed last and may be
 //! = echo > a.txt       the person does this in the folder
 //! ```
 //!
@@ -49,16 +53,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
+use serde_json::Value;
 use tokio::sync::Notify;
-use trimtab_host::{Answered, Client, Pills, Say, Sent, Target, World, config};
+use trimtab_host::{Answered, Asked, Client, Pills, Say, Sent, Target, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem, ProblemKind, Prompt, RequestId,
-    Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
+    Ask, AutoMode, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem, ProblemKind,
+    Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
 use trimtab_world::store::SqliteStore;
+
+mod tasks;
 
 use crate::hands::PlainHands;
 use crate::validity::invalid;
@@ -137,10 +144,12 @@ enum Move {
     Await(String),
     Set(String, String),
     Do(String),
+    Apply,
 }
 
 struct Script {
     files: Vec<(String, String)>,
+    tasks: Vec<Value>,
     moves: Vec<Move>,
     turns: VecDeque<Turn>,
 }
@@ -153,19 +162,21 @@ pub fn play(scenario: &str) -> String {
 }
 
 fn parse(scenario: &str) -> Script {
-    let mut script = Script { files: Vec::new(), moves: Vec::new(), turns: VecDeque::new() };
+    let mut script = Script { files: Vec::new(), tasks: Vec::new(), moves: Vec::new(), turns: VecDeque::new() };
     let mut section: Option<String> = None;
     let mut pending = Turn::default();
     for line in scenario.lines().map(|line| line.strip_prefix("        ").unwrap_or(line)) {
         if let Some(name) = line.trim().strip_prefix("--- ") {
             section = Some(name.to_owned());
-            if name != "dialogue" {
+            if name != "dialogue" && name != "tasks" {
                 script.files.push((name.to_owned(), String::new()));
             }
             continue;
         }
         match section.as_deref() {
             Some("dialogue") | None => parse_line(line.trim(), &mut script, &mut pending),
+            Some("tasks") if line.trim().is_empty() => {}
+            Some("tasks") => script.tasks.push(serde_json::from_str(line).expect("an operation")),
             Some(_) => {
                 if let Some((_, text)) = script.files.last_mut() {
                     text.push_str(line);
@@ -239,6 +250,7 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
         ("^S", words) => script.moves.push(Move::Control(Control::Steer { text: words.to_owned() })),
         ("^T", call) => script.moves.push(Move::Control(Control::StopTool { call: call.parse().expect("a call") })),
         ("^K", _) => script.moves.push(Move::Kill),
+        ("^A", _) => script.moves.push(Move::Apply),
         ("@", kind) => script.moves.push(Move::Await(kind.to_owned())),
         ("%", setting) => {
             let (name, value) = setting.split_once('=').expect("NAME=VALUE");
@@ -368,6 +380,9 @@ struct Stage {
     settings: RunSettings,
     mode: Mode,
     while_running: Option<WhileRunning>,
+    /// How the tasks are asked about, if they are.
+    ask: Option<Ask>,
+    tasks: Vec<Value>,
     /// The sessions, each handed off to the next; the last is where the person is.
     sessions: Vec<SessionId>,
     /// The session that the next move is made in, if it is another one.
@@ -391,7 +406,9 @@ impl Stage {
         let models = ScriptedModels { turns: Arc::new(Mutex::new(script.turns)), ..ScriptedModels::default() };
         let client = start(home.path(), &models);
         let facts = ModelFacts { window: 200_000, max_output: 8_192, images: true, ..ModelFacts::default() };
-        let settings = RunSettings { model: "scripted/model".into(), facts, trusted: true, ..RunSettings::default() };
+        let auto_mode = AutoMode { timezone: "UTC".into(), ..AutoMode::default() };
+        let settings =
+            RunSettings { model: "scripted/model".into(), facts, trusted: true, auto_mode, ..RunSettings::default() };
         std::fs::create_dir_all(home.path().join("project")).expect("a folder");
         let (moves, sent) = (script.moves, Vec::new());
         Self {
@@ -403,6 +420,8 @@ impl Stage {
             settings,
             mode: Mode::Auto,
             while_running: None,
+            ask: None,
+            tasks: script.tasks,
             sessions: Vec::new(),
             child: None,
             seen: 0,
@@ -411,6 +430,7 @@ impl Stage {
     }
 
     async fn perform(mut self) -> String {
+        self.fill().await;
         let moves = std::mem::take(&mut self.moves);
         let mut moves = moves.into_iter().peekable();
         while let Some(next) = moves.next() {
@@ -440,6 +460,10 @@ impl Stage {
                 }
                 Move::Set(name, value) => {
                     self.set(&name, &value);
+                    continue;
+                }
+                Move::Apply => {
+                    self.apply().await;
                     continue;
                 }
                 Move::Do(command) => {
@@ -492,6 +516,15 @@ impl Stage {
 
     async fn say(&mut self, text: String) {
         let settings = self.settings.clone();
+        if let Some(ask) = self.ask.clone() {
+            let sent = self.client.ask(Asked { text, mode: self.mode, ask, settings }).await.expect("is taken in");
+            self.awaited = Some(sent.request.clone());
+            if self.sessions.last() != Some(&sent.session) {
+                self.sessions.push(sent.session.clone());
+            }
+            self.sent.push(sent);
+            return;
+        }
         let target = match self.sessions.last() {
             Some(session) => Target::Session(session.clone()),
             None => Target::New { folder: self.home.path().join("project").display().to_string() },
@@ -551,6 +584,9 @@ impl Stage {
             "allow_recovered_changes" => settings.recovery.allow_recovered_changes = value == "true",
             "heuristics" => settings.recovery.strict_heuristics = value == "strict",
             "noop" => settings.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
+            "ask" => self.ask = Some(serde_json::from_str(value).expect("how it is asked")),
+            "budget" => settings.budget_usd = Some(value.parse().expect("dollars")),
+            "prices" => settings.facts.prices = Some(serde_json::from_str(value).expect("prices")),
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
             "while_running" => {
                 self.while_running = Some(serde_json::from_value(value.into()).expect("what a new message does"));
@@ -558,6 +594,12 @@ impl Stage {
             "handoff_at" => settings.context.handoff_at = value.parse().expect("a number"),
             "strategy" => settings.context.strategy = serde_json::from_value(value.into()).expect("a strategy"),
             "session_mb" => settings.context.session_mb = value.parse().expect("a number"),
+            name if name.starts_with("assistant.") => {
+                let mut changed = serde_json::to_value(&settings.auto_mode).expect("settings are JSON");
+                let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+                changed[&name["assistant.".len()..]] = value;
+                settings.auto_mode = serde_json::from_value(changed).expect("a setting of the assistant");
+            }
             name if name.starts_with("copilot.") => {
                 let mut copilot = serde_json::to_value(&settings.copilot).expect("settings are JSON");
                 let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
@@ -643,6 +685,9 @@ impl Stage {
             }
         }
         text.push_str(&files(&self.home.path().join("project")));
+        if self.ask.is_some() {
+            text.push_str(&self.tasks_and_trail().await);
+        }
         text
     }
 
@@ -659,6 +704,8 @@ impl Stage {
             rule.shift_remove("folder");
         }
         for operation in fields.get_mut("operations").and_then(|list| list.as_array_mut()).into_iter().flatten() {
+            // Of a task, all its fields before and after: what an operation does is another test's matter.
+            operation.as_object_mut().and_then(|operation| operation.shift_remove("preview"));
             for state in ["before", "after"] {
                 if let Some(state) = operation.get_mut(state).and_then(|state| state.as_object_mut()) {
                     state.shift_remove("hash");

@@ -432,7 +432,7 @@ impl Rig {
                         self.bear(*child);
                         continue;
                     }
-                    Output::Keep { .. } | Output::KeepOnly { .. } => continue,
+                    Output::Keep { .. } | Output::KeepOnly { .. } | Output::Audit { .. } => continue,
                     Output::Effect(effect) => effect,
                 };
                 inputs.extend(match effect {

@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Analysis, Answer, Approve, CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, ExtensionId, FileMark,
-    FileWrite, ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem, ProposalId, RefKey, RequestId,
-    Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason, TasksFact, Time, Todo, Unkept,
-    Unobserved, Usage, WhileRunning,
+    Analysis, Answer, Approve, Ask, AskFact, CallId, Category, ChangePart, ChangeSetId, CheckpointId, CommandLists,
+    ExtensionId, FileMark, FileWrite, ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem,
+    ProposalId, RefKey, RequestId, Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason,
+    TasksFact, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -91,6 +91,8 @@ pub enum Fact {
     Banner(BannerFact),
     /// A person's own tasks changed.
     Tasks(TasksFact),
+    /// A request about them moved on.
+    Ask(AskFact),
     /// A type that this version does not know, kept as it came.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other(Map<String, Value>),
@@ -134,6 +136,7 @@ impl<'de> Deserialize<'de> for Fact {
             "bug" => read(fields).map(Self::Bug),
             "banner" => read(fields).map(Self::Banner),
             "tasks" => read(fields).map(Self::Tasks),
+            "ask" => read(fields).map(Self::Ask),
             _ => Ok(Self::Other(fields)),
         }
     }
@@ -207,6 +210,8 @@ pub const KNOWN_TYPES: &[&str] = &[
     "tasks.applied",
     "tasks.reverted",
     "tasks.reapplied",
+    "ask.viewed",
+    "ask.repaired",
 ];
 
 impl Fact {
@@ -361,6 +366,9 @@ pub enum RequestFact {
         /// The workflow that its words call, with the text that the model is sent in their place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pill: Option<Box<Pill>>,
+        /// It is about the person's tasks, and how it was put.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<Box<Ask>>,
         /// `replace`: it takes the place of the request that ran when it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         while_running: Option<WhileRunning>,
@@ -517,6 +525,9 @@ single! {
         /// Which tasks they are about.
         #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
         pub filter: Option<Value>,
+        /// What kind of task they are about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub category: Option<Category>,
         /// What the task looks like, if it was looked at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub analysis: Option<Analysis>,
@@ -1337,7 +1348,7 @@ lift! {
     CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
     CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
-    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks,
+    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks, AskFact => Ask,
 }
 
 #[cfg(test)]

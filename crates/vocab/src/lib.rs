@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 mod answer;
+mod ask;
 mod call;
 mod copilot;
 mod date;
@@ -35,6 +36,10 @@ mod usage;
 mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
+pub use ask::{
+    Ask, AskFact, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown, TasksView,
+    Via, WeekShown,
+};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, Pill, RefKey, RequestId, Role,
-    Rule, Sandbox,
+    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, Pill, RefKey,
+    RequestId, Role, Rule, Sandbox,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -33,6 +33,9 @@ pub struct Request {
     /// The workflow that its words call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pill: Option<Box<Pill>>,
+    /// It is about the person's tasks, and how it was put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Box<Ask>>,
     /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_running: Option<WhileRunning>,
@@ -51,6 +54,7 @@ impl Request {
             mode: Mode::Auto,
             tags: Vec::new(),
             pill: None,
+            ask: None,
             while_running: None,
             settings,
         }
@@ -215,6 +219,9 @@ pub struct RunSettings {
     /// What happens when the conversation grows too large.
     #[serde(skip_serializing_if = "ContextSettings::is_default")]
     pub context: ContextSettings,
+    /// How requests about the person's tasks are answered.
+    #[serde(skip_serializing_if = "AutoMode::is_default")]
+    pub auto_mode: AutoMode,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
 }
@@ -272,6 +279,7 @@ impl Default for RunSettings {
             snapshot_files: 0,
             snapshot_mb: 0,
             context: ContextSettings::default(),
+            auto_mode: AutoMode::default(),
             attended: true,
         }
     }
@@ -538,6 +546,11 @@ pub enum Control {
     },
     /// Put the conversation back in place of its last summary.
     UndoSummary,
+    /// The person has applied so many of the operations that were proposed last; 0: they do not want them.
+    DecideTasks {
+        /// How many.
+        applied: u32,
+    },
     /// Go on in a new session, which gets what matters of this one.
     Handoff,
     /// Go on in this one, with its whole conversation.

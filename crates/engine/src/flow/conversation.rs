@@ -101,6 +101,7 @@ fn path(decision: RouteDecision, reason: &str, categories: &[&str]) -> RouteFact
         reason: reason.into(),
         entities: None,
         filter: None,
+        category: None,
         analysis: None,
     }
 }

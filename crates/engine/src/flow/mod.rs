@@ -23,7 +23,7 @@ use crate::turn::{self, answers};
 
 /// Whether a person has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+pub(crate) enum Asked {
     /// It is answered already: go on.
     Settled,
     /// Somebody has to answer.
@@ -31,18 +31,18 @@ enum Asked {
 }
 
 /// A question of the flow.
-struct Asking {
-    kind: CheckpointKind,
-    about: About,
-    title: String,
-    choices: Vec<Choice>,
-    body: Map<String, Value>,
+pub(crate) struct Asking {
+    pub(crate) kind: CheckpointKind,
+    pub(crate) about: About,
+    pub(crate) title: String,
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) body: Map<String, Value>,
     /// The choice that `--approve auto` makes; none: a person has to.
-    approving: Option<&'static str>,
+    pub(crate) approving: Option<&'static str>,
 }
 
 /// Asks. The choice that changes nothing stands last, and is made where everything is refused.
-fn ask(step: &mut Step<'_>, asking: Asking) -> Asked {
+pub(crate) fn ask(step: &mut Step<'_>, asking: Asking) -> Asked {
     let Some(active) = step.session.active() else { return Asked::Waits };
     let request = active.request.id.clone();
     let Asking { kind, about, title, choices, body, approving } = asking;

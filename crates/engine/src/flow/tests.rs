@@ -27,7 +27,17 @@ fn id() -> RequestId {
 
 fn route(decision: RouteDecision, complexity: u8, analysis: Option<Analysis>) -> RouteFact {
     let (reason, categories) = (String::new(), Vec::new());
-    RouteFact { decision, confidence: 0.9, complexity, categories, reason, entities: None, filter: None, analysis }
+    RouteFact {
+        decision,
+        confidence: 0.9,
+        complexity,
+        categories,
+        reason,
+        entities: None,
+        filter: None,
+        category: None,
+        analysis,
+    }
 }
 
 fn asking(questions: &[&str]) -> Option<Analysis> {
@@ -65,7 +75,7 @@ impl Talk {
             match output {
                 Output::Event { request, fact } => self.log.push((request, fact)),
                 Output::Effect(effect) => effects.push(effect),
-                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) => {}
+                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } => {}
             }
         }
         let again = Session::replay(self.log.iter().map(|(request, fact)| (request.as_ref(), fact)));

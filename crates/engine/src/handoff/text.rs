@@ -150,6 +150,7 @@ mod tests {
         let said = RequestFact::Received {
             tags: Vec::new(),
             pill: None,
+            ask: None,
             while_running: None,
             text: user.into(),
             refs: Vec::new(),

@@ -202,6 +202,9 @@ impl Session {
         if answered.about == About::Understanding && choice == flow::conversation::TALK {
             self.implementing = false;
         }
+        if self.fold_task_answer(answered, choice, text) {
+            return;
+        }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         let words = || text.unwrap_or_default().to_owned();
         match &answered.about {

@@ -17,6 +17,7 @@ use super::{
     About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Move, Phase, Progress, Repairing, Repeat,
     Session, Squeezed, weight_of,
 };
+use crate::assistant;
 use crate::flow::{execute, pace, plan};
 use crate::route;
 use crate::turn::{answers, budget, context, ending, outside, reflection, series, structured};
@@ -42,7 +43,12 @@ impl Session {
         match fact {
             Fact::Session(fact) => self.fold_session(fact),
             Fact::Request(fact) => self.fold_request(request, fact),
-            Fact::Route(fact) => self.fold_route(fact),
+            Fact::Route(fact) => {
+                self.fold_route(fact);
+                self.fold_task_route(fact);
+            }
+            Fact::Ask(fact) => self.fold_ask(fact),
+            Fact::Stage(fact) => self.fold_task_stage(fact.stage),
             Fact::Intent(fact) => self.fold_intent(fact),
             Fact::Requirements(RequirementsFact { requirements }) => self.fold_requirements(requirements),
             Fact::Plan(fact) => self.fold_plan(request, fact),
@@ -56,7 +62,12 @@ impl Session {
                 self.acted();
             }
             Fact::Commands(fact) => self.fold_commands(request, fact),
-            Fact::Proposal(fact) => self.fold_proposal(fact),
+            Fact::Proposal(fact) => {
+                if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
+                    self.fold_task_proposal(request, proposal, *kind, operations, *version);
+                }
+                self.fold_proposal(fact);
+            }
             Fact::Change(fact) => self.fold_change(request, fact),
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
             Fact::Reflection(fact) => self.close_batch(fact),
@@ -64,6 +75,9 @@ impl Session {
             Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
                 let Some(active) = &mut self.active else { return };
+                if active.assist.is_some() {
+                    return self.push(Message::assistant(answer.summary.clone()));
+                }
                 if answer.truncated || answer.blocked {
                     if structured::applies(active) {
                         active.recovered.clone_from(&answer.file_changes);
@@ -109,7 +123,7 @@ impl Session {
     fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
-            RequestFact::Received { text, refs, images, mode, tags, pill, while_running, settings } => {
+            RequestFact::Received { text, refs, images, mode, tags, pill, ask, while_running, settings } => {
                 let request = Request {
                     id: id.clone(),
                     text: text.clone(),
@@ -118,6 +132,7 @@ impl Session {
                     mode: *mode,
                     tags: tags.clone(),
                     pill: pill.clone(),
+                    ask: ask.clone(),
                     while_running: *while_running,
                     settings: RunSettings::clone(settings),
                 };
@@ -249,6 +264,10 @@ impl Session {
                 let words = said.map(|said| said.text()).unwrap_or_default();
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone() };
+                if active.assist.is_some() {
+                    active.loaded = true;
+                    return;
+                }
                 active.routing = purpose.as_deref() == Some(route::PURPOSE);
                 if active.routing {
                     return;
@@ -290,6 +309,12 @@ impl Session {
         let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
         if let Some(active) = &mut self.active {
             active.usage += *usage;
+        }
+        // What is said about tasks is no part of the conversation until it is an answer.
+        if self.fold_task_reply(&message.text(), *partial, stopping) {
+            return;
+        }
+        if let Some(active) = &mut self.active {
             if active.routing {
                 // A look at the request is not part of the conversation.
                 if !partial && !stopping {
@@ -364,6 +389,11 @@ impl Session {
                 if let (Some(call), Some(result)) = (&asks_about, body.get("result")) {
                     let held = serde_json::from_value(result.clone()).ok();
                     self.item_mut(call).into_iter().for_each(|item| item.held.clone_from(&held));
+                }
+                if let About::Clarify { questions } = &self.checkpoints[checkpoint].about
+                    && let Some(question) = questions.first().map(|question| question.text.clone())
+                {
+                    self.fold_task_question(request, &question);
                 }
                 let Some(active) = self.active_mut(request) else { return };
                 active.checkpoints += 1;
@@ -538,7 +568,10 @@ impl Session {
                     self.set_progress(&call, Progress::Acting);
                 }
             }
-            ProposalFact::Opened { .. } | ProposalFact::Resolved { .. } => {}
+            ProposalFact::Resolved { proposal, verdict } => {
+                self.close_task_proposal(proposal, verdict == assistant::APPLIED);
+            }
+            ProposalFact::Opened { .. } => {}
         }
     }
 
@@ -768,6 +801,7 @@ impl Session {
         active.begun = true;
         active.overtaken = false;
         self.active = Some(active);
+        self.begin_assist();
     }
 
     /// Before anybody else speaks, tool uses that still wait for a person get a result that says so. So do

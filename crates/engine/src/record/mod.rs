@@ -1,6 +1,7 @@
 //! The state of a session, and the one way it changes: [`Session::fold`], in `fold.rs`.
 
 mod about;
+mod assist;
 mod batch;
 mod flow;
 mod fold;
@@ -17,6 +18,7 @@ use trimtab_vocab::{
 };
 
 pub use about::About;
+pub use assist::{Assist, AssistStand, OpenProposal, TaskMemory};
 pub use batch::{Batch, Done, Given, Held, Item, Progress};
 pub(crate) use flow::completed;
 pub use flow::{Flow, Stand};
@@ -74,6 +76,7 @@ pub struct Session {
     undos: u64,
     /// It went over from talk to work.
     implementing: bool,
+    task_memory: TaskMemory,
 }
 
 /// Files that were changed together.
@@ -147,6 +150,8 @@ pub struct Active {
     pub categories: Vec<String>,
     /// What was agreed on with the person, and how far it is carried out.
     pub flow: Flow,
+    /// How far it is, if it is about the person's tasks.
+    pub assist: Option<Box<Assist>>,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
     /// The commands of its last answer that has some, until all of them have run or were left.
@@ -273,8 +278,10 @@ pub enum Phase {
 
 impl Active {
     fn new(request: Request) -> Self {
+        let assist = Assist::of(&request);
         Self {
             request,
+            assist,
             phase: Phase::Admitting,
             usage: Usage::default(),
             steps: 0,

@@ -56,6 +56,7 @@ pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> Route
         reason,
         entities: None,
         filter: None,
+        category: None,
         analysis: Some(analysis),
     }
 }

@@ -6,6 +6,8 @@ mod calibrate;
 mod classify;
 mod words;
 
+pub(crate) use words::{Words, read as words};
+
 use std::sync::Arc;
 
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
@@ -77,6 +79,7 @@ fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {
         reason: reason.into(),
         entities: None,
         filter: None,
+        category: None,
         analysis: None,
     }
 }

@@ -76,7 +76,7 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
     bytes.saturating_add(tools).saturating_add(prompt.system.len()).saturating_add(envelope) as u64
 }
 
-pub(super) fn ask(step: &mut Step<'_>, bill: &Bill) {
+pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let attended = active.request.settings.attended;

@@ -6,7 +6,7 @@ use trimtab_vocab::{Control, RequestId};
 use super::{answers, batch, call_model, finish, stop, withdraw};
 use crate::record::{About, Phase};
 use crate::step::Step;
-use crate::{handoff, history};
+use crate::{assistant, handoff, history};
 
 /// What a person sees when they have stopped a request.
 pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
@@ -19,6 +19,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         Control::UndoPart { change_set, parts, on_conflict } => {
             return history::part_unwanted(step, &change_set, parts, on_conflict);
         }
+        Control::DecideTasks { applied } => return assistant::decided(step, applied),
         Control::Handoff => return handoff::wanted(step),
         Control::Extend => return handoff::extension_wanted(step),
         _ => {}
@@ -85,6 +86,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         | Control::Rewind { .. }
         | Control::Forward { .. }
         | Control::UndoPart { .. }
+        | Control::DecideTasks { .. }
         | Control::Handoff
         | Control::Extend => {}
     }

@@ -32,7 +32,7 @@ use trimtab_vocab::{
 use crate::flow::{self, conversation};
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Input, Interrupted, Partial, handoff, history, intake, permit, route};
+use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, permit, route};
 
 pub use context::SUMMARY;
 pub(crate) use context::fast;
@@ -46,6 +46,9 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     // It had ended for want of a person, and goes on where it was.
     if active(step, request).is_some_and(|active| active.route.is_some()) {
         return answers::go_on(step);
+    }
+    if active(step, request).is_some_and(|active| active.assist.is_some()) {
+        return assistant::go_on(step);
     }
     let Some(active) = active(step, request) else { return };
     match conversation::decide(step.session, active) {
@@ -85,6 +88,9 @@ pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
 /// Reads what the request names and what the folder says of itself, if it may and has not yet.
 pub(crate) fn load_or_next(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
+    if active.assist.is_some() {
+        return assistant::go_on(step);
+    }
     if active.loaded {
         return next(step);
     }
@@ -178,13 +184,16 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     let routing = step.session.active().is_some_and(|active| active.routing);
     // What is said behind the scenes is no part of the conversation.
     let repairing = step.session.active().and_then(|active| active.repairing.clone());
-    let aside = summing_up || routing || repairing.is_some();
-    let (model, facts) = if aside { fast_of(step) } else { model_of(step) };
+    let assists = step.session.active().is_some_and(|active| active.assist.is_some());
+    let aside = summing_up || routing || repairing.is_some() || assists;
     let words = message.text();
     step.say(
         Some(&request),
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
+    let assist = step.session.active().and_then(|active| active.assist.as_ref());
+    let small = aside && assist.is_none_or(|assist| assistant::was_small(assist));
+    let (model, facts) = if small { fast_of(step) } else { model_of(step) };
     let context_tokens = (!aside).then(|| step.session.conversation_tokens());
     let context_window = (!aside).then_some(facts.window);
     step.say(Some(&request), UsageFact { model, usage, context_tokens, context_window });
@@ -197,6 +206,9 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
             return finish(step, &request, Status::Cancelled, None);
         }
         return ending::end(step, &words, stop_reason.as_ref(), Status::Cancelled);
+    }
+    if assists {
+        return assistant::replied(step, &request, &words);
     }
     if summing_up {
         return context::summarized(step);
@@ -290,7 +302,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
         Retry::Never => None,
         // A look at the request is worth one try: the work need not wait for it. So is a repair: without it a
         // person decides.
-        Retry::Later { .. } if routing || repairing.is_some() => None,
+        Retry::Later { .. } if routing || repairing.is_some() || assistant::is_dispensable(step) => None,
         Retry::Later { .. } if active.failures >= retries => None,
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
@@ -298,6 +310,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     match delay {
         Some(_) => back_off(step),
+        None if assistant::is_dispensable(step) => assistant::given_up(step, &problem),
         None if routing => route::failed(step),
         None if let Some(repairing) = repairing => structured::repaired(step, &request, &repairing, None),
         // The work does not end because nobody could sum it up.
@@ -429,6 +442,9 @@ pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
 /// Makes the next call, if there is room and money for it.
 pub(crate) fn call_model(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
+    if active.assist.is_some() {
+        return assistant::go_on(step);
+    }
     if active.compressing.is_some() {
         return context::call(step);
     }

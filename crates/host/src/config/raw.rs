@@ -161,6 +161,11 @@ impl Raw {
                 "OLLAMA_HOST" if !text.is_empty() => {
                     self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
                 }
+                // Whatever is not "false" leaves it on, as documented.
+                "ASSISTANT_AUTO_MODE_ENABLED" if !text.is_empty() => {
+                    let enabled = !text.trim().eq_ignore_ascii_case("false");
+                    self.set("assistant.auto_mode", Value::Boolean(enabled), origin);
+                }
                 name if let Some((alias, meant)) = alias_of_variable(name) => {
                     let yes_or_no = text.trim().parse().map(Value::Boolean);
                     let list = || Value::Array(text.split(',').map(|item| Value::String(item.trim().into())).collect());
@@ -439,6 +444,22 @@ mod tests {
             );
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
+    }
+
+    #[test]
+    fn auto_mode_is_on_unless_its_variable_says_false() {
+        let auto = |value: Option<&str>| {
+            let mut raw = Raw::defaults();
+            let name = "ASSISTANT_AUTO_MODE_ENABLED".to_owned();
+            raw.add_environment(&value.map(|value| (name, value.to_owned())).into_iter().collect()).expect("good");
+            raw.get("assistant.auto_mode").and_then(|(value, _)| value.as_bool())
+        };
+        for on in [None, Some("true"), Some("TRUE"), Some("0"), Some("no"), Some("")] {
+            assert_eq!(auto(on), Some(true), "{on:?}");
+        }
+        for off in ["false", "FALSE", "False"] {
+            assert_eq!(auto(Some(off)), Some(false), "{off}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, ContextSettings, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery,
+    Applying, AutoMode, ContextSettings, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery,
     RunSettings, Sandbox, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
@@ -48,6 +48,8 @@ pub struct Profile {
     pub keeping: Keeping,
     /// The person's own tasks.
     pub tasks: TaskSettings,
+    /// How requests about them are answered.
+    pub auto_mode: AutoMode,
     /// What a new message does to a request of its session that runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
@@ -291,6 +293,8 @@ impl Profile {
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
+        let auto_mode =
+            AutoMode { timezone: tasks.timezone.clone(), limits: tasks.limits, ..section(&raw, "assistant.") };
         let copilot = section(&raw, "copilot.");
         let context = section(&raw, "context.");
         let while_running = match text(&raw, "message.while_running").as_str() {
@@ -319,6 +323,7 @@ impl Profile {
             context,
             keeping,
             tasks,
+            auto_mode,
             while_running,
             tui,
             raw,
@@ -383,6 +388,7 @@ impl Profile {
             snapshot_files: self.limits.snapshot_files,
             snapshot_mb: self.limits.snapshot_mb,
             context: self.context,
+            auto_mode: self.auto_mode.clone(),
             ..RunSettings::default()
         })
     }

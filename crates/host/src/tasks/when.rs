@@ -16,7 +16,7 @@ pub struct When {
 }
 
 /// The time zone of this name; empty: the machine's.
-pub(super) fn zone(name: &str) -> Result<TimeZone, Problem> {
+pub(crate) fn zone(name: &str) -> Result<TimeZone, Problem> {
     if name.is_empty() {
         return Ok(TimeZone::system());
     }
@@ -35,7 +35,7 @@ pub(super) fn date(date: jiff::civil::Date) -> Date {
 }
 
 /// Which day it is there.
-pub(super) fn day(now: Time, zone: &TimeZone) -> Date {
+pub(crate) fn day(now: Time, zone: &TimeZone) -> Date {
     date(zoned(now, zone).date())
 }
 

@@ -7,6 +7,7 @@ use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
+use super::ask::{self, Offer};
 use super::follow::{Asking, Form, details, follow};
 use super::output::{age, calm, print, print_json};
 use super::run::Approve;
@@ -69,7 +70,7 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) async fn go(mut self) -> Result<Outcome, Problem> {
-        let (_, client) = place::open(&[])?;
+        let (profile, client) = place::open(&[])?;
         let event = find(&client, &self.checkpoint).await?;
         let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { kind, choices, body, .. })) =
             (&event.request, &event.fact)
@@ -113,7 +114,9 @@ impl Answer {
         client.control(&sent.session, Some(sent.request.clone()), action).await?;
         let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text, by: "user".into() };
         client.answer(&sent.session, answer).await?;
-        follow(&client, &sent, after, Form::of(self.json), asking).await
+        let outcome = follow(&client, &sent, after, Form::of(self.json), asking).await?;
+        ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        Ok(outcome)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod apply_edit;
+mod ask;
 mod audit;
 mod changes;
 mod check_command;
@@ -95,6 +96,8 @@ enum Command {
     Control(control::Control),
     /// Your own tasks: list, add, done, edit, delete, search, undo
     Tasks(tasks::Tasks),
+    /// Ask about your tasks, or have changes to them proposed
+    Ask(ask::Ask),
     /// List the workflows that can be called by name
     Pills(pills::Pills),
     /// List, make or remove rules about what is allowed
@@ -182,6 +185,7 @@ pub fn main() -> ExitCode {
             Command::Resume(command) => command.go().await,
             Command::Pills(command) => command.go().await,
             Command::Tasks(command) => command.go().await,
+            Command::Ask(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,

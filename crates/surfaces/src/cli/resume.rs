@@ -8,6 +8,7 @@ use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
+use super::ask::{self, Offer};
 use super::changes::settled;
 use super::checkpoints::last_seq;
 use super::follow::{Asking, Form, describe, follow};
@@ -47,7 +48,7 @@ pub(super) struct Resume {
 impl Resume {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (_, client) = place::open(&[])?;
+        let (profile, client) = place::open(&[])?;
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);
@@ -58,7 +59,9 @@ impl Resume {
                 self.adjust(&client, &sent, asking).await?;
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
                 let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
-                return self.go_on(&client, &sent, asking).await;
+                let outcome = self.go_on(&client, &sent, asking).await?;
+                ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+                return Ok(outcome);
             }
             JobState::Finished(_) if !self.json => {
                 note("Nothing is unfinished here; this is how the latest request ended:");
@@ -66,7 +69,9 @@ impl Resume {
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
         }
-        follow(&client, &sent, 0, Form::of(self.json), asking).await
+        let outcome = follow(&client, &sent, 0, Form::of(self.json), asking).await?;
+        ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        Ok(outcome)
     }
 
     /// The request goes on under the terms of this call. Also wakes it.

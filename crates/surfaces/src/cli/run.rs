@@ -76,7 +76,7 @@ pub(super) enum Approve {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum ModeArgument {
+pub(super) enum ModeArgument {
     /// Whatever the request needs
     Auto,
     /// Words only
@@ -107,11 +107,7 @@ impl Run {
         }
         let mut settings = profile.run_settings()?;
         let ask = Asking::of(self.approve, self.json);
-        let mode = match self.mode {
-            ModeArgument::Auto => Mode::Auto,
-            ModeArgument::Chat => Mode::Chat,
-            ModeArgument::Plan => Mode::Plan,
-        };
+        let mode = self.mode.into();
         let target = match self.session {
             Some(session) => Target::Session(session),
             None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
@@ -189,6 +185,16 @@ async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Probl
     })
 }
 
+impl From<ModeArgument> for Mode {
+    fn from(mode: ModeArgument) -> Self {
+        match mode {
+            ModeArgument::Auto => Self::Auto,
+            ModeArgument::Chat => Self::Chat,
+            ModeArgument::Plan => Self::Plan,
+        }
+    }
+}
+
 impl From<Approve> for trimtab_vocab::Approve {
     fn from(approve: Approve) -> Self {
         match approve {
@@ -207,7 +213,7 @@ async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Prob
     }
 }
 
-fn read_prompt(given: OsString) -> Result<String, Problem> {
+pub(super) fn read_prompt(given: OsString) -> Result<String, Problem> {
     let bytes = if given == "-" {
         let mut bytes = Vec::new();
         // One byte more than is allowed tells that there is more.

@@ -12,6 +12,8 @@ use trimtab_vocab::{Category, Previewed, Priority, Problem, ProblemKind, Repeat}
 
 use super::{Outcome, place};
 
+pub(super) use change::listed;
+
 #[derive(Debug, Args)]
 pub(super) struct Tasks {
     #[command(subcommand)]
@@ -134,7 +136,7 @@ impl From<RepeatName> for Repeat {
 }
 
 /// Why nothing was applied, in words.
-fn not_applied(why: NotApplied) -> Problem {
+pub(super) fn not_applied(why: NotApplied) -> Problem {
     match why {
         NotApplied::Invalid(validation) => {
             let wrong = validation.results.iter().flat_map(|result| &result.errors);

@@ -24,6 +24,11 @@ pub(super) const COOKIE: &str = "trimtab";
 /// A request must be read and answered in this time; streams only have to begin.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// The same where the answer is what a model has to say, and models are slow.
+const LONG_PATIENCE: Duration = Duration::from_secs(900);
+/// Routes of that sort.
+const SLOW: [&str; 1] = ["/api/assistant/message"];
+
 /// Nothing from elsewhere, nothing inline, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
@@ -70,6 +75,7 @@ pub(super) struct Authenticated {
 /// Stands before every route.
 pub(super) async fn guard(State(server): State<Shared>, mut request: Request, next: Next) -> Response {
     let is_api = request.uri().path() == "/api" || request.uri().path().starts_with("/api/");
+    let patience = if SLOW.contains(&request.uri().path()) { LONG_PATIENCE } else { PATIENCE };
     let answered = async {
         check_origin(&server.names, &request, is_api)?;
         if request.uri().path() == pages::LOGIN {
@@ -93,7 +99,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
         request.extensions_mut().insert(Authenticated { name: row.name, secret });
         Ok(next.run(request).await)
     };
-    let mut response = match tokio::time::timeout(PATIENCE, answered).await {
+    let mut response = match tokio::time::timeout(patience, answered).await {
         Ok(Ok(response)) => response,
         Ok(Err(failure)) if is_api => failure.into_response(),
         Ok(Err(failure)) => pages::refused(&failure),
@@ -212,7 +218,8 @@ fn secure(headers: &mut HeaderMap, is_api: bool) {
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if is_api || !headers.contains_key(header::CACHE_CONTROL) {
+    let is_stream = headers.get(header::CACHE_CONTROL).is_some_and(|value| value == "no-cache");
+    if is_api && !is_stream || !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }

@@ -157,7 +157,13 @@ async fn apply(
     let confirmed = body.get("confirm").and_then(Value::as_bool).unwrap_or(false);
     let wish = Apply { operations, by: TaskAuthor::Assistant, key, confirmed };
     match server.tasks()?.apply(wish).await {
-        Ok(applied) => Ok(Json(applied).into_response()),
+        Ok(applied) => {
+            let done = applied.results.iter().filter(|result| result.ok).count();
+            if done > 0 {
+                server.client.decide_tasks(done).await;
+            }
+            Ok(Json(applied).into_response())
+        }
         Err(NotApplied::Invalid(validation)) => Ok(invalid(validation)),
         Err(NotApplied::Unconfirmed(dry_run)) => {
             let (error, message) = ("confirmation_required", UNCONFIRMED);

@@ -8,6 +8,7 @@
 
 mod about;
 mod access;
+mod assistant;
 mod changes;
 mod document;
 mod events;
@@ -116,6 +117,7 @@ fn router() -> (Router<Shared>, Value) {
         looks::routes,
         todos::routes,
         llm::routes,
+        assistant::routes,
         about::routes,
     ];
     for group in groups {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use trimtab_vocab::event::{ChangeFact, ModelFact, RequestFact, RouteDecision, RouteFact, Status};
+use trimtab_vocab::event::{ChangeFact, ModelFact, ProposalFact, RequestFact, RouteDecision, RouteFact, Status};
 use trimtab_vocab::{Fact, RequestId};
 
 /// What became of one request.
@@ -16,6 +16,8 @@ struct Outcome {
     looked_at: bool,
     applied: u64,
     status: Option<Status>,
+    /// It is about the person's tasks.
+    of_tasks: bool,
 }
 
 /// Decisions and what became of them.
@@ -35,12 +37,21 @@ impl Decisions {
         let Some(request) = request else { return };
         let outcome = self.0.entry(request.clone()).or_default();
         match fact {
-            Fact::Route(RouteFact { decision, confidence, reason, .. }) => {
-                (outcome.decision, outcome.confidence) = (Some(*decision), *confidence);
+            Fact::Route(RouteFact { decision, confidence, reason, categories, .. }) => {
+                // A person who has chosen tells nothing about how sure the router was.
+                let chosen = outcome.of_tasks && outcome.decision == Some(RouteDecision::Clarify);
+                let confidence = if chosen { outcome.confidence } else { *confidence };
+                (outcome.decision, outcome.confidence) = (Some(*decision), confidence);
+                outcome.of_tasks = *categories == ["tasks"];
                 outcome.reason.clone_from(reason);
             }
-            Fact::Model(ModelFact::Called { purpose: Some(purpose), .. }) => outcome.looked_at |= purpose == "route",
+            Fact::Model(ModelFact::Called { purpose: Some(purpose), .. }) => {
+                outcome.looked_at |= matches!(purpose.as_str(), "route" | "ask.route");
+            }
             Fact::Change(ChangeFact::Applied { .. }) => outcome.applied += 1,
+            Fact::Proposal(ProposalFact::Resolved { verdict, .. }) if outcome.of_tasks && verdict == "applied" => {
+                outcome.applied += 1;
+            }
             Fact::Request(RequestFact::Finished { status, .. }) => outcome.status = Some(*status),
             _ => {}
         }
@@ -60,7 +71,8 @@ impl Decisions {
         for outcome in self.0.values() {
             let Some(decision) = outcome.decision else { continue };
             let name = serde_json::to_value(decision).ok().and_then(|name| name.as_str().map(str::to_owned));
-            let row = rows.entry((name.unwrap_or_default(), Self::band(outcome))).or_default();
+            let name = format!("{}{}", if outcome.of_tasks { "tasks/" } else { "" }, name.unwrap_or_default());
+            let row = rows.entry((name, Self::band(outcome))).or_default();
             row.requests += 1;
             row.completed += u64::from(outcome.status == Some(Status::Completed));
             row.applied += u64::from(outcome.applied > 0);
@@ -80,13 +92,11 @@ impl Decisions {
         if rows.is_empty() {
             return "No request was routed yet.\n".to_owned();
         }
-        let mut text = format!(
-            "{:<9} {:<13} {:>8} {:>10} {:>13}\n",
-            "decision", "confidence", "requests", "completed", "changed files"
-        );
+        let mut text =
+            format!("{:<13} {:<13} {:>8} {:>10} {:>8}\n", "decision", "confidence", "requests", "completed", "applied");
         for ((decision, band), row) in rows {
             text +=
-                &format!("{decision:<9} {band:<13} {:>8} {:>10} {:>13}\n", row.requests, row.completed, row.applied);
+                &format!("{decision:<13} {band:<13} {:>8} {:>10} {:>8}\n", row.requests, row.completed, row.applied);
         }
         let looks = self.0.values().filter(|outcome| outcome.looked_at).count();
         text += &format!("{looks} of {} requests were looked at by a model first.\n", self.0.len());

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::Value;
 use trimtab_host::{TaskList, operations_in};
 use trimtab_vocab::{
-    Applied, DryRun, Operation, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
+    Applied, DryRun, Operation, Previewed, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
 };
 
 use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, reasons, task};
@@ -345,8 +345,17 @@ fn read(file: &std::path::Path) -> Result<Value, Problem> {
 
 /// What would change, in words.
 fn previewed(dry_run: &DryRun) -> String {
+    let mut text = listed(&dry_run.results);
+    for warning in &dry_run.warnings {
+        text += &format!("Warning: {warning}\n");
+    }
+    text + "Nothing was changed.\n"
+}
+
+/// What each operation would change, a line each, with its number.
+pub(in crate::cli) fn listed(results: &[Previewed]) -> String {
     let mut text = String::new();
-    for (number, result) in dry_run.results.iter().enumerate() {
+    for (number, result) in results.iter().enumerate() {
         let name = result.op.operation().map_or("?", Operation::name);
         let what = match (&result.preview, result.valid) {
             (_, false) => format!("cannot be done: {}", reasons(result)),
@@ -369,10 +378,7 @@ fn previewed(dry_run: &DryRun) -> String {
         };
         text += &format!("{:>3}. {name:<19}  {what}\n", number + 1);
     }
-    for warning in &dry_run.warnings {
-        text += &format!("Warning: {warning}\n");
-    }
-    text + "Nothing was changed.\n"
+    text
 }
 
 /// The fields that differ, as the wire names them.

@@ -1,0 +1,414 @@
+//! Requests about the user's own tasks: a path is found, then words are answered or operations proposed, judged,
+//! repaired once and summed up. Nothing is applied here: that is always a person's own act.
+//!
+//! [`go_on`] reads where a request stands and does what comes next, so that it goes on from anywhere: after a
+//! reply, an answer from another program, or a kill.
+
+mod candidates;
+pub(crate) mod clarify;
+mod clean;
+mod gate;
+mod path;
+mod prompt;
+mod scope;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod words;
+
+use serde_json::{Value, json};
+use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
+use trimtab_vocab::{
+    Annotated, Answer, AskFact, CallId, DryRun, Message, Previewed, Problem, Prompt, ProposalId, Raw, RepairOutcome,
+    RequestId, Role, Said, TasksView,
+};
+
+use crate::record::{Active, Assist, AssistStand, Session};
+use crate::step::Step;
+use crate::turn::{self, budget};
+use crate::{Effect, tasks};
+use prompt::{Focus, Scene};
+
+pub use path::TASKS;
+pub use snapshot::{Wanted, view};
+pub(crate) use words::APPLIED;
+
+/// What each call is for, as the record says it.
+const ROUTE: &str = "ask.route";
+const CHAT: &str = "ask.chat";
+const PROPOSE: &str = "ask.propose";
+const REPAIR: &str = "ask.repair";
+const SUMMARY: &str = "ask.summary";
+
+/// Bytes of a model's words that the audit keeps.
+const RAW: usize = 4 * 1024;
+/// The same, where all of them are wanted.
+const RAW_FULL: usize = 16 * 1024;
+
+/// Does what comes next.
+pub(crate) fn go_on(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(assist) = &active.assist else { return };
+    match assist.stand {
+        AssistStand::Routing if !path::needs_a_look(active) => path::choose(step),
+        AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing if assist.view.is_none() => look(step),
+        AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing => call(step),
+        AssistStand::Asking => clarify::ask(step),
+        AssistStand::Judging | AssistStand::Rejudging => judge(step),
+        AssistStand::Repairing | AssistStand::Summarizing => call(step),
+    }
+}
+
+fn look(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(assist) = &active.assist else { return };
+    let request = active.request.id.clone();
+    let (wanted, stage) = match assist.stand {
+        AssistStand::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
+        AssistStand::Routing => (Wanted::Overview, Some((Stage::Routing, "Routing…"))),
+        _ => (Wanted::Overview, None),
+    };
+    if let Some((stage, label)) = stage {
+        say_stage(step, &request, stage, label);
+    }
+    step.ask(Effect::ViewTasks { request, wanted });
+}
+
+/// The tasks were looked at.
+pub(crate) fn viewed(step: &mut Step<'_>, request: &RequestId, view: Box<TasksView>) {
+    let awaits = |assist: &Assist| {
+        let looks = matches!(assist.stand, AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing);
+        looks && assist.view.is_none()
+    };
+    if !is_loading(step, request, awaits) {
+        return;
+    }
+    step.say(Some(request), AskFact::Viewed { view });
+    go_on(step);
+}
+
+fn is_loading(step: &Step<'_>, request: &RequestId, awaits: impl Fn(&Assist) -> bool) -> bool {
+    let Some(active) = step.session.active().filter(|active| active.request.id == *request) else { return false };
+    let stopping = matches!(active.phase, crate::Phase::Stopping { .. });
+    !stopping && active.assist.as_deref().is_some_and(awaits)
+}
+
+/// Calls the model that the stand needs, if there is money for it.
+fn call(step: &mut Step<'_>) {
+    let Some((mut prompt, purpose)) = prompt(step.session) else { return };
+    match budget::allow(step.session, &prompt) {
+        budget::Verdict::Free => {}
+        budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
+        budget::Verdict::TooDear(_) if is_dispensable(step) => {
+            let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, "The budget has no room for this call.");
+            return given_up(step, &problem);
+        }
+        budget::Verdict::TooDear(bill) => return budget::ask(step, &bill),
+    }
+    turn::send(step, prompt, Some(purpose));
+}
+
+/// Whether the request goes on without the call that it stands before.
+pub(crate) fn is_dispensable(step: &Step<'_>) -> bool {
+    let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
+    matches!(stand, Some(AssistStand::Routing | AssistStand::Repairing | AssistStand::Summarizing))
+}
+
+/// Whether the call was one for the small model.
+pub(crate) fn was_small(assist: &Assist) -> bool {
+    matches!(assist.stand, AssistStand::Routing | AssistStand::Rejudging | AssistStand::Summarizing)
+}
+
+fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
+    let active = session.active()?;
+    let assist = active.assist.as_deref()?;
+    let settings = &active.request.settings;
+    let scene = scene(session, active, assist)?;
+    let most = settings.auto_mode.max_operations;
+    let strict = settings.auto_mode.strict_schema;
+    let (parts, purpose, tokens, format) = match assist.stand {
+        AssistStand::Routing => {
+            let recent = path::recent(session, assist);
+            (prompt::route(&scene, recent.as_ref()), ROUTE, 700, Some(trimtab_vocab::Format::Json))
+        }
+        AssistStand::Chatting => (prompt::chat(&scene), CHAT, 1_024, None),
+        AssistStand::Proposing => (prompt::propose(&scene, most), PROPOSE, 4_096, Some(prompt::format(strict))),
+        AssistStand::Repairing => {
+            (prompt::repair(&scene, &assist.operations, most), REPAIR, 4_096, Some(prompt::format(strict)))
+        }
+        AssistStand::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, 500, None),
+        AssistStand::Asking | AssistStand::Judging | AssistStand::Rejudging => return None,
+    };
+    let small = matches!(assist.stand, AssistStand::Routing | AssistStand::Repairing | AssistStand::Summarizing);
+    let (model, facts) = match small {
+        true => turn::fast(&active.request),
+        false => (settings.model.as_str(), settings.facts),
+    };
+    let prompt = Prompt {
+        model: model.to_owned(),
+        max_output_tokens: tokens.min(facts.max_output).min(settings.max_output_tokens),
+        temperature: if format.is_some() { Some(0.0) } else { settings.temperature },
+        format,
+        ..parts.prompt()
+    };
+    Some((prompt, purpose))
+}
+
+fn scene<'a>(session: &Session, active: &'a Active, assist: &'a Assist) -> Option<Scene<'a>> {
+    Some(Scene {
+        view: assist.view.as_ref()?,
+        turns: turns(session, active),
+        instruction: &active.request.text,
+        clarify: assist.clarify.as_ref(),
+        focus: Focus {
+            category: assist.category.map(|category| category.name().to_owned()),
+            entities: assist.entities.clone(),
+            filter: assist.filter.clone(),
+            missing: assist.missing.clone(),
+        },
+    })
+}
+
+/// What was said last before the request: as the client tells it, or as the session remembers it.
+fn turns(session: &Session, active: &Active) -> Vec<Said> {
+    let told = active.request.ask.as_ref().and_then(|ask| ask.transcript.as_ref());
+    let said: Vec<Said> = match told {
+        Some(told) => told.clone(),
+        None => {
+            let all = session.conversation();
+            // The request itself is the last of them.
+            let earlier = &all[..all.len().saturating_sub(1)];
+            let turn = |message: &std::sync::Arc<Message>| Said {
+                role: if message.role == Role::User { "user" } else { "assistant" }.into(),
+                text: message.text(),
+            };
+            earlier.iter().skip(earlier.len().saturating_sub(prompt::TURNS)).map(turn).collect()
+        }
+    };
+    // A bubble that is still empty is no turn; neither is the message itself, which some clients have added already.
+    let is_turn = |said: &&Said| !said.text.trim().is_empty();
+    let mut turns: Vec<Said> = said.iter().filter(is_turn).cloned().collect();
+    if told.is_some() && turns.last().is_some_and(|last| last.text.trim() == active.request.text.trim()) {
+        turns.pop();
+    }
+    let mut last = turns.split_off(turns.len().saturating_sub(prompt::TURNS));
+    // An answer alone would not say what is wanted.
+    if let Some(instruction) = active.assist.as_ref().and_then(|assist| assist.instruction.as_ref())
+        && !last.iter().any(|said| said.text.trim() == instruction.trim())
+    {
+        last.insert(0, Said { role: "user".into(), text: instruction.clone() });
+        last.truncate(prompt::TURNS);
+    }
+    last
+}
+
+/// The model has spoken; `words` is what it said.
+pub(crate) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str) {
+    let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
+    match assist.stand {
+        AssistStand::Routing => path::replied(step, words),
+        AssistStand::Chatting => {
+            let mut text = clean::cleaned(words);
+            if text.is_empty() {
+                text = clean::OKAY.to_owned();
+            }
+            text.push_str(path::suggestion(step.session));
+            answer(step, request, text);
+        }
+        AssistStand::Judging | AssistStand::Rejudging => {
+            if assist.stand == AssistStand::Judging {
+                say_stage(step, request, Stage::Validating, "Validating…");
+            }
+            judge(step);
+        }
+        AssistStand::Summarizing => match clean::cleaned(words) {
+            text if text.is_empty() => summed_up_by_rule(step, request, "empty_text"),
+            text => {
+                audit(step, request, "assistant_message", json!({"conversational_fallback": false}));
+                answer(step, request, text);
+            }
+        },
+        AssistStand::Asking | AssistStand::Proposing | AssistStand::Repairing => {}
+    }
+}
+
+/// A call that the request can do without came to nothing.
+pub(crate) fn given_up(step: &mut Step<'_>, problem: &Problem) {
+    let Some(active) = step.session.active() else { return };
+    let (request, stand) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.stand));
+    match stand {
+        Some(AssistStand::Routing) => path::failed(step),
+        Some(AssistStand::Repairing) => {
+            audit(step, &request, "repair_error", json!({"error": problem.message, "repair_success": false}));
+            repaired(step, &request, RepairOutcome::Error);
+        }
+        Some(AssistStand::Summarizing) => summed_up_by_rule(step, &request, &problem.message),
+        _ => {}
+    }
+}
+
+/// The operations that a model wrote, as they are to be judged.
+fn operations(assist: &Assist) -> (Value, Vec<Annotated>) {
+    let today = assist.view.as_ref().map(|view| view.today);
+    let body = words::body(&assist.said);
+    let read = today.into_iter().flat_map(|today| {
+        tasks::operations_in(body.clone())
+            .into_iter()
+            .filter(words::is_operation)
+            .map(move |one| tasks::read(one, today))
+    });
+    let read = read.collect();
+    (body, read)
+}
+
+fn judge(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(assist) = &active.assist else { return };
+    let (request, (_, operations)) = (active.request.id.clone(), operations(assist));
+    step.ask(Effect::JudgeTasks { request, operations });
+}
+
+/// It is known what the operations would do.
+pub(crate) fn judged(step: &mut Step<'_>, request: &RequestId, judged: DryRun) {
+    let awaits = |assist: &Assist| matches!(assist.stand, AssistStand::Judging | AssistStand::Rejudging);
+    if !is_loading(step, request, awaits) {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
+    let Some(assist) = active.assist.as_deref() else { return };
+    let most = active.request.settings.auto_mode.max_operations as usize;
+    let DryRun { results, warnings, .. } = judged;
+    let results: Vec<Previewed> =
+        results.into_iter().enumerate().map(|(at, one)| words::within(most, at, one)).collect();
+    let invalid = results.iter().filter(|one| !one.valid).count();
+    let valid = results.len() - invalid;
+    let first = assist.stand == AssistStand::Judging;
+    let id =
+        assist.proposal.clone().unwrap_or_else(|| ProposalId::of(request, &CallId::nth(step.session.next_call() - 1)));
+    let version = assist.version + 1;
+    let results_told: Vec<Value> = results.iter().map(|one| json!({"op": one.op, "errors": one.errors})).collect();
+    let fields = json!({
+        "stage": "validating", "router_confidence": assist.confidence, "ops_count": results.len(),
+        "invalid_count": invalid, "results": results_told, "summary": {"valid": valid, "invalid": invalid},
+    });
+    let raw = raw(active, assist);
+    if first {
+        audit(step, request, "assistant_understanding", words::joined(fields, raw));
+        leave_earlier(step);
+        open(step, request, id, &results, version);
+        warn(step, request, &warnings);
+        let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
+        if stand == Some(AssistStand::Repairing) {
+            audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
+            say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
+        } else {
+            say_stage(step, request, Stage::Summarizing, "Summarizing…");
+        }
+        return go_on(step);
+    }
+    if invalid == 0 && valid > 0 {
+        audit(
+            step,
+            request,
+            "repair_success",
+            words::joined(json!({"repaired_ops": valid, "repair_success": true}), raw),
+        );
+        open(step, request, id, &results, version);
+        warn(step, request, &warnings);
+        return repaired(step, request, RepairOutcome::Success);
+    }
+    let fields = json!({"remaining_invalid": invalid, "repair_success": false});
+    audit(step, request, "repair_failed", words::joined(fields, raw));
+    repaired(step, request, RepairOutcome::Failed);
+}
+
+fn open(step: &mut Step<'_>, request: &RequestId, proposal: ProposalId, results: &[Previewed], version: u32) {
+    let operations = results.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
+    let opened = ProposalFact::Opened { proposal, call: None, kind: ProposalKind::Tasks, operations, version };
+    step.say(Some(request), opened);
+}
+
+fn warn(step: &mut Step<'_>, request: &RequestId, warnings: &[String]) {
+    for text in warnings {
+        step.say(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
+    }
+}
+
+fn repaired(step: &mut Step<'_>, request: &RequestId, outcome: RepairOutcome) {
+    let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
+    step.say(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
+    say_stage(step, request, Stage::Summarizing, "Summarizing…");
+    go_on(step);
+}
+
+/// Nobody could sum it up: the operations say it themselves.
+fn summed_up_by_rule(step: &mut Step<'_>, request: &RequestId, error: &str) {
+    let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
+    let text = words::summary(&assist.operations);
+    audit(step, request, "assistant_message", json!({"conversational_fallback": true, "error": error}));
+    answer(step, request, text);
+}
+
+fn answer(step: &mut Step<'_>, request: &RequestId, summary: String) {
+    step.say(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
+    turn::finish(step, request, Status::Completed, None);
+}
+
+/// Operations of an earlier request that nobody has applied are left when others take their place.
+fn leave_earlier(step: &mut Step<'_>) {
+    let Some(open) = step.session.task_memory().proposal.clone() else { return };
+    let is_own = step.session.active().is_some_and(|active| active.request.id == open.request);
+    if !is_own {
+        close(step, &open, false, 0);
+    }
+}
+
+fn close(step: &mut Step<'_>, open: &crate::record::OpenProposal, applied: bool, operations: usize) {
+    let verdict = if applied { words::APPLIED } else { words::LEFT };
+    step.say(Some(&open.request), ProposalFact::Resolved { proposal: open.id.clone(), verdict: verdict.into() });
+    let fields = json!({
+        "applied": applied, "applied_ops": operations, "ops_count": open.operations,
+        "invalid_count": open.operations - open.valid,
+    });
+    audit(step, &open.request, "plan_outcome", fields);
+}
+
+/// A person has applied operations, or said that they do not want them. Whose they are is not asked: what was
+/// proposed last is what a person has before them.
+pub(crate) fn decided(step: &mut Step<'_>, applied: u32) {
+    if let Some(open) = step.session.task_memory().proposal.clone() {
+        close(step, &open, applied > 0, applied as usize);
+    }
+}
+
+/// Says where the request is, unless that was said last.
+fn say_stage(step: &mut Step<'_>, request: &RequestId, stage: Stage, label: &str) {
+    let assist = step.session.active().and_then(|active| active.assist.as_ref());
+    if assist.is_some_and(|assist| assist.stage == Some(stage)) {
+        return;
+    }
+    step.say(Some(request), StageFact { stage, label: label.into() });
+}
+
+/// Tells the audit. The door by which the request came is part of most entries.
+fn audit(step: &mut Step<'_>, request: &RequestId, action: &'static str, fields: Value) {
+    let ask = step.session.unfinished(request).and_then(|active| active.request.ask.as_ref());
+    let via = ask.map(|ask| json!({"mode": ask.via.name()})).unwrap_or_default();
+    step.audit(request, action, words::joined(via, fields));
+}
+
+/// What the model said, and what was read of it, as far as it is to be kept.
+fn raw(active: &Active, assist: &Assist) -> Value {
+    let most = match active.request.settings.auto_mode.audit_raw {
+        Raw::Off => return Value::Null,
+        Raw::Truncated => RAW,
+        Raw::Full => RAW_FULL,
+    };
+    let said = &assist.said[..assist.said.floor_char_boundary(most)];
+    let body = operations(assist).0;
+    let small = body.to_string().len() <= most;
+    json!({"model_raw": said, "parsed_body": if small { body } else { Value::Null }})
+}

@@ -1,0 +1,126 @@
+//! As much of the tasks as a model is shown. Whoever has the tasks calls this; nothing of it is decided elsewhere.
+
+use std::collections::BTreeSet;
+
+use trimtab_vocab::{Date, ScheduledRange, Task, TaskId, TaskShown, TasksShown, TasksView, WeekShown, Where};
+
+use super::candidates;
+use super::prompt::line;
+use crate::tasks::{Moment, Tasks, aggregates, filtered, occurrences};
+
+/// Tasks of this week that the router sees.
+const WEEK: usize = 60;
+/// Tasks without a day that are shown beside others.
+const BACKLOG: usize = 20;
+/// The same, where the request is about a day.
+const LITTLE_BACKLOG: usize = 8;
+/// Tasks that are shown where nobody has said which are meant.
+const TOP: usize = 40;
+/// Tasks that are shown where somebody has.
+const FOCUSED: usize = 50;
+/// Tasks among them that only their titles name.
+const NAMED: usize = 10;
+/// Characters of a title.
+const TITLE: usize = 120;
+
+/// What a model is to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// This week and some of the rest: to find out what is meant, and to answer in words.
+    Overview,
+    /// The foremost, and how many there are of each sort: to plan changes.
+    Foremost,
+    /// What a filter fits, and how many there are of each sort.
+    Focused {
+        /// The filter.
+        filter: Where,
+        /// What was asked for: what it names by its title is shown as well.
+        words: String,
+    },
+}
+
+/// Looks at the tasks.
+pub fn view(tasks: &Tasks, moment: Moment, timezone: &str, wanted: &Wanted) -> TasksView {
+    let Moment { now, today } = moment;
+    let shown = match wanted {
+        Wanted::Overview => overview(tasks, today),
+        Wanted::Foremost => TasksShown {
+            top: Some(foremost(tasks.values().collect(), today).into_iter().take(TOP).map(shown).collect()),
+            aggregates: counted(tasks, moment),
+            ..TasksShown::default()
+        },
+        Wanted::Focused { filter, words } => focused(tasks, moment, filter, words),
+    };
+    TasksView { now, today, timezone: timezone.to_owned(), shown }
+}
+
+fn counted(tasks: &Tasks, moment: Moment) -> Option<serde_json::Value> {
+    serde_json::to_value(aggregates(tasks, moment.today)).ok()
+}
+
+/// This week, Monday to Sunday, each task once; and a sample of what is planned for no day.
+fn overview(tasks: &Tasks, today: Date) -> TasksShown {
+    let (from, to) = (today.monday(), today.monday().plus(6));
+    let open = || tasks.values().filter(|task| !task.completed);
+    let mut week: Vec<(Date, &Task)> =
+        open().filter_map(|task| Some((occurrences(task, from, to).next()?, task))).collect();
+    week.sort_by_key(|(date, task)| (*date, std::cmp::Reverse(task.priority), task.id));
+    let items = week.into_iter().take(WEEK).map(|(_, task)| shown(task)).collect();
+    let backlog = Some(backlog(tasks, &BTreeSet::new(), BACKLOG));
+    TasksShown { week: Some(WeekShown { from, to, items }), backlog, ..TasksShown::default() }
+}
+
+fn backlog(tasks: &Tasks, but: &BTreeSet<TaskId>, most: usize) -> Vec<TaskShown> {
+    let without_a_day = |task: &&Task| !task.completed && task.scheduled_for.is_none() && !but.contains(&task.id);
+    let mut backlog: Vec<&Task> = tasks.values().filter(without_a_day).collect();
+    backlog.sort_by_key(|task| (std::cmp::Reverse(task.priority), std::cmp::Reverse(task.id)));
+    backlog.into_iter().take(most).map(shown).collect()
+}
+
+/// Open before done, soon before late, what is overdue first; what has no day comes after.
+fn foremost(mut tasks: Vec<&Task>, today: Date) -> Vec<&Task> {
+    tasks.sort_by_key(|task| {
+        let date = task.scheduled_for.map(|date| if task.is_repeating() { date.max(today) } else { date });
+        (task.completed, date.is_none(), date, std::cmp::Reverse(task.priority), task.id)
+    });
+    tasks
+}
+
+/// What a filter fits, and what is named by its title. Of one that repeats, every day counts on which it occurs;
+/// about a day, a little of the backlog stands beside it, which may have to take its place.
+fn focused(tasks: &Tasks, moment: Moment, filter: &Where, words: &str) -> TasksShown {
+    let range = filter.scheduled_range;
+    let whenever = Where { scheduled_range: None, ..filter.clone() };
+    let in_range = |task: &&Task| {
+        let ends =
+            |range: ScheduledRange| (range.from.unwrap_or(Date::from_days(i64::MIN)), range.to.unwrap_or(Date::MAX));
+        range.map(ends).is_none_or(|(from, to)| occurrences(task, from, to).next().is_some())
+    };
+    let fits: Vec<&Task> = filtered(tasks, &whenever).into_iter().filter(in_range).collect();
+    let mut ids: BTreeSet<TaskId> = fits.iter().map(|task| task.id).collect();
+    let mut focused = foremost(fits, moment.today);
+    focused.truncate(FOCUSED);
+    let by_title = candidates::titled(words, tasks.values().filter(|task| !task.completed && !ids.contains(&task.id)));
+    let room = FOCUSED - focused.len();
+    let by_title: Vec<&Task> = by_title.into_iter().take(NAMED.min(room)).collect();
+    ids.extend(by_title.iter().map(|task| task.id));
+    focused.extend(by_title);
+    TasksShown {
+        focused: Some(focused.into_iter().map(shown).collect()),
+        backlog: range.is_some().then(|| backlog(tasks, &ids, LITTLE_BACKLOG)),
+        aggregates: counted(tasks, moment),
+        ..TasksShown::default()
+    }
+}
+
+fn shown(task: &Task) -> TaskShown {
+    TaskShown {
+        id: task.id,
+        title: line(&task.title, TITLE),
+        scheduled_for: task.scheduled_for,
+        time_of_day: task.time_of_day,
+        priority: task.priority,
+        completed: task.completed,
+        repeats: task.is_repeating().then_some(task.recurrence.kind),
+    }
+}

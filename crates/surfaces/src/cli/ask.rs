@@ -1,0 +1,306 @@
+//! `trimtab ask`: the assistant over your tasks.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, BufRead, Write};
+
+use clap::Args;
+use trimtab_host::config::{Flag, Profile};
+use trimtab_host::{Apply, Asked, Client, NotApplied, Sent, TaskList};
+use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
+use trimtab_vocab::{
+    Applied, Applying, Ask as HowAsked, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
+    TaskAuthor, TaskCounts, Via,
+};
+
+use super::follow::{Asking, Form, follow};
+use super::output::{calm, note, print, print_json};
+use super::run::{Approve, ModeArgument, read_prompt};
+use super::tasks::{listed, not_applied};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Ask {
+    /// What you would like to know or to have changed; `-` reads it from standard input
+    #[arg(required_unless_present_any = ["apply", "reject"])]
+    prompt: Option<OsString>,
+    /// Which path it takes: whatever it needs, words only, or changes
+    #[arg(long, value_enum, default_value = "auto")]
+    mode: ModeArgument,
+    /// Apply what was proposed last: all of it that is right, or these numbers
+    #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["prompt", "reject"])]
+    apply: Option<String>,
+    /// Say that what was proposed last is not wanted
+    #[arg(long, conflicts_with = "prompt")]
+    reject: bool,
+    /// With --apply: also if it touches many tasks
+    #[arg(long, requires = "apply")]
+    yes: bool,
+    /// Print every event as a line of JSON, and nothing else; what was applied is the last line
+    #[arg(long)]
+    json: bool,
+    /// The model to ask
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    model: Option<String>,
+    /// Dollars that the session may cost
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Whether what is proposed is applied: ask at the terminal, all but deletes, or nothing
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+impl Ask {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let mut flags = Vec::new();
+        if let Some(model) = &self.model {
+            flags.push(Flag { path: "model", option: "--model", value: model.clone() });
+        }
+        if let Some(budget) = self.budget {
+            flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
+        }
+        let (mut profile, client) = place::open(&flags)?;
+        let tasks = client.tasks(&profile.tasks)?;
+        if self.apply.is_some() || self.reject {
+            return self.decide(&client, &tasks).await;
+        }
+        let text = read_prompt(self.prompt.unwrap_or_default())?;
+        if profile.model.is_none() {
+            profile.model = trimtab_host::local_model(&profile).await;
+        }
+        let mut settings = profile.run_settings()?;
+        let asking = Asking::of(self.approve, self.json);
+        settings.attended = asking == Asking::AtTheTerminal;
+        settings.approve = self.approve.into();
+        let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
+        let sent = client.ask(Asked { text, mode: self.mode.into(), ask, settings }).await?;
+        let outcome = follow(&client, &sent, 0, Form::of(self.json), asking).await?;
+        offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        Ok(outcome)
+    }
+
+    /// What was proposed last is applied, or not.
+    async fn decide(self, client: &Client, tasks: &TaskList) -> Result<Outcome, Problem> {
+        let Some(proposed) = latest(client).await? else {
+            return Err(Problem::new(ProblemKind::NotFound, "Nothing is proposed that waits to be applied.")
+                .hint("Ask for a change first, for example `trimtab ask \"Move everything today to tomorrow\"`."));
+        };
+        let Some(chosen) = self.apply else {
+            client.decide_tasks(0).await;
+            settle(client, &proposed).await?;
+            note("Nothing was changed.");
+            return Ok(Outcome::Done);
+        };
+        let chosen = choose(&proposed.operations, &chosen)?;
+        let applied = apply(tasks, &chosen, self.yes).await.map_err(not_applied)?;
+        told(client, &proposed, &applied, self.json).await?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Operations that wait to be applied.
+struct Proposed {
+    session: SessionId,
+    request: RequestId,
+    operations: Vec<Previewed>,
+}
+
+/// Who says whether they are.
+pub(super) struct Offer {
+    pub(super) approve: Approve,
+    pub(super) json: bool,
+    pub(super) asking: Asking,
+}
+
+/// Shows what a request proposes, and applies what the person wants of it. A request that proposes no changes of
+/// tasks is left alone.
+pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: Offer) -> Result<(), Problem> {
+    let Some(proposed) = proposed_by(client, sent).await? else { return Ok(()) };
+    let valid = proposed.operations.iter().filter(|one| one.valid).count();
+    if !how.json && !proposed.operations.is_empty() {
+        ticked(&proposed.operations).lines().for_each(|line| note(&calm(line)));
+    }
+    if valid == 0 {
+        return Ok(());
+    }
+    let auto = how.approve == Approve::Auto || profile.tasks.applying == Applying::Auto && how.approve != Approve::Deny;
+    let tasks = client.tasks(&profile.tasks)?;
+    let chosen = match how.asking {
+        _ if how.approve == Approve::Deny => {
+            client.decide_tasks(0).await;
+            return settle(client, &proposed).await;
+        }
+        _ if auto => without_deletes(&proposed.operations, how.json),
+        Asking::AtTheTerminal => ask_which(&proposed.operations).await,
+        _ => {
+            if !how.json {
+                note(
+                    "Nothing is changed yet: `trimtab ask --apply` applies all of it, `--apply 1,3` some, `--reject` none.",
+                );
+            }
+            return Ok(());
+        }
+    };
+    if chosen.is_empty() {
+        if !auto {
+            client.decide_tasks(0).await;
+            settle(client, &proposed).await?;
+            note("Nothing was changed.");
+        }
+        return Ok(());
+    }
+    let applied = match apply(&tasks, &chosen, false).await {
+        Err(NotApplied::Unconfirmed(dry_run)) if !auto => {
+            dry_run.warnings.iter().for_each(|warning| note(&calm(warning)));
+            let said = read_line("Type `yes` if that is meant: ").await;
+            if said.as_deref().map(str::trim) != Some("yes") {
+                client.decide_tasks(0).await;
+                settle(client, &proposed).await?;
+                note("Nothing was changed.");
+                return Ok(());
+            }
+            apply(&tasks, &chosen, true).await
+        }
+        other => other,
+    };
+    told(client, &proposed, &applied.map_err(not_applied)?, how.json).await
+}
+
+/// The last proposal of a request, as its log has it.
+async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<Proposed>, Problem> {
+    let (mut found, mut done, mut after) = (None, false, 0);
+    loop {
+        let page = client.events(&sent.session, after).await?;
+        let Some(last) = page.last().and_then(|event| event.seq) else { break };
+        after = last;
+        for event in page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)) {
+            match &event.fact {
+                Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, .. }) => {
+                    let read = |one: &serde_json::Value| serde_json::from_value(one.clone()).ok();
+                    found = Some(operations.iter().filter_map(read).collect::<Vec<Previewed>>());
+                }
+                Fact::Proposal(ProposalFact::Resolved { .. }) => found = None,
+                Fact::Request(RequestFact::Finished { status, .. }) => done = *status == Status::Completed,
+                _ => {}
+            }
+        }
+    }
+    let (session, request) = (sent.session.clone(), sent.request.clone());
+    Ok(found.filter(|_| done).map(|operations| Proposed { session, request, operations }))
+}
+
+/// What was proposed last of all, if nobody has decided on it.
+async fn latest(client: &Client) -> Result<Option<Proposed>, Problem> {
+    let jobs = client.jobs(true).await?;
+    for job in jobs.into_iter().filter(|job| job.folder.is_empty()).take(20) {
+        let sent = Sent { session: job.session, request: job.request };
+        if let Some(proposed) = proposed_by(client, &sent).await? {
+            return Ok(Some(proposed));
+        }
+    }
+    Ok(None)
+}
+
+/// The operations with their numbers; a tick is before what can be applied.
+fn ticked(operations: &[Previewed]) -> String {
+    let mark = |(line, one): (&str, &Previewed)| format!("[{}]{line}\n", if one.valid { "x" } else { " " });
+    listed(operations).lines().zip(operations).map(mark).collect()
+}
+
+/// The operations that numbers name.
+fn choose(operations: &[Previewed], numbers: &str) -> Result<Vec<Operation>, Problem> {
+    let numbers = numbers.trim();
+    let all = || operations.iter().filter(|one| one.valid).filter_map(|one| one.op.operation().cloned()).collect();
+    if numbers == "all" {
+        return Ok(all());
+    }
+    let wrong = |what: String| Problem::new(ProblemKind::Usage, what).hint("Nothing was changed. Name them like 1,3.");
+    let mut chosen = BTreeSet::new();
+    for number in numbers.split([',', ' ']).filter(|number| !number.is_empty()) {
+        let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let one = at.and_then(|at| operations.get(at).map(|one| (at, one)));
+        match one {
+            Some((at, one)) if one.valid => drop(chosen.insert(at)),
+            Some(_) => return Err(wrong(format!("Operation {number} cannot be applied."))),
+            None => return Err(wrong(format!("There is no operation {number}."))),
+        }
+    }
+    Ok(chosen.iter().filter_map(|at| operations[*at].op.operation().cloned()).collect())
+}
+
+/// Whatever is not a delete: those are only ever a person's own doing.
+fn without_deletes(operations: &[Previewed], json: bool) -> Vec<Operation> {
+    let valid: Vec<Operation> =
+        operations.iter().filter(|one| one.valid).filter_map(|one| one.op.operation().cloned()).collect();
+    let chosen: Vec<Operation> = valid.iter().filter(|operation| !operation.is_delete()).cloned().collect();
+    if chosen.len() < valid.len() && !json {
+        note("Deletes are not applied by themselves: `trimtab ask --apply` with their numbers does it.");
+    }
+    chosen
+}
+
+async fn ask_which(operations: &[Previewed]) -> Vec<Operation> {
+    loop {
+        let Some(line) = read_line("Apply them? y: all ticked, numbers like 1,3: those, n: none [n] ").await else {
+            return Vec::new();
+        };
+        let answer = match line.trim().to_lowercase().as_str() {
+            "" | "n" | "no" | "none" => return Vec::new(),
+            "y" | "yes" | "a" | "all" => choose(operations, "all"),
+            numbers => choose(operations, numbers),
+        };
+        match answer {
+            Ok(chosen) => return chosen,
+            Err(problem) => note(&problem.message),
+        }
+    }
+}
+
+/// A line from the terminal; none at the end of input, which is no answer.
+async fn read_line(question: &str) -> Option<String> {
+    let _ = write!(io::stderr().lock(), "{question}");
+    let _ = io::stderr().flush();
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).ok().filter(|read| *read > 0).map(|_| line)
+    });
+    read.await.ok().flatten()
+}
+
+async fn apply(tasks: &TaskList, operations: &[Operation], confirmed: bool) -> Result<Applied, NotApplied> {
+    let operations = operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default()).collect();
+    tasks.apply(Apply { operations, by: TaskAuthor::Assistant, key: None, confirmed }).await
+}
+
+/// Says what was applied, to the person and to the record.
+async fn told(client: &Client, proposed: &Proposed, applied: &Applied, json: bool) -> Result<(), Problem> {
+    client.decide_tasks(applied.results.iter().filter(|result| result.ok).count()).await;
+    settle(client, proposed).await?;
+    if json {
+        return print_json(applied);
+    }
+    let TaskCounts { created, updated, deleted, completed } = applied.summary;
+    let failed = applied.results.iter().filter(|result| !result.ok).count();
+    let mut line = format!("{created} created, {updated} updated, {completed} completed, {deleted} deleted");
+    if failed > 0 {
+        line += &format!("; {failed} could not be done, because the tasks have changed since");
+    }
+    print(&format!("{line}. `trimtab tasks undo` takes it back.\n"))
+}
+
+/// Waits until the record has it: the program may end right after.
+async fn settle(client: &Client, proposed: &Proposed) -> Result<(), Problem> {
+    let mut watch = client.watch(&proposed.session, 0);
+    let resolved = async {
+        loop {
+            let event = watch.next().await?;
+            if event.request.as_ref() == Some(&proposed.request)
+                && matches!(&event.fact, Fact::Proposal(ProposalFact::Resolved { .. }))
+            {
+                return Ok(());
+            }
+        }
+    };
+    // Another process may run the session; it will take it up.
+    tokio::time::timeout(std::time::Duration::from_secs(5), resolved).await.unwrap_or(Ok(()))
+}

@@ -1,0 +1,502 @@
+//! `POST /assistant/message` and `GET /assistant/message/stream`: the assistant over the tasks, in the documented
+//! shapes. Each message is a request like any other; what happens to it is translated here and nowhere else.
+//! Errors of these routes are the documented flat ones.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior};
+use trimtab_host::{Asked, Sent, Watch};
+use trimtab_vocab::event::{
+    AnswerFact, CheckpointFact, CheckpointKind, ProposalFact, ProposalKind, RequestFact, Stage, StageFact, Status,
+};
+use trimtab_vocab::{Ask, Choosable, Event, Fact, Mode, Prior, Problem, Proposed, Question, Said, Via};
+
+use super::Shared;
+use super::access::Authenticated;
+use super::events::Slot;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+
+/// How often a stream says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Turns that are taken from a client; no more than the last few are read anyway.
+const TURNS: usize = 50;
+/// What is shown while operations are being made.
+const PLANNING: &str = "Planning…";
+
+pub(super) fn routes(api: Api) -> Api {
+    let message = Operation::new("post", "assistantMessage", "assistant", "Ask the assistant about your tasks")
+        .takes::<MessageBody>(json!({"message": "Mark everything today as done", "transcript": [], "options": {"mode": "auto"}}))
+        .gives::<Reply>(
+            StatusCode::OK,
+            "The answer with the operations that are proposed, or a question.",
+            json!({"text": "Both of today's tasks will be done.", "operations": [{"op": {"op": "complete", "id": 1}, "errors": []}]}),
+        )
+        .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
+        .gives::<Flat>(
+            StatusCode::BAD_GATEWAY,
+            "The model did not do its part.",
+            json!({"error": "assistant_failure", "detail": "The provider refused the request."}),
+        );
+    let stream = Operation::new("get", "assistantStream", "assistant", "The same, with what happens on the way")
+        .query::<StreamQuery>()
+        .gives_other::<Piece>(
+            StatusCode::OK,
+            "Server-sent events: `stage`, `clarify`, `ops`, `summary`, `result`, `heartbeat`, and `done` at the end. \
+             A stream that ends without `done` has failed; POST the same message then.",
+            "text/event-stream",
+        )
+        .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
+        .gives::<Flat>(
+            StatusCode::BAD_GATEWAY,
+            "The assistant cannot be asked.",
+            json!({"error": "assistant_failure", "detail": "No model is set up."}),
+        );
+    api.add("/assistant/message", post(message_posted), vec![message]).add(
+        "/assistant/message/stream",
+        get(message_streamed),
+        vec![stream],
+    )
+}
+
+/// What is posted. What is of the wrong kind counts as absent, as documented.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct MessageBody {
+    /// The words.
+    message: String,
+    /// What was said before them, the last turns.
+    transcript: Option<Vec<AssistantTurn>>,
+    /// How it is meant.
+    options: Option<MessageOptions>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct MessageOptions {
+    /// `auto`, `chat` or `plan`, which it is without it.
+    mode: Option<String>,
+    /// The question that the message answers.
+    clarify: Option<AssistantClarify>,
+    /// Without effect: this route never streams.
+    #[serde(rename = "streamSummary")]
+    stream_summary: Option<bool>,
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct AssistantTurn {
+    /// Who spoke: `user` or `assistant`.
+    role: Option<String>,
+    /// The words.
+    text: Option<String>,
+}
+
+/// A question that a message answers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct AssistantClarify {
+    /// What was asked.
+    question: Option<String>,
+    /// What was chosen.
+    selection: Option<AssistantSelection>,
+}
+
+/// What was chosen of what was offered.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct AssistantSelection {
+    /// These tasks.
+    ids: Option<Vec<u64>>,
+    /// This day, YYYY-MM-DD.
+    date: Option<String>,
+    /// `low`, `medium` or `high`.
+    priority: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read field by field; this describes it")]
+struct StreamQuery {
+    /// The words.
+    #[serde(default)]
+    message: String,
+    /// What was said before them, as JSON: `[{"role":"user","text":"…"}]`.
+    transcript: Option<String>,
+    /// `auto`, `chat` or `plan`, which it is without it.
+    mode: Option<String>,
+    /// The question that the message answers, as JSON: `{"question":"…","selection":{"ids":[1]}}`.
+    clarify: Option<String>,
+}
+
+/// An answer, or a question.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Reply {
+    /// A person has to say which tasks are meant.
+    #[serde(rename_all = "camelCase")]
+    Question {
+        /// Always true.
+        requires_clarification: bool,
+        /// The question, and what may be chosen.
+        #[serde(flatten)]
+        clarify: Clarify,
+    },
+    /// What the assistant says, and what it proposes.
+    Answer {
+        /// The words.
+        text: String,
+        /// Every operation, also those that cannot be applied.
+        operations: Vec<Annotation>,
+    },
+    #[default]
+    #[schemars(skip)]
+    Nothing,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Clarify {
+    /// The question.
+    question: String,
+    /// Tasks to choose from.
+    options: Vec<OptionShown>,
+    /// More of them, for whoever wants to see more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more_options: Vec<OptionShown>,
+}
+
+/// A task to choose.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OptionShown {
+    /// Its number.
+    id: u64,
+    /// What it is.
+    title: String,
+    /// The day it is for.
+    scheduled_for: Option<String>,
+}
+
+/// An operation with what is wrong about it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+struct Annotation {
+    /// The operation, in its normal form.
+    op: Proposed,
+    /// Why it cannot be applied.
+    errors: Vec<String>,
+}
+
+/// What a stream sends.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Piece {
+    /// `stage`: where it is.
+    Stage { stage: Stage },
+    /// `clarify`: a question.
+    Clarify(Clarify),
+    /// `ops`: operations, as soon as they are judged, and again where a repair has changed them.
+    #[serde(rename_all = "camelCase")]
+    Operations { version: u32, operations: Vec<Annotation>, valid_count: usize, invalid_count: usize },
+    /// `summary`: the words so far; each replaces the one before.
+    Summary { text: String },
+    /// `result`: what it came to.
+    Result { text: String, operations: Vec<Annotation> },
+    /// `heartbeat`: the stream lives.
+    Heartbeat { ts: trimtab_vocab::Time },
+    /// `done`: nothing more is sent.
+    Done(bool),
+}
+
+impl Piece {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Stage { .. } => "stage",
+            Self::Clarify(_) => "clarify",
+            Self::Operations { .. } => "ops",
+            Self::Summary { .. } => "summary",
+            Self::Result { .. } => "result",
+            Self::Heartbeat { .. } => "heartbeat",
+            Self::Done(_) => "done",
+        }
+    }
+
+    fn bytes(&self) -> Bytes {
+        let data = serde_json::to_string(self).unwrap_or_default();
+        format!("event: {}\ndata: {data}\n\n", self.name()).into()
+    }
+}
+
+/// The documented error of these routes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Flat {
+    /// Which.
+    error: &'static str,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+fn invalid() -> Response {
+    (StatusCode::BAD_REQUEST, Json(Flat { error: "invalid_message", detail: None })).into_response()
+}
+
+fn failed(detail: &str) -> Response {
+    let flat = Flat { error: "assistant_failure", detail: Some(detail.to_owned()) };
+    (StatusCode::BAD_GATEWAY, Json(flat)).into_response()
+}
+
+/// A message as it is meant.
+struct Message {
+    text: String,
+    mode: Mode,
+    ask: Ask,
+}
+
+impl Message {
+    fn of(text: &str, mode: &str, transcript: Vec<Said>, clarify: Option<Prior>, via: Via) -> Self {
+        let mode = match mode.trim().to_lowercase().as_str() {
+            "auto" => Mode::Auto,
+            "chat" => Mode::Chat,
+            _ => Mode::Plan,
+        };
+        let ask =
+            Ask { via, transcript: Some(transcript), clarify: clarify.filter(|prior| !prior.question.is_empty()) };
+        Self { text: text.trim().to_owned(), mode, ask }
+    }
+}
+
+/// The turns that are turns; of a long list the last.
+fn turns(value: Option<&Value>) -> Vec<Said> {
+    let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let last = &list[list.len().saturating_sub(TURNS)..];
+    last.iter().filter(|turn| turn.is_object()).filter_map(|turn| Said::deserialize(turn).ok()).collect()
+}
+
+fn prior(value: Option<&Value>) -> Option<Prior> {
+    Prior::deserialize(value.filter(|value| value.is_object())?).ok()
+}
+
+fn posted(body: &[u8]) -> Option<Message> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let text = body.get("message")?.as_str().filter(|text| !text.trim().is_empty())?;
+    let options = body.get("options");
+    let mode = options.and_then(|options| options.get("mode")?.as_str()).unwrap_or("plan");
+    let clarify = prior(options.and_then(|options| options.get("clarify")));
+    Some(Message::of(text, mode, turns(body.get("transcript")), clarify, Via::Post))
+}
+
+fn streamed(query: &HashMap<String, String>) -> Option<Message> {
+    let text = query.get("message").filter(|text| !text.trim().is_empty())?;
+    let json = |name: &str| query.get(name).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let mode = query.get("mode").map_or("plan", String::as_str);
+    let (transcript, clarify) = (json("transcript"), json("clarify"));
+    Some(Message::of(text, mode, turns(transcript.as_ref()), prior(clarify.as_ref()), Via::Sse))
+}
+
+async fn ask(server: &Shared, message: Message) -> Result<(Sent, Watch), Problem> {
+    let mut profile = server.profile.clone();
+    if profile.model.is_none() {
+        profile.model = trimtab_host::local_model(&profile).await;
+    }
+    let mut settings = profile.run_settings()?;
+    // Nobody is waited for: a question ends the request, and the answer is a message of its own.
+    settings.attended = false;
+    let Message { text, mode, ask } = message;
+    let sent = server.client.ask(Asked { text, mode, ask, settings }).await?;
+    let watch = server.client.watch(&sent.session, 0);
+    Ok((sent, watch))
+}
+
+async fn message_posted(State(server): State<Shared>, body: Bytes) -> Response {
+    let Some(message) = posted(&body) else { return invalid() };
+    let (sent, mut watch) = match ask(&server, message).await {
+        Ok(sent) => sent,
+        Err(problem) => return failed(&problem.message),
+    };
+    let mut translator = Translator::default();
+    loop {
+        match watch.next().await {
+            Ok(event) if event.request.as_ref() == Some(&sent.request) => drop(translator.see(&event)),
+            Ok(_) => {}
+            Err(problem) => return failed(&problem.message),
+        }
+        match translator.end.take() {
+            None => {}
+            Some(End::Done) => return Json(translator.reply).into_response(),
+            Some(End::Replaced) => return failed("A newer message took its place."),
+            Some(End::Failed(why)) => return failed(&why),
+        }
+    }
+}
+
+async fn message_streamed(
+    State(server): State<Shared>,
+    Extension(who): Extension<Authenticated>,
+    query: Result<Query<HashMap<String, String>>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Failure> {
+    let Some(message) = query.ok().and_then(|Query(query)| streamed(&query)) else { return Ok(invalid()) };
+    let slot = server.streams.take(&who.name)?;
+    let (sent, watch) = match ask(&server, message).await {
+        Ok(sent) => sent,
+        Err(problem) => return Ok(failed(&problem.message)),
+    };
+    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let going = server.going.clone();
+    let stream =
+        Streaming { watch, sent, translator: Translator::default(), ready: VecDeque::new(), beat, going, _slot: slot };
+    let stream = futures_util::stream::unfold(stream, |mut stream| async move {
+        let bytes = stream.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(bytes), stream))
+    });
+    let mut response = Body::from_stream(stream).into_response();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONNECTION, "keep-alive"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// One who watches a message being answered. When they go away, the request goes on, and this is gone.
+struct Streaming {
+    watch: Watch,
+    sent: Sent,
+    translator: Translator,
+    ready: VecDeque<Piece>,
+    beat: Interval,
+    going: watch::Receiver<bool>,
+    _slot: Slot,
+}
+
+impl Streaming {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(piece.bytes());
+            }
+            match self.translator.end.take() {
+                None if self.translator.over => return None,
+                None => {}
+                // Whoever was replaced hears that nothing comes of it, so that they do not ask again.
+                Some(End::Done | End::Replaced) => {
+                    self.translator.over = true;
+                    return Some(Piece::Done(true).bytes());
+                }
+                Some(End::Failed(_)) => return None,
+            }
+            tokio::select! {
+                biased;
+                _ = self.going.changed() => return None,
+                event = self.watch.next() => match event {
+                    Ok(event) if event.request.as_ref() == Some(&self.sent.request) => {
+                        self.ready.extend(self.translator.see(&event));
+                    }
+                    Ok(_) => {}
+                    Err(_) => return None,
+                },
+                _ = self.beat.tick() => self.ready.push_back(Piece::Heartbeat { ts: trimtab_host::now() }),
+            }
+        }
+    }
+}
+
+/// How a message ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// With an answer or a question.
+    Done,
+    /// Another one took its place.
+    Replaced,
+    /// With an error.
+    Failed(String),
+}
+
+/// From facts to the documented pieces.
+#[derive(Debug, Default)]
+struct Translator {
+    operations: Vec<Annotation>,
+    reply: Reply,
+    end: Option<End>,
+    over: bool,
+}
+
+impl Translator {
+    fn see(&mut self, event: &Event) -> Vec<Piece> {
+        match &event.fact {
+            Fact::Stage(StageFact { stage: Stage::Proposing, .. }) => {
+                vec![Piece::Summary { text: PLANNING.into() }, Piece::Stage { stage: Stage::Proposing }]
+            }
+            Fact::Stage(StageFact { stage, .. })
+                if matches!(stage, Stage::Routing | Stage::Validating | Stage::Repairing | Stage::Summarizing) =>
+            {
+                vec![Piece::Stage { stage: *stage }]
+            }
+            Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
+                let clarify = clarify(title, body);
+                self.reply = Reply::Question { requires_clarification: true, clarify: clarify.clone() };
+                vec![Piece::Clarify(clarify)]
+            }
+            Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, version, .. }) => {
+                self.operations = operations.iter().filter_map(annotation).collect();
+                let valid_count = self.operations.iter().filter(|one| one.errors.is_empty()).count();
+                let invalid_count = self.operations.len() - valid_count;
+                let operations = self.operations.clone();
+                vec![Piece::Operations { version: *version, operations, valid_count, invalid_count }]
+            }
+            Fact::Answer(AnswerFact { answer }) => {
+                let (text, operations) = (answer.summary.clone(), self.operations.clone());
+                self.reply = Reply::Answer { text: text.clone(), operations: operations.clone() };
+                vec![Piece::Summary { text: text.clone() }, Piece::Result { text, operations }]
+            }
+            Fact::Request(RequestFact::Finished { status, error, .. }) => {
+                let why =
+                    error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
+                self.end = Some(match status {
+                    Status::Completed => End::Done,
+                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => End::Done,
+                    Status::Cancelled => End::Replaced,
+                    Status::Limit => End::Failed("The budget of the session is used up.".into()),
+                    Status::Failed | Status::NeedsUser => End::Failed(why),
+                });
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn clarify(title: &str, body: &serde_json::Map<String, Value>) -> Clarify {
+    let field = |name: &str| body.get(name).cloned().unwrap_or_default();
+    let questions: Vec<Question> = serde_json::from_value(field("questions")).unwrap_or_default();
+    let more: Vec<Choosable> = serde_json::from_value(field("moreOptions")).unwrap_or_default();
+    let shown = |options: Vec<Choosable>| {
+        let one = |option: Choosable| {
+            Some(OptionShown { id: option.id.parse().ok()?, title: option.title, scheduled_for: option.scheduled_for })
+        };
+        options.into_iter().filter_map(one).collect()
+    };
+    let options = questions.into_iter().next().map(|question| question.options).unwrap_or_default();
+    Clarify { question: title.to_owned(), options: shown(options), more_options: shown(more) }
+}
+
+fn annotation(operation: &Value) -> Option<Annotation> {
+    let op = Proposed::deserialize(operation.get("op")?).ok()?;
+    let errors = Vec::deserialize(operation.get("errors")?).ok()?;
+    Some(Annotation { op, errors })
+}
