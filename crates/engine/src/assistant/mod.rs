@@ -1,7 +1,7 @@
 //! Requests about the user's own tasks: a path is found, then words are answered or operations proposed, judged,
 //! repaired once and summed up. Nothing is applied here: that is always a person's own act.
 //!
-//! [`go_on`] reads where a request stands and does what comes next, so that it goes on from anywhere: after a
+//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere: after a
 //! reply, an answer from another program, or a kill.
 
 mod candidates;
