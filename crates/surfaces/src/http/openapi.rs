@@ -185,7 +185,11 @@ impl Operation {
     #[must_use]
     pub(super) fn gives<T: JsonSchema>(mut self, status: StatusCode, what: &'static str, example: Value) -> Self {
         let answer = Box::new(move |generator: &mut SchemaGenerator| {
-            let schema = generator.subschema_for::<T>();
+            let mut schema = json!(generator.subschema_for::<T>());
+            // What cannot be read at all is told in the common way, whatever else a route says about it.
+            if status.is_client_error() {
+                schema = json!({"anyOf": [schema, generator.subschema_for::<ErrorBody>()]});
+            }
             json!({"description": what, "content": {"application/json": {"schema": schema, "example": example}}})
         });
         self.answers.push((status.as_u16(), answer));
@@ -203,7 +207,7 @@ impl Operation {
         let answer = Box::new(move |generator: &mut SchemaGenerator| {
             let piece = generator.subschema_for::<T>();
             json!({"description": what,
-                   "content": {media_type: {"schema": {"type": "string"}, "x-itemSchema": piece}}})
+                   "content": {media_type: {"schema": {}, "x-itemSchema": piece}}})
         });
         self.answers.push((status.as_u16(), answer));
         self
