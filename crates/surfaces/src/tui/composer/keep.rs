@@ -154,10 +154,10 @@ mod tests {
     fn what_was_said_is_kept_per_folder_and_a_broken_line_costs_only_itself() {
         let data = tempfile::tempdir().expect("a folder");
         let drawer = Drawer::of(data.path());
-        let said = SaidFile::of(drawer.clone(), "/work/a");
+        let said = SaidFile::of(drawer.clone(), "/home/u/a");
         let with_paste = Draft { parts: vec![Part::Text("see ".into()), Part::Paste("a\nb".into())] };
         said.add(&Draft::new("one")).expect("kept");
-        drawer.append(&Drawer::name("said", "/work/a"), "{broken").expect("written");
+        drawer.append(&Drawer::name("said", "/home/u/a"), "{broken").expect("written");
         said.add(&with_paste).expect("kept");
         said.add(&Draft::new("x".repeat(100_000))).expect("left out");
         assert_eq!(said.read(), [Draft::new("one"), with_paste]);
