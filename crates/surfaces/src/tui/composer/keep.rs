@@ -161,24 +161,24 @@ mod tests {
         said.add(&with_paste).expect("kept");
         said.add(&Draft::new("x".repeat(100_000))).expect("left out");
         assert_eq!(said.read(), [Draft::new("one"), with_paste]);
-        assert!(SaidFile::of(drawer, "/work/b").read().is_empty());
+        assert!(SaidFile::of(drawer, "/home/u/b").read().is_empty());
     }
 
     #[test]
     fn the_file_with_what_was_said_stays_bounded() {
         let data = tempfile::tempdir().expect("a folder");
         let drawer = Drawer::of(data.path());
-        let said = SaidFile::of(drawer.clone(), "/work");
+        let said = SaidFile::of(drawer.clone(), "/home/u");
         let line = |number: usize| serde_json::to_string(&Draft::new(format!("{number}"))).expect("written");
         let all: String = (0..3_000).map(|number| line(number) + "\n").collect();
-        drawer.write(&Drawer::name("said", "/work"), &all).expect("written");
+        drawer.write(&Drawer::name("said", "/home/u"), &all).expect("written");
         assert_eq!(said.read().len(), MOST);
-        let text = drawer.read(&Drawer::name("said", "/work")).expect("there");
+        let text = drawer.read(&Drawer::name("said", "/home/u")).expect("there");
         assert_eq!((text.lines().count(), said.read().last().cloned()), (MOST, Some(Draft::new("2999"))));
         let large: String =
             (0..200).map(|_| serde_json::to_string(&Draft::new("y".repeat(50_000))).expect("written") + "\n").collect();
-        drawer.write(&Drawer::name("said", "/work"), &large).expect("written");
+        drawer.write(&Drawer::name("said", "/home/u"), &large).expect("written");
         assert!(said.read().len() < 100);
-        assert!(drawer.read(&Drawer::name("said", "/work")).expect("there").len() <= LARGEST_FILE);
+        assert!(drawer.read(&Drawer::name("said", "/home/u")).expect("there").len() <= LARGEST_FILE);
     }
 }

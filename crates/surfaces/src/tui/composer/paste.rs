@@ -87,8 +87,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Option<Vec<String>> {
-        let is_file = |path: &Path| path.starts_with("/pics") || path.starts_with("/work/shots");
-        let paths = pictures(text, Path::new("/work"), is_file)?;
+        let is_file = |path: &Path| path.starts_with("/pics") || path.starts_with("/home/u/shots");
+        let paths = pictures(text, Path::new("/home/u"), is_file)?;
         Some(paths.iter().map(|path| path.display().to_string()).collect())
     }
 
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(found(text), Some(vec!["/pics/a b.png".to_owned()]), "{text}");
         }
         assert_eq!(found("/pics/a.PNG '/pics/b.webp'").map(|found| found.len()), Some(2));
-        assert_eq!(found("shots/x.gif"), Some(vec!["/work/shots/x.gif".to_owned()]));
+        assert_eq!(found("shots/x.gif"), Some(vec!["/home/u/shots/x.gif".to_owned()]));
     }
 
     #[test]

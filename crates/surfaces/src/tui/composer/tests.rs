@@ -7,7 +7,7 @@ use crate::palette::Palette;
 use crate::tui::theme::Theme;
 
 fn composer() -> Composer {
-    let mut composer = Composer::new("/work");
+    let mut composer = Composer::new("/home/u");
     composer.is_file = |path| path.starts_with("/pics");
     composer
 }
