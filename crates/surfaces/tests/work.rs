@@ -361,7 +361,8 @@ fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_un
     let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
     running.wait_for_line("command.started");
     let began = Instant::now();
-    while !program.project().join("log.txt").exists() && began.elapsed() < Duration::from_secs(10) {
+    let has_written = || std::fs::read(program.project().join("log.txt")).is_ok_and(|text| !text.is_empty());
+    while !has_written() && began.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(5));
     }
     running.signal(Signal::KILL);

@@ -91,6 +91,42 @@ fn an_approved_plan_is_carried_out_step_by_step_in_the_order_of_its_dependencies
 }
 
 #[test]
+fn commands_that_a_step_proposes_run_before_the_step_ends() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % mode=plan
+        > look at it
+        <@ propose_plan {"steps":["Look","Sum up"]}
+        ! approve
+        ?~ [PLAN STEP 1 of 2] Look
+        < Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`
+        ! run
+        ?~ Command 1/2 ✓
+        < Continue.
+        ?~ Command 2/2 ✗
+        < It is not there, and that is fine.
+        ?~ [PLAN STEP 2 of 2] Sum up
+        < One of two files is there.\n\nNext steps:\n- Write b.txt
+        "#
+    ), &["checkpoint.opened", "plan.step", "answer", "request.finished"]), @r#"
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve"},{"id":"modify","label":"Modify"},{"id":"replan","label":"Re-plan"},{"id":"cancel","label":"Cancel"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Look"},{"id":"s2","title":"Sum up"}]}
+    r1 plan.step {"step":"s1","number":1,"of":2,"title":"Look","status":"running"}
+    r1 answer {"summary":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`","todos":[{"text":"Look","completed":false},{"text":"Sum up","completed":false}],"commands":[{"command":"cat a.txt","description":""},{"command":"cat b.txt","description":""}],"synthesis":{"id":"synthesis_r1","text":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"The answer has 2 commands.","choices":[{"id":"run","label":"Run 2 cmds"},{"id":"each","label":"One by one"},{"id":"skip","label":"Skip"}],"about":"series","commands":[{"command":"cat a.txt","shown":"cat a.txt","decision":"auto","reason":""},{"command":"cat b.txt","shown":"cat b.txt","decision":"auto","reason":""}]}
+    r1 plan.step {"step":"s1","number":1,"of":2,"title":"Look","status":"done","note":"It is not there, and that is fine."}
+    r1 plan.step {"step":"s2","number":2,"of":2,"title":"Sum up","status":"running"}
+    r1 plan.step {"step":"s2","number":2,"of":2,"title":"Sum up","status":"done","note":"One of two files is there. Next steps: - Write b.txt"}
+    r1 answer {"summary":"One of two files is there.\n\nNext steps:\n- Write b.txt","todos":[{"text":"Look","completed":true},{"text":"Sum up","completed":true}],"nextSteps":[{"html":"Write b.txt","inputText":"Write b.txt"}],"synthesis":{"id":"synthesis_r1","text":"One of two files is there.\n\nNext steps:\n- Write b.txt"}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":50,"cachedTokens":0,"outputTokens":25}}
+    --- a.txt
+    alpha
+    "#);
+}
+
+#[test]
 fn a_plan_is_modified_in_words_and_as_a_list_until_it_is_approved() {
     insta::assert_snapshot!(only(&play(
         r#"

@@ -118,3 +118,50 @@ pub struct NextStep {
     /// What it puts into the input.
     pub input_text: String,
 }
+
+impl NextStep {
+    /// How it is shown where there is no HTML: without tags, and with the characters that entities stand for.
+    pub fn label(&self) -> String {
+        let mut text = String::with_capacity(self.html.len());
+        let mut rest = self.html.as_str();
+        while let Some(at) = rest.find(['<', '&']) {
+            let (before, mark) = rest.split_at(at);
+            text.push_str(before);
+            let is_tag = mark[1..].starts_with(|next: char| next.is_ascii_alphabetic() || next == '/');
+            rest = match mark.find('>').filter(|_| is_tag) {
+                Some(end) => &mark[end + 1..],
+                None => {
+                    let entity = ENTITIES.iter().find(|(entity, _)| mark.starts_with(entity));
+                    let (taken, letter) = entity.copied().unwrap_or((&mark[..1], &mark[..1]));
+                    text.push_str(letter);
+                    &mark[taken.len()..]
+                }
+            };
+        }
+        text.push_str(rest);
+        text
+    }
+}
+
+/// What HTML writes in other letters.
+const ENTITIES: [(&str, &str); 6] =
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_step_reads_the_same_without_html() {
+        for (html, text) in [
+            ("Add a test", "Add a test"),
+            ("<b>Add</b> a &lt;test&gt; &amp; run", "Add a <test> & run"),
+            ("a < b & c", "a < b & c"),
+            ("&amp;lt;", "&lt;"),
+            ("<i", "<i"),
+            ("é<br/>&nbsp;ü", "é ü"),
+        ] {
+            assert_eq!(NextStep { html: html.into(), input_text: String::new() }.label(), text);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
 use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 
-use super::{finish, series};
+use super::{finish, further, series};
 use crate::flow::{self, pace};
 use crate::record::{Active, Session};
 use crate::step::Step;
@@ -156,7 +156,9 @@ pub(crate) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>
     let works = step.session.active().is_some_and(series::applies) && !truncated;
     let marked = if works { series::verdict::marked(words) } else { Vec::new() };
     let commands = marked.into_iter().map(proposal).collect();
-    let next_steps = pace::next_steps(step.session, Vec::new());
+    // Of a list that was cut, the last item may be half a request.
+    let offers = if truncated { Vec::new() } else { further::offers(&summary) };
+    let next_steps = pace::next_steps(step.session, offers);
     let answer = Answer { summary, todos, commands, next_steps, truncated, synthesis, ..Answer::default() };
     series::warn(step, &request, &answer);
     step.say(Some(&request), AnswerFact { answer });

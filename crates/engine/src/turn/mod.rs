@@ -6,6 +6,7 @@ pub mod budget;
 pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;
+pub(crate) mod further;
 pub(crate) mod guard;
 mod noop;
 pub(crate) mod outcome;
@@ -281,7 +282,10 @@ fn end_or_go_on(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| !active.steers.is_empty()) {
         return next(step);
     }
-    if !flow::ended(step, words, stop) {
+    // Commands that a step of a plan proposes belong to the step: it ends when they have.
+    let is_step = step.session.active().is_some_and(|active| active.flow.running().is_some());
+    let proposes = is_step && stop != Some(&StopReason::MaxTokens) && !series::verdict::marked(words).is_empty();
+    if proposes || !flow::ended(step, words, stop) {
         ending::end(step, words, stop, Status::Completed);
     }
 }

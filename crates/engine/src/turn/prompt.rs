@@ -3,7 +3,7 @@
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState};
 
-use super::{series, structured, tools};
+use super::{further, series, structured, tools};
 use crate::flow::{self, conversation, pace};
 use crate::intake::pill;
 use crate::permit;
@@ -95,7 +95,7 @@ fn system(session: &Session, active: &Active) -> String {
         _ if active.flow.stand == Stand::Compiling => return conversation::COMPILER.to_owned(),
         Some(RouteDecision::Plan) if structured::applies(active) => flow::plan::FORM.to_owned(),
         _ if structured::applies(active) => structured::FORM.to_owned(),
-        Some(RouteDecision::Direct) => AGENT_SYSTEM_PROMPT.to_owned(),
+        Some(RouteDecision::Direct) => format!("{AGENT_SYSTEM_PROMPT}{}", further::RULE),
         Some(RouteDecision::Plan) => format!("{AGENT_SYSTEM_PROMPT}{PLAN}"),
         _ if active.request.settings.copilot.conversational => {
             return format!("{AGENT_CHAT_SYSTEM_PROMPT}{}", conversation::TALKING);
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn the_prompts_are_small() {
         assert!(AGENT_CHAT_SYSTEM_PROMPT.len() < 1_000);
-        assert!(AGENT_SYSTEM_PROMPT.len() < 2_000);
+        assert!(AGENT_SYSTEM_PROMPT.len() + further::RULE.len() < 2_000);
     }
 }

@@ -8,7 +8,7 @@ use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
 use super::ask::{self, Offer};
-use super::follow::{Asking, Form, details, follow};
+use super::follow::{Asking, Form, choice_line, details, follow};
 use super::output::{age, calm, print, print_json};
 use super::run::Approve;
 use super::{Outcome, place};
@@ -29,16 +29,17 @@ impl Checkpoints {
             if self.json {
                 print_json(event)?;
             } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
-                let choices: Vec<String> =
-                    choices.iter().map(|choice| format!("    {:<10} {}\n", choice.id, choice.label)).collect();
+                let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
                 let more: String = details(event).iter().map(|line| format!("  {line}\n")).collect();
-                let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices.concat());
+                let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices);
                 print(&calm(&text))?;
             }
         }
         match open.is_empty() {
             true if !self.json => print("Nothing waits for an answer.\n")?,
-            false if !self.json => print("\nAnswer with: trimtab answer CHECKPOINT CHOICE\n")?,
+            false if !self.json => print(
+                "\nAnswer with: trimtab answer CHECKPOINT CHOICE; where only one waits in this folder, CHOICE is enough.\n",
+            )?,
             _ => {}
         }
         Ok(Outcome::Done)
@@ -46,9 +47,10 @@ impl Checkpoints {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(super) struct Answer {
-    /// What is answered; `trimtab checkpoints` lists what is open
-    checkpoint: CheckpointId,
+    /// What is answered, as `trimtab checkpoints` lists it; left out, the only thing that waits in this folder
+    checkpoint: Option<CheckpointId>,
     /// One of its choices
     choice: String,
     /// Words or a value that go with the choice; to several questions, `1: …; 2: …` or a JSON object
@@ -71,8 +73,11 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) async fn go(mut self) -> Result<Outcome, Problem> {
         let (profile, client) = place::open(&[])?;
-        let event = find(&client, &self.checkpoint).await?;
-        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { kind, choices, body, .. })) =
+        let event = match &self.checkpoint {
+            Some(wanted) => find(&client, wanted).await?,
+            None => find_only(&client).await?,
+        };
+        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, body, .. })) =
             (&event.request, &event.fact)
         else {
             return Err(Problem::new(ProblemKind::Internal, "This checkpoint belongs to no request."));
@@ -112,7 +117,7 @@ impl Answer {
             trusted: None,
         };
         client.control(&sent.session, Some(sent.request.clone()), action).await?;
-        let answer = Answered { checkpoint: self.checkpoint, choice: self.choice, text, by: "user".into() };
+        let answer = Answered { checkpoint: checkpoint.clone(), choice: self.choice, text, by: "user".into() };
         client.answer(&sent.session, answer).await?;
         let outcome = follow(&client, &sent, after, Form::of(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
@@ -144,6 +149,26 @@ async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> 
         Problem::new(ProblemKind::NotFound, format!("Nothing called {wanted} waits for an answer."))
             .hint("It may have been answered elsewhere; `trimtab checkpoints` lists what is open.")
     })
+}
+
+/// What waits in this folder, if it is one thing.
+async fn find_only(client: &Client) -> Result<Event, Problem> {
+    let folder = place::folder(None)?;
+    let mut open = Vec::new();
+    for event in client.checkpoints().await? {
+        if client.session(&event.session).await?.folder == folder {
+            open.push(event);
+        }
+    }
+    let hint = "`trimtab checkpoints` lists what is open everywhere; say `trimtab answer CHECKPOINT CHOICE`.";
+    match (open.pop(), open.len()) {
+        (Some(event), 0) => Ok(event),
+        (None, _) => Err(Problem::new(ProblemKind::NotFound, "Nothing waits for an answer in this folder.").hint(hint)),
+        (Some(_), others) => {
+            let message = format!("{} things wait for an answer in this folder; which is meant?", others + 1);
+            Err(Problem::new(ProblemKind::Usage, message).hint(hint))
+        }
+    }
 }
 
 /// What has happened before the answer is not shown again.

@@ -1,137 +1,204 @@
 //! `trimtab demo`: the real program with a recorded model.
+//!
+//! In plain text it is a list of command lines, each run in a process of its own as a person would: what is
+//! shown is what they do.
+
+mod stage;
+mod story;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use tokio::time::Instant;
+use tokio::process::Command;
+use trimtab_host::Client;
 use trimtab_host::config::{self, Flag, Profile};
-use trimtab_host::{Client, Say, Sent, Target};
-use trimtab_vocab::event::ReplyFact;
-use trimtab_vocab::{Fact, Mode, Problem, ProblemKind};
+use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::Outcome;
-use super::follow::{Asking, Form, follow};
 use super::output::print;
 use crate::tui::{self, Wanted};
+use stage::Stage;
+use story::{Act, STORY, TASKS, WISH};
+
+/// How long a person may look before the next thing is shown.
+const LOOK: Duration = Duration::from_millis(1_500);
+/// How much of a reply is heard before the program is killed.
+const HEARD: Duration = Duration::from_millis(900);
+/// How often it is looked whether the request that is to be killed has begun, and for how long.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 1_500;
+
+const BEFORE: &str = "\
+This is the real program; only the model is a recording. No key, no network, and a sample project that goes away.
+Every line with a $ is a command that you could type.
+";
+const AFTER: &str = "
+That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
+With a model of your own: set ANTHROPIC_API_KEY (or another; see the README) and say `trimtab`.
+";
 
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// Show it in the terminal UI, to try it yourself
-    #[arg(long)]
+    #[arg(long, conflicts_with = "web")]
     tui: bool,
-}
-
-/// A folder that goes away with the demonstration.
-struct Stage(PathBuf);
-
-impl Stage {
-    fn build() -> Result<Self, Problem> {
-        let refused = |error: std::io::Error| {
-            Problem::new(ProblemKind::Store, format!("The demonstration needs a folder: {error}."))
-                .hint("Set TMPDIR to a folder that can be written.")
-        };
-        let mut number = 0;
-        let stage = loop {
-            let path = std::env::temp_dir().join(format!("trimtab-demo-{}-{number}", std::process::id()));
-            // Made anew, never found: a folder that is there already is somebody else's.
-            match std::fs::create_dir(&path) {
-                Ok(()) => break Self(path),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 100 => number += 1,
-                Err(error) => return Err(refused(error)),
-            }
-        };
-        std::fs::create_dir(stage.project()).map_err(refused)?;
-        Ok(stage)
-    }
-
-    fn project(&self) -> PathBuf {
-        self.0.join("project")
-    }
-
-    fn data(&self) -> PathBuf {
-        self.0.join("data")
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    /// Show it in a browser, to try it yourself
+    #[arg(long)]
+    web: bool,
 }
 
 impl Demo {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
-        let stage = Stage::build()?;
-        let profile = settings(&stage.data())?;
-        let folder = stage.project().display().to_string();
+        if self.tui && !tui::is_there() {
+            return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
+                .hint("`trimtab demo` without --tui shows it in plain text."));
+        }
+        let theatre = Theatre { stage: Stage::build()?, slowly: std::io::stdout().is_terminal() };
+        for title in TASKS {
+            theatre.quietly(&["tasks", "add", title]).await?;
+        }
         if self.tui {
-            return on_screen(profile, folder).await;
+            theatre.on_screen().await
+        } else if self.web {
+            theatre.in_browser().await
+        } else {
+            theatre.tell().await
         }
-        print("This is the real program; only the model is a recording. No key, no network.\n\n")?;
+    }
+}
 
-        print("1. A request: trimtab run \"What is a trim tab?\"\n\n")?;
-        let client = Client::open(&profile)?;
-        let first = say(&client, Target::New { folder }, "What is a trim tab?", &profile).await?;
-        let ended = follow(&client, &first, 0, Form::Text, Asking::Nobody).await?;
-        if ended.code() != 0 {
-            return Ok(ended);
+/// Where the story is played, and how.
+struct Theatre {
+    stage: Stage,
+    slowly: bool,
+}
+
+impl Theatre {
+    async fn tell(&self) -> Result<Outcome, Problem> {
+        print(BEFORE)?;
+        for (number, scene) in STORY.iter().enumerate() {
+            self.wait().await;
+            let says: String = scene.says.lines().map(|line| format!("   {line}\n")).collect();
+            print(&format!("\n{:>2}{}", number + 1, &says[2..]))?;
+            for act in scene.acts {
+                match act {
+                    Act::Run(words) => {
+                        print(&format!("\n$ trimtab {}\n", typed(words)))?;
+                        let ended = self.start(words)?.wait().await.map_err(broken)?;
+                        check(words, ended)?;
+                    }
+                    Act::Killed(words) => self.kill(words).await?,
+                }
+            }
         }
+        print(AFTER)?;
+        Ok(Outcome::Done)
+    }
 
-        print("\n2. A second request in the same session, and the program is cut off in mid-reply.\n\n")?;
-        let question = "Is anything lost when the program is cut off?";
-        let second = say(&client, Target::Session(first.session.clone()), question, &profile).await?;
-        let heard = listen_a_little(&client, &second).await?;
-        // Dropped without a word, as a crash would: no goodbye is written anywhere.
-        drop(client);
-        print(&format!("   …{heard}   <- cut off here\n"))?;
+    async fn wait(&self) {
+        if self.slowly {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
 
-        print("\n3. Started again: trimtab resume\n\n")?;
-        let client = Client::open(&profile)?;
-        client.resume(&second.session);
-        let ended = follow(&client, &second, 0, Form::Text, Asking::Nobody).await?;
-        print("\nNext: set ANTHROPIC_API_KEY and say `trimtab run \"…\"`; `trimtab --help` has the rest.\n")?;
-        Ok(ended)
+    /// The program itself, at home on the stage. Nobody types at it, so whatever asks stays open.
+    fn program(&self, words: &[&str]) -> Result<Command, Problem> {
+        let itself = std::env::current_exe().map_err(broken)?;
+        #[expect(clippy::disallowed_methods, reason = "it is this program, with the words that are shown")]
+        let mut command = Command::from(std::process::Command::new(itself));
+        // What the person has set for their own work is not meant for this.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TRIMTAB_")) {
+            command.env_remove(name);
+        }
+        command.args(words).env("TRIMTAB_HOME", self.stage.data()).env("TRIMTAB_MODEL", "replay/demo");
+        command.current_dir(self.stage.project()).stdin(Stdio::null()).kill_on_drop(true);
+        Ok(command)
+    }
+
+    fn start(&self, words: &[&str]) -> Result<tokio::process::Child, Problem> {
+        self.program(words)?.spawn().map_err(broken)
+    }
+
+    async fn quietly(&self, words: &[&str]) -> Result<(), Problem> {
+        let ended = self.program(words)?.stdout(Stdio::null()).status().await.map_err(broken)?;
+        check(words, ended)
+    }
+
+    /// Kills it while the model answers, with no chance to say goodbye.
+    async fn kill(&self, words: &[&str]) -> Result<(), Problem> {
+        print(&format!("\n$ trimtab {}\n", typed(words)))?;
+        let client = Client::open(&self.profile()?)?;
+        let mut child = self.start(words)?;
+        for _ in 0..LOOKS {
+            let is_meant = |job: &trimtab_host::JobRow| words.contains(&job.text.as_str());
+            if client.jobs(false).await?.iter().any(is_meant) {
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        tokio::time::sleep(HEARD).await;
+        child.kill().await.map_err(broken)?;
+        print("\n(killed)\n")
+    }
+
+    fn profile(&self) -> Result<Profile, Problem> {
+        let data = self.stage.data().display().to_string();
+        let model = Flag { path: "model", option: "--model", value: "replay/demo".into() };
+        config::load_from(&BTreeMap::from([("TRIMTAB_HOME".to_owned(), data)]), &[model])
+    }
+
+    /// The same in the terminal UI; what to say first is written already.
+    async fn on_screen(&self) -> Result<Outcome, Problem> {
+        let wanted = Wanted { mode: Mode::Plan, draft: Some(WISH.to_owned()), ..Wanted::default() };
+        let ended = tui::run(self.profile()?, self.stage.project().display().to_string(), wanted).await?;
+        Ok(ended.map_or(Outcome::Done, Outcome::Left))
+    }
+
+    /// The same in a browser, until the server is told to end.
+    async fn in_browser(&self) -> Result<Outcome, Problem> {
+        print(&format!(
+            "{BEFORE}\nIn the browser, choose Plan and say: {WISH}\nThe tasks are there as well. Ctrl-C ends it.\n\n"
+        ))?;
+        // The server hears Ctrl-C by itself; this process only has to stay until it is done.
+        let mut interrupt =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(broken)?;
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(broken)?;
+        let mut server = self.start(&["serve", "--addr", "127.0.0.1:0", "--open"])?;
+        loop {
+            tokio::select! {
+                ended = server.wait() => {
+                    check(&["serve"], ended.map_err(broken)?)?;
+                    return Ok(Outcome::Done);
+                }
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {
+                    server.kill().await.map_err(broken)?;
+                    return Ok(Outcome::Left(15));
+                }
+            }
+        }
     }
 }
 
-/// The same in the terminal UI; what to say first is written already.
-async fn on_screen(profile: Profile, folder: String) -> Result<Outcome, Problem> {
-    if !tui::is_there() {
-        return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
-            .hint("`trimtab demo` without --tui shows it in plain text."));
+/// The words as one would type them.
+fn typed(words: &[&str]) -> String {
+    let quoted = |word: &&str| if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// What waits for a person ends with 3, which is what the story is about.
+fn check(words: &[&str], ended: ExitStatus) -> Result<(), Problem> {
+    match ended.code() {
+        Some(0 | 3) => Ok(()),
+        _ => Err(Problem::new(ProblemKind::Internal, format!("`trimtab {}` did not end well: {ended}.", typed(words)))
+            .hint("This is a mistake of the demonstration; what it did is in its own folder and goes away.")),
     }
-    let draft = Some("What is a trim tab?".to_owned());
-    let wanted = Wanted { mode: Mode::Chat, draft, ..Wanted::default() };
-    let ended = tui::run(profile, folder, wanted).await?;
-    Ok(ended.map_or(Outcome::Done, Outcome::Left))
 }
 
-fn settings(data: &Path) -> Result<Profile, Problem> {
-    let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), data.display().to_string())]);
-    let model = Flag { path: "model", option: "--model", value: "replay/demo".into() };
-    config::load_from(&variables, &[model])
-}
-
-async fn say(client: &Client, target: Target, text: &str, profile: &Profile) -> Result<Sent, Problem> {
-    client.send(target, Say { mode: Mode::Chat, ..Say::new(text, profile.run_settings()?) }).await
-}
-
-/// Hears the beginning of a reply, for as long as it takes until some of it is saved.
-async fn listen_a_little(client: &Client, sent: &Sent) -> Result<String, Problem> {
-    let mut watch = client.watch(&sent.session, 0);
-    let mut heard = String::new();
-    let mut until = None;
-    loop {
-        let next = match until {
-            None => Ok(watch.next().await),
-            Some(until) => tokio::time::timeout_at(until, watch.next()).await,
-        };
-        let Ok(event) = next else { return Ok(heard) };
-        if let Fact::Reply(ReplyFact::Delta { text, .. }) = event?.fact {
-            heard.push_str(&text);
-            until.get_or_insert_with(|| Instant::now() + Duration::from_millis(600));
-        }
-    }
+fn broken(error: std::io::Error) -> Problem {
+    Problem::new(ProblemKind::Internal, format!("The demonstration cannot go on: {error}."))
 }

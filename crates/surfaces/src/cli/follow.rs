@@ -210,6 +210,11 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
     lines
 }
 
+/// A choice as it is listed.
+pub(super) fn choice_line(choice: &Choice) -> String {
+    format!("    {:<10} {}", choice.id, choice.label)
+}
+
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
     if let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &event.fact {
@@ -389,8 +394,8 @@ struct Screen {
     began: Instant,
     elapsed: Elapsed,
     answered: bool,
-    /// Something was asked and not answered.
-    asked: bool,
+    /// The choices of what was asked and not answered.
+    asked: Option<Vec<Choice>>,
     /// A call whose words are not for the person.
     aside: Option<CallId>,
     /// The change that was proposed last.
@@ -446,7 +451,7 @@ impl Screen {
             began: Instant::now(),
             elapsed: Elapsed::default(),
             answered: false,
-            asked: false,
+            asked: None,
             aside: None,
             proposed: Vec::new(),
             tools: BTreeMap::new(),
@@ -483,6 +488,8 @@ impl Screen {
             StepStatus::Skipped => self.say(&calm(&format!("Step {number} of {of} is left out: {title}"))),
             // The model's words are on the screen where they appear as they come.
             StepStatus::Done | StepStatus::Failed if live || words.is_empty() => {}
+            // Those of the last step are the answer, which follows.
+            StepStatus::Done if number == of => {}
             StepStatus::Done => self.say(&calm(&format!("  done: {words}"))),
             StepStatus::Failed => self.say(&calm(&format!("  not done: {words}"))),
         }
@@ -495,7 +502,7 @@ impl Screen {
         if self.form == Form::Text {
             self.say("It waits for an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
-            note("It stays open: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+            note("It stays open, whatever happens: see `trimtab checkpoints`, and go on with `trimtab answer`.");
         }
         Ok(Outcome::Finished(Status::NeedsUser))
     }
@@ -513,7 +520,9 @@ impl Screen {
                 if !matches!(status, ToolStatus::Ok | ToolStatus::Partial) {
                     let why = preview.lines().next().unwrap_or_default();
                     let why: String = why.chars().take(200).collect();
-                    self.say(&calm(&format!("  {} {line}: {why}", status_word(*status))));
+                    // A call that began before this process did has no line here.
+                    let line = if line.is_empty() { line } else { format!("{line}: ") };
+                    self.say(&calm(&format!("  {} {line}{why}", status_word(*status))));
                 }
             }
             ToolFact::Stopping { .. } => {}
@@ -646,7 +655,12 @@ impl Screen {
                     self.say(&format!("{} Trying again {when}.", calm(&error.message)));
                 }
             }
-            Fact::Checkpoint(fact) => self.asked = matches!(fact, CheckpointFact::Opened { .. }),
+            Fact::Checkpoint(fact) => {
+                self.asked = match fact {
+                    CheckpointFact::Opened { choices, .. } => Some(choices.clone()),
+                    CheckpointFact::Resolved { .. } => None,
+                };
+            }
             Fact::Session(SessionFact::Handoff { child, change_sets, prefill }) => {
                 self.answered = true;
                 let told = handoff::in_words(child, change_sets.len(), prefill.as_deref());
@@ -670,7 +684,9 @@ impl Screen {
                 }
                 for next in &answer.next_steps {
                     let command = format!("trimtab run --continue {:?}", next.input_text);
-                    self.say(&calm(&format!("next: {}: {command}", next.html)));
+                    let label = next.label();
+                    let name = if label == next.input_text { String::new() } else { format!("{label}: ") };
+                    self.say(&calm(&format!("next: {name}{command}")));
                 }
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {
@@ -679,8 +695,9 @@ impl Screen {
                 match (status, error) {
                     (_, Some(error)) => problem(error),
                     (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
-                    (Status::NeedsUser | Status::Limit, None) if self.asked => {
-                        note("It stays open: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+                    (Status::NeedsUser | Status::Limit, None) if let Some(choices) = &self.asked => {
+                        note("It stays open, whatever happens. Go on with `trimtab answer CHOICE`:");
+                        choices.iter().for_each(|choice| note(&calm(&choice_line(choice))));
                     }
                     _ => {}
                 }

@@ -8,7 +8,8 @@
 //!
 //! The model keeps no place in the file, for a place would be lost with the process. The prompt
 //! says how far the conversation is: after `n` replies comes line `n`, unless that line's `when`
-//! is not in the last message; then it is the first line whose `when` is. A recording may also
+//! is not in the last message; then it is the first line whose `when` is. A line with a `system`
+//! is for prompts whose system text has these words. A recording may also
 //! fail: `{"fault":{…}}` ends the reply with that problem, `{"cut":true}` breaks it off.
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ const DEMO: &str = include_str!("demo.jsonl");
 struct Exchange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     when: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
     reply: Vec<Moment>,
 }
 
@@ -93,12 +96,13 @@ impl Replay {
 
     fn choose(&self, prompt: &Prompt) -> Option<&Exchange> {
         let last = prompt.messages.last().map(|message| all_words(message)).unwrap_or_default();
-        let fits = |exchange: &&Exchange| exchange.when.as_ref().is_none_or(|when| last.contains(when.as_str()));
+        let fits = |exchange: &&Exchange| {
+            exchange.when.as_ref().is_none_or(|when| last.contains(when.as_str()))
+                && exchange.system.as_ref().is_none_or(|system| prompt.system.contains(system.as_str()))
+        };
+        let is_conditional = |exchange: &&Exchange| exchange.when.is_some() || exchange.system.is_some();
         let replies = prompt.messages.iter().filter(|message| message.role == Role::Assistant).count();
-        self.exchanges
-            .get(replies)
-            .filter(fits)
-            .or_else(|| self.exchanges.iter().filter(|exchange| exchange.when.is_some()).find(fits))
+        self.exchanges.get(replies).filter(fits).or_else(|| self.exchanges.iter().filter(is_conditional).find(fits))
     }
 }
 
@@ -230,7 +234,7 @@ impl Model for Recorder {
             let piece = pieces.next().await?;
             match &piece {
                 Ok(Piece::End) => {
-                    let exchange = Exchange { when: when.clone(), reply: tape.finish() };
+                    let exchange = Exchange { when: when.clone(), system: None, reply: tape.finish() };
                     // The reply is paid for; it is worth more than its recording.
                     if let Err(error) = append(&file, &exchange).await {
                         tracing::error!(%error, file = %file.display(), "the exchange is not recorded");

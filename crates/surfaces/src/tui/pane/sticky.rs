@@ -78,7 +78,7 @@ impl Sticky {
         let each = width / OFFERED.min(self.next.len()).max(1);
         for (number, next) in self.next.iter().take(OFFERED).enumerate() {
             let key = format!("alt-{} ", number + 1);
-            let label = cut(&tame(&next.html), each.saturating_sub(key.len() + 2));
+            let label = cut(&tame(&next.label()), each.saturating_sub(key.len() + 2));
             offers.push(Span::styled(key, style(Name::Key)));
             offers.push(Span::styled(format!("{label}  "), style(Name::Text)));
         }

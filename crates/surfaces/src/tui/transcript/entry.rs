@@ -176,7 +176,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     for (at, next) in answer.next_steps.iter().take(3).enumerate() {
         let words = vec![
             Span::styled(format!("alt-{} ", at + 1), style(Name::Key)),
-            Span::styled(tame(&next.html), style(Name::Text)),
+            Span::styled(tame(&next.label()), style(Name::Text)),
         ];
         rows.extend(signed("→", Name::Accent, words, width, theme));
     }

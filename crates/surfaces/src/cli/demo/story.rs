@@ -1,0 +1,73 @@
+//! What the demonstration in plain text shows: real command lines, each with what it is for.
+
+/// One thing that is shown.
+pub(super) struct Scene {
+    /// What is being shown, and what a person does for it.
+    pub(super) says: &'static str,
+    /// The command lines, in their order.
+    pub(super) acts: &'static [Act],
+}
+
+/// One command line.
+pub(super) enum Act {
+    /// It runs to its end.
+    Run(&'static [&'static str]),
+    /// It is killed while the model answers.
+    Killed(&'static [&'static str]),
+}
+
+/// What the recorded model can do in the sample project.
+pub(super) const WISH: &str = "Let greet.sh work without a name, too";
+/// What the tasks are asked for.
+const NEWS: &str = "The letter is written, and the sails are urgent";
+const QUESTION: &str = "Is anything lost when the program is cut off?";
+
+/// Tasks that are there before.
+pub(super) const TASKS: [&str; 2] = ["Write the letter", "Mend the sails"];
+
+pub(super) const STORY: &[Scene] = &[
+    Scene {
+        says: "A request. In plan mode the engine itself refuses every change until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
+        acts: &[Act::Run(&["run", "--mode", "plan", WISH])],
+    },
+    Scene {
+        says: "You trust it. The model looks around, and asks what only you can decide.",
+        acts: &[Act::Run(&["answer", "trust"])],
+    },
+    Scene {
+        says: "You choose. A plan comes back; it waits for you, across restarts, for as long as you like.",
+        acts: &[Act::Run(&["answer", "o1"])],
+    },
+    Scene {
+        says: "You approve it. Two files are changed, step by step; then the model proposes commands.",
+        acts: &[Act::Run(&["answer", "approve"])],
+    },
+    Scene {
+        says: "You let them run, one at a time, with the model looking at each result.\nWhat is known to be safe runs by itself, in a sandbox. The rest asks.",
+        acts: &[Act::Run(&["answer", "run"])],
+    },
+    Scene {
+        says: "You allow it once. It fails: there is no such file. The model puts it right with another command, which asks, too.",
+        acts: &[Act::Run(&["answer", "allow"])],
+    },
+    Scene {
+        says: "You allow that. The tests pass, and the work is summed up, with what could come next.",
+        acts: &[Act::Run(&["answer", "allow"])],
+    },
+    Scene {
+        says: "Everything can be undone, and brought back: no git needed.",
+        acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
+    },
+    Scene {
+        says: "Nothing is lost. This request is killed with signal 9 while the model answers, and then goes on.",
+        acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
+    },
+    Scene {
+        says: "Your tasks, by the same rules: the assistant proposes, a dry run shows what would change.",
+        acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", NEWS])],
+    },
+    Scene {
+        says: "You apply the first two of its three changes. They can be taken back as well.",
+        acts: &[Act::Run(&["ask", "--apply", "1,2"]), Act::Run(&["tasks", "list"]), Act::Run(&["tasks", "undo"])],
+    },
+];
