@@ -236,6 +236,31 @@ fn the_guide_shows_what_happens() {
 }
 
 #[test]
+fn the_manual_and_completions_know_every_command() {
+    let run = |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_trimtab")).args(words).output().expect("runs");
+    let help = String::from_utf8(run(&["--help"]).stdout).expect("text");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.contains(&"run") && commands.contains(&"serve"), "{commands:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    assert!(run(&["manual", "--into", path]).status.success());
+    for command in commands.iter().filter(|command| **command != "help") {
+        let page = std::fs::read_to_string(folder.path().join(format!("trimtab-{command}.1"))).expect("a page");
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
+    let page = String::from_utf8(run(&["manual"]).stdout).expect("text");
+    assert!(page.contains(".SH SUBCOMMANDS") && page.contains("Exit codes"), "{page}");
+    for shell in ["bash", "zsh", "fish"] {
+        let text = String::from_utf8(run(&["completions", shell]).stdout).expect("text");
+        assert!(commands.iter().all(|command| text.contains(command)), "{shell}");
+    }
+    let missing = run(&["manual", "--into", "/nonexistent/folder"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("Name a folder that is there"));
+}
+
+#[test]
 fn help_is_enough_to_start() {
     let help = Command::new(env!("CARGO_BIN_EXE_trimtab")).arg("--help").output().expect("runs");
     insta::assert_snapshot!(String::from_utf8_lossy(&help.stdout), @r#"
@@ -275,6 +300,8 @@ fn help_is_enough_to_start() {
       token          Make, list or revoke tokens for the server
       audit          Show the trail of what was decided and done, and check that nobody has touched it
       demo           A guided tour with a recorded model: no key, no network
+      completions    Print what a shell needs to complete command lines
+      manual         Print the manual page
       help           Print this message or the help of the given subcommand(s)
 
     Options:

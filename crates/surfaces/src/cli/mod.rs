@@ -19,6 +19,7 @@ pub(crate) mod handoff;
 mod jobs;
 mod keyboard;
 mod lines;
+mod manual;
 mod models;
 pub(crate) mod output;
 mod paint;
@@ -128,6 +129,10 @@ enum Command {
     Audit(audit::Audit),
     /// A guided tour with a recorded model: no key, no network
     Demo(demo::Demo),
+    /// Print what a shell needs to complete command lines
+    Completions(manual::Completions),
+    /// Print the manual page
+    Manual(manual::Manual),
 }
 
 /// How a command ended.
@@ -211,6 +216,8 @@ pub fn main() -> ExitCode {
             Command::Token(command) => command.go().await,
             Command::Audit(command) => command.go().await,
             Command::Demo(command) => command.go().await,
+            Command::Completions(command) => command.go(),
+            Command::Manual(command) => command.go(),
         }
     });
     // A read of standard input that is still waiting must not hold the process.

@@ -1,0 +1,53 @@
+//! `trimtab completions` and `trimtab manual`: what packages install beside the program, from the same source as
+//! `--help`.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::output::print;
+use super::{Arguments, Outcome};
+
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// Whose: `trimtab completions bash > /etc/bash_completion.d/trimtab`
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn go(self) -> Result<Outcome, Problem> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), "trimtab", &mut text);
+        print(&String::from_utf8_lossy(&text))?;
+        Ok(Outcome::Done)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Manual {
+    /// Write a page for each command into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<PathBuf>,
+}
+
+impl Manual {
+    pub(super) fn go(self) -> Result<Outcome, Problem> {
+        let command = Arguments::command();
+        let Some(folder) = self.into else {
+            let mut text = Vec::new();
+            Man::new(command).render(&mut text).map_err(|error| {
+                Problem::new(ProblemKind::Internal, format!("The manual cannot be written: {error}."))
+            })?;
+            print(&String::from_utf8_lossy(&text))?;
+            return Ok(Outcome::Done);
+        };
+        clap_mangen::generate_to(command, &folder).map_err(|error| {
+            let message = format!("The manual cannot be written into {}: {error}.", folder.display());
+            Problem::new(ProblemKind::Usage, message).hint("Name a folder that is there and can be written.")
+        })?;
+        Ok(Outcome::Done)
+    }
+}
