@@ -8,6 +8,7 @@ mod story;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -40,6 +41,9 @@ That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `tri
 With a model of your own: set ANTHROPIC_API_KEY (or another; see the README) and say `trimtab`.
 ";
 
+/// What the recorded model can do in the sample project.
+const SAY: &str = "trimtab run --model replay/demo --mode plan \"Let greet.sh work without a name, too\"";
+
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// Show it in the terminal UI, to try it yourself
@@ -48,6 +52,9 @@ pub(super) struct Demo {
     /// Show it in a browser, to try it yourself
     #[arg(long)]
     web: bool,
+    /// Only put the sample project into this new folder, to try things by hand
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tui", "web"])]
+    sample: Option<PathBuf>,
 }
 
 impl Demo {
@@ -55,6 +62,11 @@ impl Demo {
         if self.tui && !tui::is_there() {
             return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
                 .hint("`trimtab demo` without --tui shows it in plain text."));
+        }
+        if let Some(folder) = self.sample {
+            stage::put_sample(&folder)?;
+            print(&format!("The sample project is in {}. Go there, and say:\n\n  {SAY}\n", folder.display()))?;
+            return Ok(Outcome::Done);
         }
         let theatre = Theatre { stage: Stage::build()?, slowly: std::io::stdout().is_terminal() };
         for title in TASKS {

@@ -1,6 +1,6 @@
 //! A sample project and data of its own, both gone with the demonstration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{Problem, ProblemKind};
 
@@ -10,6 +10,20 @@ const FILES: [(&str, &str); 3] = [
     ("greet.sh", include_str!("project/greet.sh")),
     ("test.sh", include_str!("project/test.sh")),
 ];
+
+/// Makes the folder with the sample in it. One that is there already is left alone.
+pub(super) fn put_sample(folder: &Path) -> Result<(), Problem> {
+    let refused = |error: std::io::Error| {
+        Problem::new(ProblemKind::Usage, format!("The sample cannot be put into {}: {error}.", folder.display()))
+            .hint("Name a folder that is not there yet, in one that can be written.")
+    };
+    std::fs::create_dir(folder).map_err(refused)?;
+    for (name, text) in FILES {
+        #[expect(clippy::disallowed_methods, reason = "the sample is made here, in a folder that was just made")]
+        std::fs::write(folder.join(name), text).map_err(refused)?;
+    }
+    Ok(())
+}
 
 /// A folder that goes away with the demonstration.
 pub(super) struct Stage(PathBuf);
@@ -30,11 +44,7 @@ impl Stage {
                 Err(error) => return Err(refused(error)),
             }
         };
-        std::fs::create_dir(stage.project()).map_err(refused)?;
-        for (name, text) in FILES {
-            #[expect(clippy::disallowed_methods, reason = "the sample is made here, in a folder that was just made")]
-            std::fs::write(stage.project().join(name), text).map_err(refused)?;
-        }
+        put_sample(&stage.project())?;
         Ok(stage)
     }
 
