@@ -3,7 +3,7 @@
 //! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
 //! measurements as arguments choose some. Each figure is the median of several runs, and each has something measured in
 //! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
-//! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with.
+//! input, `seeds FOLDER` writes that input down for libFuzzer to begin with, and `peers` starts other programs beside this one.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
@@ -11,6 +11,7 @@ mod apply;
 mod cancel;
 mod corpus;
 mod diff;
+mod peers;
 mod permission;
 mod rounds;
 mod screen;
@@ -65,6 +66,16 @@ fn main() -> ExitCode {
         eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");
         return ExitCode::from(2);
     };
+    // Other people's programs run only by name, too.
+    if wanted == ["peers"] {
+        return match peers::run(&binary) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("{why}");
+                ExitCode::from(1)
+            }
+        };
+    }
     let mut table = Table::default();
     for (name, measure) in MEASUREMENTS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
