@@ -19,6 +19,7 @@ pub mod handoff;
 mod history;
 mod input;
 pub mod intake;
+pub mod memory;
 pub mod merge;
 mod output;
 mod permit;

@@ -40,6 +40,7 @@ fn a_log_of_0_1_0_gives_the_state_it_gave() {
         "## HANDOFF CONTEXT",
     ];
     assert_eq!(talk, expected);
+    assert_eq!(session.recalled().iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["My name is Ada"]);
     let lineage = session.lineage();
     assert_eq!((lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions), (1, 1, 1, 1));
 }

@@ -12,8 +12,8 @@ use trimtab_vocab::event::{
     ChangeFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
 };
 use trimtab_vocab::{
-    CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, RequestId, Rule, SessionId,
-    Time,
+    CallId, CommandLists, Event, Fact, MemoryEntry, MemoryFact, Message, Overtime, Problem, ProblemKind, RefKey,
+    Remembered, Request, RequestId, Rule, SessionId, Time,
 };
 use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, NewSession, SessionRow, StoreError};
 
@@ -21,6 +21,7 @@ use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
+use crate::memory::LOOKED_AT;
 use crate::{asking, audit, history, lists, tools};
 
 const PAGE: u32 = 1000;
@@ -224,6 +225,7 @@ impl Actor {
                     // Read when it is taken up, not when it was said: a rule made in between must hold, and
                     // whatever is made from now on is told to this session.
                     request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
+                    request.settings.recalled = self.recalled(request).await?;
                 }
                 inputs.push((input, Some(row.payload)));
             }
@@ -242,6 +244,19 @@ impl Actor {
             }
             self.rest().await?;
         }
+    }
+
+    /// What of earlier sessions the model is told for a request.
+    async fn recalled(&self, request: &Request) -> Result<Vec<Remembered>, StoreError> {
+        let bytes = request.settings.memory.recall_bytes as usize;
+        // A request about tasks has prompts of its own.
+        if bytes == 0 || request.ask.is_some() {
+            return Ok(Vec::new());
+        }
+        let folder = self.session.folder();
+        // Without a folder there is nothing that holds in it; no folder is called so.
+        let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), LOOKED_AT).await?;
+        Ok(trimtab_engine::memory::recall(&entries, folder, &request.text, bytes))
     }
 
     /// Waits until there is something to take up.
@@ -565,6 +580,18 @@ fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
             // Made in this session; one that came from elsewhere belongs to no request and is stored already.
             commit.rules.added.push(written_rule(rule));
             commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
+        }
+        (Fact::Memory(MemoryFact::Noted { entries }), request) => {
+            let entry = |noted: &Remembered| MemoryEntry {
+                id: noted.id.clone(),
+                text: noted.text.clone(),
+                folder: noted.folder.clone(),
+                session: Some(event.session.clone()),
+                request: request.clone(),
+                made: event.time,
+                edited: None,
+            };
+            commit.remembered.extend(entries.iter().map(entry));
         }
         (Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }), _) => {
             commit.closed_calls.push(call.clone());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trimtab_engine::assistant::TASKS;
 use trimtab_vocab::event::{BugFact, ChangeFact, CheckpointFact, CommandFact, RequestFact, RouteFact, RuleFact};
-use trimtab_vocab::{Event, Fact, Problem};
+use trimtab_vocab::{Event, Fact, MemoryFact, Problem};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
 use crate::client::{Client, store_problem};
@@ -27,6 +27,11 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
             ("answer", json!({"checkpoint": checkpoint, "choice": choice, "by": by}))
         }
         Fact::Rule(RuleFact::Added { rule }) if event.request.is_some() => ("rule_added", json!({"rule": rule})),
+        // Not the words: the trail keeps for ever, and what a person deletes is to be gone.
+        Fact::Memory(MemoryFact::Noted { entries }) => {
+            let ids: Vec<_> = entries.iter().map(|entry| &entry.id).collect();
+            ("memory_noted", json!({"memory": ids, "result": "ok"}))
+        }
         Fact::Change(ChangeFact::Applied(change)) => (
             "apply",
             json!({"op": "files", "result": "ok", "changeSet": change.change_set, "files": change.files,

@@ -1,6 +1,6 @@
 //! All that a surface sees.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use trimtab_vocab::{
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
 use trimtab_world::store::{
-    JobRow, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted, tasks_session,
+    JobRow, JobState, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted, hash,
+    tasks_session,
 };
 
 use crate::actor::{self, written_rule};
@@ -187,22 +188,32 @@ impl Client {
     /// Takes in what a person says. When this returns, it cannot be lost any more.
     pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
         let request = clock::request_id(self.inner.deps.world.clock.as_ref());
-        self.send_as(target, say, request).await.map_err(|error| match error {
+        self.send_as(target, say, request, None).await.map_err(|error| match error {
             Unsent::Problem(problem) => problem,
             Unsent::Known(_) => store_problem(StoreError::Taken),
         })
     }
 
-    /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got.
+    /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got, and
+    /// whoever asks for something else with the same key is refused.
     pub async fn send_once(&self, session: &SessionId, say: Say, key: &str) -> Result<Sent, Problem> {
         let request = clock::request_named(session, key);
-        match self.send_as(Target::Session(session.clone()), say, request).await {
-            Ok(sent) | Err(Unsent::Known(sent)) => Ok(sent),
+        let print = hash(format!("{:?}", (&say.text, say.mode, &say.images)).as_bytes());
+        match self.send_as(Target::Session(session.clone()), say, request, Some(&print)).await {
+            Ok(sent) => Ok(sent),
+            Err(Unsent::Known(sent)) => {
+                let known = self.store().text(&RefKey::print_of(&sent.request)).await.map_err(store_problem)?;
+                match known.is_none_or(|known| known == print) {
+                    true => Ok(sent),
+                    false => Err(Problem::new(ProblemKind::Usage, "This key was used for another message.")
+                        .hint("Send each new message with a key of its own; the one before stands as it was said.")),
+                }
+            }
             Err(Unsent::Problem(problem)) => Err(problem),
         }
     }
 
-    async fn send_as(&self, target: Target, say: Say, request: RequestId) -> Result<Sent, Unsent> {
+    async fn send_as(&self, target: Target, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
         check_text(&say.text)?;
         let world = &self.inner.deps.world;
         world.models.find(&say.settings.model)?;
@@ -210,7 +221,9 @@ impl Client {
             world.models.find(&say.settings.vision_model)?;
         }
         let job = NewJob { request: request.clone(), text: actor::first_words(&say.text) };
-        let (mut images, mut keeps) = (Vec::new(), Vec::new());
+        let mut images = Vec::new();
+        let mut keeps: Vec<(RefKey, String)> =
+            print.map(|print| (RefKey::print_of(&request), print.to_owned())).into_iter().collect();
         for (number, (media_type, base64)) in say.images.into_iter().enumerate() {
             let key = RefKey::image_of(&request, number);
             images.push(ImageRef { key: key.clone(), media_type });
@@ -291,6 +304,17 @@ impl Client {
     pub fn resume(&self, session: &SessionId) {
         let deps = &self.inner.deps;
         deps.roster.want(session, |wake| tokio::spawn(actor::run(Arc::clone(deps), session.clone(), wake)));
+    }
+
+    /// This process is a server from now on. Goes on with what an earlier server left unfinished, in so many
+    /// sessions; what another process runs is left to it.
+    pub async fn serve(&self) -> Result<usize, Problem> {
+        self.store().serve();
+        let is_left = |job: &JobRow| job.served && job.state != JobState::Running;
+        let left: BTreeSet<SessionId> =
+            self.jobs(false).await?.into_iter().filter(is_left).map(|job| job.session).collect();
+        left.iter().for_each(|session| self.resume(session));
+        Ok(left.len())
     }
 
     /// Whether a wish to move the change history, or the end of a move, waits to be taken up. One that

@@ -23,6 +23,7 @@ mod hands;
 mod history;
 mod hub;
 mod lists;
+mod memory;
 mod moves;
 mod pills;
 mod prepare;

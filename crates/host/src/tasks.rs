@@ -5,6 +5,7 @@
 //! once wait for each other, and a kill leaves all of it or nothing.
 
 mod calendar;
+mod rhythm;
 pub(crate) mod when;
 
 use std::sync::Arc;

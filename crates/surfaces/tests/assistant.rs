@@ -276,6 +276,69 @@ fn a_new_message_ends_the_stream_of_the_one_before_without_a_stale_result() {
 }
 
 #[test]
+fn a_stream_says_that_it_lives_while_the_model_thinks_and_not_after_its_end() {
+    let mut program = program();
+    program.set("TRIMTAB_SERVER_HEARTBEAT_S", "1");
+    let served = Served::start(&program, "test", &[]);
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(Reply::new().text([r#"{"operations":[]}"#])).gated(&gate));
+    says(&program, "Nothing to do.");
+    let mut stream = served.ask("GET", "/api/assistant/message/stream?message=Milk").stream();
+    let mut beats = 0;
+    while beats < 2 {
+        match stream.next_sent().expect("something") {
+            Sent::Named(name, data) if name == "heartbeat" => {
+                assert!(data["ts"].as_str().is_some_and(|ts| ts.ends_with('Z')), "{data}");
+                beats += 1;
+            }
+            _ => {}
+        }
+    }
+    gate.open();
+    let rest = names(&mut stream);
+    assert_eq!(rest.last().map(String::as_str), Some("done"), "nothing comes after the end: {rest:?}");
+}
+
+#[test]
+fn what_is_too_long_for_an_address_is_posted_first_and_followed_by_its_name() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    says(&program, r#"{"operations":[{"op":"create","title":"Milk"}]}"#);
+    says(&program, "Milk.");
+    let message = format!("Milk {}", "and more ".repeat(20_000));
+    let refused = served.ask("GET", &format!("/api/assistant/message/stream?message={}", encoded(&message))).send();
+    assert_ne!(refused.status, 200, "so much is no address");
+    let begun = served.post("/api/assistant/jobs", &json!({"message": message, "options": {"mode": "plan"}}));
+    assert_eq!(begun.status, 202, "{}", begun.text());
+    let job = begun.json()["job"].as_str().expect("a name").to_owned();
+    let follow = || served.ask("GET", &format!("/api/assistant/message/stream?job={job}")).stream();
+    let seen = names(&mut follow());
+    let expected = ["summary", "stage", "stage", "ops", "stage", "summary", "result", "done"];
+    assert_eq!(seen, expected);
+    assert_eq!(names(&mut follow()), expected, "whoever comes later sees the same");
+    assert_eq!(served.ask("GET", "/api/assistant/message/stream?job=nothing").send().status, 404);
+    assert_eq!(
+        served.post("/api/assistant/jobs", &json!({"message": " "})).json(),
+        json!({"error": "invalid_message"})
+    );
+}
+
+#[test]
+fn at_the_command_line_changes_are_applied_at_once_where_that_is_set_and_deletes_never() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_TASKS", "auto");
+    add(&program, "Call Bob", "today");
+    add(&program, "Call Ann", "today");
+    says(&program, r#"{"operations":[{"op":"complete","id":1},{"op":"delete","id":2}]}"#);
+    says(&program, "Bob is done, Ann is gone.");
+    let asked = program.run(&["ask", "--mode", "plan", "Finish Bob, drop Ann"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.stderr);
+    assert!(asked.stdout.contains("0 created, 0 updated, 1 completed, 0 deleted"), "{}", asked.stdout);
+    assert!(asked.stderr.contains("Deletes are not applied by themselves"), "{}", asked.stderr);
+    assert!(program.run(&["tasks", "list", "--json"]).stdout.contains("Call Ann"));
+}
+
+#[test]
 fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted() {
     let program = program();
     add(&program, "Call Bob", "today");

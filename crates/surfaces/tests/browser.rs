@@ -76,6 +76,13 @@ fn a_plan_is_edited_and_carried_out_as_edited() {
 }
 
 #[test]
+fn the_assistants_panel_sends_and_shows_what_is_documented() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    walks(node("assistant.mjs", &[&served.login]));
+}
+
+#[test]
 fn tasks_change_when_a_person_says_so_and_are_undone() {
     let program = program();
     program.provider.push(says(r#"{"operations":[{"op":"create","title":"Call Ann","priority":"high"}]}"#));

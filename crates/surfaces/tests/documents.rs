@@ -300,6 +300,7 @@ fn help_is_enough_to_start() {
       control        Say something to a request that runs: pause, steer, skip, cancel
       tasks          Your own tasks: list, add, done, edit, delete, search, undo
       ask            Ask about your tasks, or have changes to them proposed
+      memory         What is remembered of you and your work: list, search, add, edit, delete
       pills          List the workflows that can be called by name
       rules          List, make or remove rules about what is allowed
       trust          Trust a folder: its files may be read, changed and sent to the model

@@ -132,8 +132,86 @@ fn a_message_with_a_key_is_said_once_even_across_a_restart() {
     let served = Served::start(&program, "second", &[]);
     assert_eq!(say(&served, "one"), first);
     assert_eq!(program.provider.requests().len(), 1);
+    let other = served.ask("POST", &format!("/api/sessions/{session}/messages"));
+    let refused = other.header("Idempotency-Key", "one").json(&json!({"text": "Say goodbye"})).send();
+    assert_eq!((refused.status, refused.code().as_str()), (422, "usage"), "{}", refused.text());
     program.provider.push(hello());
     assert_ne!(say(&served, "two"), first);
+}
+
+#[test]
+fn what_the_server_was_running_goes_on_when_it_is_started_again_and_nothing_else_does() {
+    let program = program();
+    let gate = program.provider.gate();
+    for _ in 0..3 {
+        program.provider.push(hello().gated(&gate));
+    }
+    let served = Served::start(&program, "first", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Say hello"})).status, 202);
+    stream.until("model.called");
+    // A run of somebody's own is cut off, and another one lives.
+    let cut = program.spawn(&["run", "--json", "Say hello, cut off"]);
+    cut.wait_for_line("model.called");
+    let lives = program.spawn(&["run", "--json", "Say hello, alive"]);
+    lives.wait_for_line("model.called");
+    cut.signal(Signal::KILL);
+    served.running.signal(Signal::KILL);
+    drop((cut, stream, served));
+    let served = Served::start(&program, "second", &[]);
+    program.provider.push(hello());
+    gate.open();
+    let events = served.watch(&session, None).until("request.finished");
+    assert_eq!(events.last().expect("an end").1["status"], "completed");
+    assert_eq!(types(&events).iter().filter(|kind| **kind == "answer").count(), 1);
+    let ended = lives.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // The run that was cut off waits for its person.
+    let asked = |words: &str| {
+        program.provider.requests().iter().filter(|call| call.body["messages"].to_string().contains(words)).count()
+    };
+    assert!(asked("cut off") <= 1);
+    assert_eq!(asked("alive"), 1);
+    let jobs = served.get("/api/jobs");
+    let left: Vec<&str> =
+        jobs["jobs"].as_array().expect("a list").iter().filter_map(|job| job["text"].as_str()).collect();
+    assert_eq!(left, ["Say hello, cut off"], "{jobs}");
+}
+
+#[test]
+fn a_server_that_ends_in_peace_goes_on_where_it_was() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let served = Served::start(&program, "first", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Say hello"})).status, 202);
+    stream.until("model.called");
+    served.running.signal(Signal::TERM);
+    drop(stream);
+    assert_eq!(served.running.wait().code, Some(0));
+    program.provider.push(hello());
+    gate.open();
+    let served = Served::start(&program, "second", &[]);
+    let events = served.watch(&session, None).until("request.finished");
+    assert_eq!(events.last().expect("an end").1["status"], "completed");
+}
+
+#[test]
+fn a_stream_of_events_says_that_it_lives() {
+    let mut program = program();
+    program.set("TRIMTAB_SERVER_HEARTBEAT_S", "1");
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    let mut beats = 0;
+    while beats < 2 {
+        if stream.next_sent().expect("something") == Sent::Comment("heartbeat".into()) {
+            beats += 1;
+        }
+    }
 }
 
 #[test]
@@ -271,9 +349,7 @@ fn a_proposal_is_decided_by_its_name() {
     let path = |what: &str| format!("/api/sessions/{session}/{what}");
     for (name, verb) in [("a.txt", "apply"), ("b.txt", "reject")] {
         propose(name);
-        if verb == "apply" {
-            program.provider.push(hello());
-        }
+        program.provider.push(hello());
         let last = served.get(&format!("/api/sessions/{session}"))["lastSeq"].as_u64();
         let mut stream = served.watch(&session, last);
         assert_eq!(served.post(&path("messages"), &json!({"text": format!("Write {name}")})).status, 202);
@@ -281,17 +357,18 @@ fn a_proposal_is_decided_by_its_name() {
         let proposal = opened.last().expect("a question").1["proposal"].as_str().expect("a proposal").to_owned();
         let wrong = served.post(&path(&format!("proposals/{proposal}/run")), &json!({}));
         assert_eq!(wrong.status, 422, "{}", wrong.text());
-        let decided = served.post(&path(&format!("proposals/{proposal}/{verb}")), &json!({}));
+        let decided = served.post(&path(&format!("proposals/{proposal}/{verb}")), &json!({"text": "as I said"}));
         assert_eq!(decided.status, 202, "{}", decided.text());
         let resolved = stream.until("checkpoint.resolved");
         let choice = &resolved.last().expect("an answer").1["choice"];
-        assert_eq!(choice, if verb == "apply" { "allow" } else { "wait" });
+        assert_eq!(choice, if verb == "apply" { "allow" } else { "denied" });
         assert_eq!(served.post(&path(&format!("proposals/{proposal}/{verb}")), &json!({})).status, 404);
-        if verb == "reject" {
-            // It rests until the model is told what to do instead.
-            assert_eq!(served.post(&path("control"), &json!({"action": "cancel"})).status, 202);
-        }
-        stream.until("request.finished");
+        // The request goes on either way.
+        let rest = stream.until("request.finished");
+        let verdict = rest.iter().find(|(_, event)| event["type"] == "proposal.resolved").expect("a verdict");
+        assert_eq!(verdict.1["verdict"], if verb == "apply" { "approved" } else { "rejected" });
+        let told = program.provider.requests().last().expect("a call").body.clone();
+        assert_eq!(told.to_string().contains("as I said"), verb == "reject", "{told}");
     }
     assert!(program.project().join("a.txt").exists() && !program.project().join("b.txt").exists());
 }

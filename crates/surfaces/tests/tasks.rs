@@ -193,7 +193,7 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
     error: That cannot be done: say what the task is.
       Nothing was changed.
     error: "the day after" is not a day that is understood.
-      Say it like 2026-11-20, tomorrow, friday, "next friday 9am", "in 3 days", "20 nov 14:30" or none.
+      Say it like 2026-11-20, tomorrow, friday, "next friday 9am", "in 3 days", "20 nov 14:30", "every monday 9am" or none.
     error: "25:00" is no time of day.
       Say it like 9:30, 14:00 or 5pm, or none.
     error: That cannot be done: a task that repeats needs a day to begin on (--on).

@@ -41,6 +41,51 @@ fn many(count: u64) -> Value {
 }
 
 #[test]
+fn a_day_and_a_rhythm_are_understood_as_people_say_them() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    let today = served.get("/api/todos")["today"].as_str().expect("a day").to_owned();
+    let made = |body: Value| {
+        let made = served.post("/api/todos", &body);
+        assert_eq!(made.status, 201, "{}", made.text());
+        made.json()["todo"].clone()
+    };
+    let tomorrow = made(json!({"title": "Call Bob", "when": "tomorrow 9am"}));
+    assert_eq!(tomorrow["timeOfDay"], "09:00");
+    assert!(tomorrow["scheduledFor"].as_str() > Some(today.as_str()), "{tomorrow}");
+    let weekly = made(json!({"title": "Bins", "when": "every Monday", "timeOfDay": "07:30"}));
+    assert_eq!((&weekly["recurrence"]["type"], &weekly["timeOfDay"]), (&json!("weekly"), &json!("07:30")));
+    assert_eq!(weekly["recurrence"]["weekdays"], json!(["mon"]));
+    let moved = served.ask("PATCH", "/api/todos/1").json(&json!({"when": "none"})).send();
+    assert_eq!(moved.json()["todo"]["scheduledFor"], Value::Null, "{}", moved.text());
+    for when in [json!("blue moon"), json!(7)] {
+        let wrong = served.post("/api/todos", &json!({"title": "x", "when": when}));
+        assert_eq!((wrong.status, wrong.code().as_str()), (422, "usage"), "{}", wrong.text());
+    }
+}
+
+#[test]
+fn a_calendar_goes_out_and_comes_in_once() {
+    let (first, second) = (program(), program());
+    let served = Served::start(&first, "test", &[]);
+    for title in ["Call Bob", "Pay rent"] {
+        assert_eq!(served.post("/api/todos", &json!({"title": title, "when": "2030-01-02 9am"})).status, 201);
+    }
+    let calendar = served.ask("GET", "/api/todos/export?text=rent").send();
+    assert_eq!(calendar.header("content-type").as_deref(), Some("text/calendar; charset=utf-8"));
+    assert!(calendar.text().contains("SUMMARY:Pay rent") && !calendar.text().contains("Bob"), "{}", calendar.text());
+    let all = served.ask("GET", "/api/todos/export").send().text();
+    let other = Served::start(&second, "test", &[]);
+    let read = other.post("/api/todos/import", &json!({"calendar": all}));
+    assert_eq!(read.status, 200, "{}", read.text());
+    assert_eq!(read.json()["applied"]["summary"]["created"], 2, "{}", read.text());
+    assert_eq!(titles(&other), ["Call Bob", "Pay rent"]);
+    let again = other.post("/api/todos/import", &json!({"calendar": all})).json();
+    assert_eq!((&again["applied"], &again["known"]), (&Value::Null, &json!(2)), "{again}");
+    assert_eq!(other.post("/api/todos/import", &json!({"calendar": "no"})).status, 422);
+}
+
+#[test]
 fn todos_are_made_found_changed_and_removed() {
     let program = program();
     let served = Served::start(&program, "test", &[]);

@@ -13,11 +13,13 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
+use trimtab_vocab::{
+    CallId, CheckpointId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
+};
 use trimtab_world::store::{
-    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
-    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenKind,
-    TokenRow, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
+    NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged,
+    TokenKind, TokenRow, Wanted,
 };
 
 use crate::dice::Dice;
@@ -57,6 +59,8 @@ pub struct State {
     pub doing: BTreeSet<(u64, String)>,
     /// A person's standing decisions.
     pub rules: Vec<String>,
+    /// What is remembered beyond sessions, oldest first.
+    pub remembered: Vec<MemoryEntry>,
     /// A person's own tasks.
     pub kept: Kept,
     /// The trail.
@@ -254,6 +258,7 @@ impl State {
                 text: job.text,
                 state: JobState::Queued,
                 created: row.created,
+                served: false,
             };
             self.jobs.insert(job.request, Job { row, asked: None, running: false, status: None });
         }
@@ -275,6 +280,18 @@ impl State {
             for session in others.iter().filter(|session| Some(*session) != by) {
                 self.put_input(session, NewInput { payload: payload.clone(), ..NewInput::default() });
             }
+        }
+    }
+
+    /// What says the same makes room; what has the same name stays in its place.
+    fn remember(&mut self, entry: MemoryEntry) {
+        let same = |known: &MemoryEntry| {
+            known.folder == entry.folder && known.text.trim().to_lowercase() == entry.text.trim().to_lowercase()
+        };
+        self.remembered.retain(|known| known.id == entry.id || !same(known));
+        match self.remembered.iter_mut().find(|known| known.id == entry.id) {
+            Some(known) => *known = entry,
+            None => self.remembered.push(entry),
         }
     }
 
@@ -429,6 +446,9 @@ impl Store for MemoryStore {
                 state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
             }
             state.change_rules(commit.rules, Some(id));
+            for entry in commit.remembered {
+                state.remember(entry);
+            }
             state.put_audit(&commit.audit);
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
@@ -581,6 +601,35 @@ impl Store for MemoryStore {
         self.write(|state, _| {
             state.change_rules(change, None);
             Ok(())
+        })
+        .await
+    }
+
+    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
+        self.operate(|state, _| {
+            let holds =
+                |entry: &&MemoryEntry| folder.is_none() || entry.folder.is_none() || entry.folder.as_deref() == folder;
+            let known: Vec<MemoryEntry> = state.remembered.iter().filter(holds).cloned().collect();
+            Ok(known[known.len().saturating_sub(limit as usize)..].to_vec())
+        })
+        .await
+    }
+
+    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>> {
+        self.operate(|state, _| Ok(state.remembered.iter().find(|entry| entry.id == *id).cloned())).await
+    }
+
+    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>> {
+        self.write(|state, _| {
+            let (id, told) = (change.id().clone(), change.audit());
+            let known = state.remembered.iter().find(|entry| entry.id == id).cloned();
+            let Some((entry, goes)) = change.of(known) else { return Ok(None) };
+            match goes {
+                true => state.remembered.retain(|known| known.id != id),
+                false => state.remember(entry.clone()),
+            }
+            state.put_audit(&[told]);
+            Ok(Some(entry))
         })
         .await
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, Status};
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Task, TaskWrite, Time};
+use trimtab_vocab::{CallId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskWrite, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, NewInput, NewJob, NewSession, SessionRow, SqliteStore, Store,
-    StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, Wanted, tasks_session,
+    Admission, Claim, Commit, JobState, Lease, MemoryChange, NewInput, NewJob, NewSession, SessionRow, SqliteStore,
+    Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, Wanted, tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -576,6 +576,73 @@ async fn a_wish_with_a_key_is_done_once_and_answered_alike_for_ten_minutes() {
         store.change_tasks(change(603, key("n", "x"), refused)).await.expect("answers");
         assert_eq!(answer(wish(604, "n", "x").await.expect("answers")), "made 6 now", "a refusal is not kept");
     }
+}
+
+#[tokio::test]
+async fn what_is_remembered_is_there_once_and_becomes_durable_with_its_step() {
+    fn entry(id: &str, text: &str, folder: Option<&str>) -> MemoryEntry {
+        MemoryEntry {
+            id: id.parse().expect("an id"),
+            text: text.into(),
+            folder: folder.map(str::to_owned),
+            session: Some(session("s")),
+            request: Some(request("r1")),
+            made: Time::from_millis(7),
+            edited: None,
+        }
+    }
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s", "/a"), vec![]).await.expect("creates");
+        let lease = owned(store.as_ref(), "s").await;
+        let remembered = vec![entry("m1", "My name is Ada", None), entry("m2", "We use tabs", Some("/a"))];
+        let lost = Lease::new(session("s"), lease.token() + 1);
+        let commit = Commit { remembered, ..Commit::default() };
+        assert!(store.commit(&lost, commit.clone()).await.is_err());
+        assert!(store.memories(None, 10).await.expect("answers").is_empty(), "no step, nothing remembered");
+        store.commit(&lease, commit).await.expect("commits");
+        let store = ground.process();
+        let texts = async |folder: Option<&str>, limit: u32| -> Vec<String> {
+            store.memories(folder, limit).await.expect("answers").into_iter().map(|entry| entry.text).collect()
+        };
+        assert_eq!(texts(None, 10).await, ["My name is Ada", "We use tabs"]);
+        assert_eq!(texts(Some("/b"), 10).await, ["My name is Ada"]);
+        assert_eq!(texts(None, 1).await, ["We use tabs"], "the latest");
+        let again = MemoryChange::Add(entry("m3", " my name is ADA ", None));
+        store.change_memory(again).await.expect("answers").expect("is there");
+        assert_eq!(texts(None, 10).await, ["We use tabs", " my name is ADA "]);
+        let id: MemoryId = "m2".parse().expect("an id");
+        let (text, at) = (Some("We use spaces".to_owned()), Time::from_millis(9));
+        let edit = MemoryChange::Edit { id: id.clone(), text, folder: Some(None), at };
+        let edited = store.change_memory(edit).await.expect("answers").expect("is there");
+        assert_eq!((edited.folder.clone(), edited.edited, edited.made), (None, Some(at), Time::from_millis(7)));
+        assert_eq!(store.memory(&id).await.expect("answers"), Some(edited));
+        assert!(store.change_memory(MemoryChange::Delete(id.clone())).await.expect("answers").is_some());
+        assert_eq!(store.change_memory(MemoryChange::Delete(id.clone())).await.expect("answers"), None);
+        assert_eq!(texts(Some("/a"), 10).await, [" my name is ADA "]);
+        let trail: Vec<String> =
+            store.audit_lines(0, 10).await.expect("answers").into_iter().map(|line| line.line).collect();
+        assert_eq!(trail.len(), 3);
+        assert!(trail.iter().all(|line| line.contains("memory_") && !line.contains("spaces")), "{trail:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_came_to_a_server_or_was_run_by_one_is_known_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (person, server) = (sqlite(folder.path()), sqlite(folder.path()));
+    server.serve();
+    person.create_session(row("p", "/a"), vec![job("r1")]).await.expect("creates");
+    server.create_session(row("s", "/a"), vec![job("r2")]).await.expect("creates");
+    let served = async || -> Vec<String> {
+        let jobs = person.jobs(false).await.expect("answers");
+        jobs.into_iter().filter(|job| job.served).map(|job| job.request.to_string()).collect()
+    };
+    assert_eq!(served().await, ["r2"]);
+    owned(&person, "s").await;
+    assert_eq!(served().await, ["r2"], "who takes over does not take it away");
+    owned(&server, "p").await;
+    assert_eq!(served().await, ["r2", "r1"]);
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Analysis, Answer, Approve, Ask, AskFact, CallId, Category, ChangePart, ChangeSetId, CheckpointId, CommandLists,
-    ExtensionId, FileMark, FileWrite, ImageRef, MergedWrite, Message, Mode, OnConflict, Pill, Plan, Problem,
-    ProposalId, RefKey, RequestId, Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason,
+    ExtensionId, FileMark, FileWrite, ImageRef, MemoryFact, MergedWrite, Message, Mode, OnConflict, Pill, Plan,
+    Problem, ProposalId, RefKey, RequestId, Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason,
     TasksFact, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
 };
 
@@ -59,6 +59,8 @@ pub enum Fact {
     Checkpoint(CheckpointFact),
     /// A person decided something once and for all.
     Rule(RuleFact),
+    /// A person said something lasting, or it was recalled.
+    Memory(MemoryFact),
     /// A model was called.
     Model(ModelFact),
     /// What it said.
@@ -120,6 +122,7 @@ impl<'de> Deserialize<'de> for Fact {
             "plan" => read(fields).map(Self::Plan),
             "checkpoint" => read(fields).map(Self::Checkpoint),
             "rule" => read(fields).map(Self::Rule),
+            "memory" => read(fields).map(Self::Memory),
             "model" => read(fields).map(Self::Model),
             "reply" => read(fields).map(Self::Reply),
             "tool" => read(fields).map(Self::Tool),
@@ -173,6 +176,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "rule.known",
     "rule.added",
     "rule.removed",
+    "memory.recalled",
     "model.called",
     "model.failed",
     "reply.delta",
@@ -206,6 +210,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "answer",
     "bug",
     "banner",
+    "memory.noted",
     "request.finished",
     "tasks.applied",
     "tasks.reverted",
@@ -634,6 +639,7 @@ pub enum CheckpointFact {
         choices: Vec<Choice>,
         /// What the kind adds.
         #[serde(flatten)]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::checkpoint_body::CheckpointBody"))]
         body: Map<String, Value>,
     },
     /// It was answered.
@@ -1345,7 +1351,7 @@ macro_rules! lift {
 lift! {
     SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
     IntentFact => Intent, RequirementsFact => Requirements, PlanFact => Plan,
-    CheckpointFact => Checkpoint, RuleFact => Rule, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
+    CheckpointFact => Checkpoint, RuleFact => Rule, MemoryFact => Memory, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
     CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
     AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks, AskFact => Ask,

@@ -91,6 +91,8 @@ ids! {
     ExtensionId, "extension";
     /// A wait that the engine asked for.
     TimerId, "timer";
+    /// One thing that is remembered beyond its session.
+    MemoryId, "memory";
     /// The name of a stored text; people and models write it as `ref:KEY`.
     RefKey, "ref";
 }
@@ -170,6 +172,13 @@ impl CheckpointId {
     }
 }
 
+impl MemoryId {
+    /// The `n`th lasting thing that was said with a request, from 1.
+    pub fn nth(request: &RequestId, n: usize) -> Self {
+        Self(format!("{request}-m{n}"))
+    }
+}
+
 impl TimerId {
     /// The timer that the `n`th call waits for before it is tried again.
     pub fn before_call(n: u64) -> Self {
@@ -181,6 +190,11 @@ impl RefKey {
     /// The key under which the input of a request is archived when it is too large to send.
     pub fn input_of(request: &RequestId) -> Self {
         Self(format!("input-{request}"))
+    }
+
+    /// The key of what tells a message that is sent again from another one.
+    pub fn print_of(request: &RequestId) -> Self {
+        Self(format!("print-{request}"))
     }
 
     /// The key of the `n`th picture of a request.

@@ -14,12 +14,15 @@
 mod answer;
 mod ask;
 mod call;
+#[cfg(feature = "schema")]
+mod checkpoint_body;
 mod copilot;
 mod date;
 mod effects;
 pub mod event;
 mod id;
 mod look;
+mod memory;
 mod message;
 mod model;
 pub mod names;
@@ -46,9 +49,10 @@ pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};
 pub use id::{
-    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ProposalId, RefKey, RequestId, SessionId, TimerId,
+    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, MemoryId, ProposalId, RefKey, RequestId, SessionId, TimerId,
 };
 pub use look::{FileMark, Look, Seen};
+pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
 pub use pill::Pill;

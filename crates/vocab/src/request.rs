@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, Message, ModelFacts, OnConflict, Part, Pill, RefKey,
-    RequestId, Role, Rule, Sandbox,
+    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, MemorySettings, Message, ModelFacts, OnConflict, Part,
+    Pill, RefKey, Remembered, RequestId, Role, Rule, Sandbox,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -204,6 +204,12 @@ pub struct RunSettings {
     /// The person's standing decisions; recorded apart, and only when they change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// What of earlier sessions the model is told; recorded apart, and only when it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<Remembered>,
+    /// How long-term memory is kept and used.
+    #[serde(skip_serializing_if = "MemorySettings::is_default")]
+    pub memory: MemorySettings,
     /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_s: u64,
@@ -274,6 +280,8 @@ impl Default for RunSettings {
             synthesis_list: false,
             recovery: Recovery::default(),
             rules: Vec::new(),
+            recalled: Vec::new(),
+            memory: MemorySettings::default(),
             cache_s: 0,
             copilot: Copilot::default(),
             snapshot_files: 0,

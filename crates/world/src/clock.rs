@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trimtab_vocab::{RequestId, SessionId, Time};
+use trimtab_vocab::{MemoryId, RequestId, SessionId, Time};
 
 /// The time and chance of the world.
 pub trait Clock: Send + Sync {
@@ -64,6 +64,11 @@ pub fn session_id(clock: &dyn Clock) -> SessionId {
 /// A new request's id.
 pub fn request_id(clock: &dyn Clock) -> RequestId {
     fresh('r', clock).parse().expect("letters and digits make an id")
+}
+
+/// A new name for something that is remembered.
+pub fn memory_id(clock: &dyn Clock) -> MemoryId {
+    fresh('m', clock).parse().expect("letters and digits make an id")
 }
 
 /// The id of the request of a session that somebody has called `key`.

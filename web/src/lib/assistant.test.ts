@@ -62,6 +62,26 @@ test('a broken stream falls back to one plain request with the same content', as
   });
 });
 
+test('what is too long for an address is posted first and followed by its name', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const fetched = vi.fn(async (_path: string, _init: RequestInit) => new Response('{"job":"r1"}', { status: 202 }));
+  vi.stubGlobal('fetch', fetched);
+  const asking = ask('x'.repeat(7000), [], 'plan', null, {});
+  await vi.waitFor(() => expect(FakeSource.last.url).toBe('/api/assistant/message/stream?job=r1'));
+  expect(fetched.mock.calls[0]?.[0]).toBe('/api/assistant/jobs');
+  FakeSource.last.send('result', '{"text":"Done","operations":[]}');
+  FakeSource.last.send('done', 'true');
+  expect((await asking.result).text).toBe('Done');
+});
+
+test('what is behind "Show more" can be chosen too', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const offered: number[][] = [];
+  ask('hi', [], 'auto', null, { clarify: (_question, options) => offered.push(options.map((one) => one.id)) });
+  FakeSource.last.send('clarify', '{"question":"Which?","options":[{"id":1,"title":"a"}],"moreOptions":[{"id":2,"title":"b"}]}');
+  expect(offered).toEqual([[1, 2]]);
+});
+
 test('when both fail the error says so', async () => {
   vi.stubGlobal('EventSource', FakeSource);
   vi.stubGlobal('fetch', async () => new Response('{"error":"assistant_failure"}', { status: 502 }));

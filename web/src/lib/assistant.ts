@@ -27,6 +27,7 @@ export interface Result {
   requiresClarification?: boolean;
   question?: string;
   options?: Option[];
+  moreOptions?: Option[];
 }
 export interface Said {
   role: 'user' | 'assistant';
@@ -44,17 +45,23 @@ export interface Asking {
   cancel(): void;
 }
 
+/** What is longer than this is posted first, and followed by its name: an address has to fit. */
+const LONGEST_QUERY = 6_000;
+
+/** All that can be chosen: what is offered at first, and what is behind "Show more". */
+const choosable = (asked: { options?: Option[]; moreOptions?: Option[] }) => [...(asked.options ?? []), ...(asked.moreOptions ?? [])];
+
 export function ask(message: string, transcript: Said[], mode: string, clarify: Clarify | null, heard: Heard): Asking {
   const query = new URLSearchParams({ message, transcript: JSON.stringify(transcript), mode });
   if (clarify) query.set('clarify', JSON.stringify(clarify));
   let source: EventSource | null = null;
   let cancelled = false;
 
+  const options = { streamSummary: false, mode, ...(clarify ? { clarify } : {}) };
   const plainly = async (): Promise<Result> => {
-    const options = { streamSummary: false, mode, ...(clarify ? { clarify } : {}) };
     const answered = await post<Result>('/assistant/message', { message, transcript, options });
     if (answered.requiresClarification && typeof answered.question === 'string') {
-      heard.clarify?.(answered.question, answered.options ?? []);
+      heard.clarify?.(answered.question, choosable(answered));
     }
     return { ...answered, text: answered.text ?? '', operations: answered.operations ?? [] };
   };
@@ -71,29 +78,37 @@ export function ask(message: string, transcript: Said[], mode: string, clarify: 
           return;
         }
       });
-    try {
-      source = new EventSource(`/api/assistant/message/stream?${query}`);
-    } catch {
-      plainly().then(resolve, reject);
-      return;
-    }
-    on('stage', (data: { stage: string }) => heard.stage?.(data.stage));
-    on('clarify', (data: { question: string; options?: Option[] }) => {
-      if (data.question) heard.clarify?.(data.question, data.options ?? []);
-    });
-    on('summary', (data: { text: string }) => {
-      if (data.text) heard.summary?.(data.text);
-    });
-    on('ops', (data: { version: number; operations: Annotated[] }) => heard.ops?.(data.version, data.operations));
-    on('result', (data: Result) => (last = data));
-    source.addEventListener('done', () => {
-      source?.close();
-      resolve(last ?? { text: '', operations: [] });
-    });
-    source.addEventListener('error', () => {
-      source?.close();
-      if (!cancelled) void fallBack();
-    });
+    const listen = (query: URLSearchParams) => {
+      try {
+        source = new EventSource(`/api/assistant/message/stream?${query}`);
+      } catch {
+        plainly().then(resolve, reject);
+        return;
+      }
+      hear();
+    };
+    const hear = () => {
+      on('stage', (data: { stage: string }) => heard.stage?.(data.stage));
+      on('clarify', (data: { question: string; options?: Option[]; moreOptions?: Option[] }) => {
+        if (data.question) heard.clarify?.(data.question, choosable(data));
+      });
+      on('summary', (data: { text: string }) => {
+        if (data.text) heard.summary?.(data.text);
+      });
+      on('ops', (data: { version: number; operations: Annotated[] }) => heard.ops?.(data.version, data.operations));
+      on('result', (data: Result) => (last = data));
+      source?.addEventListener('done', () => {
+        source?.close();
+        resolve(last ?? { text: '', operations: [] });
+      });
+      source?.addEventListener('error', () => {
+        source?.close();
+        if (!cancelled) void fallBack();
+      });
+    };
+    if (query.toString().length <= LONGEST_QUERY) return listen(query);
+    const begun = post<{ job: string }>('/assistant/jobs', { message, transcript, options });
+    begun.then(({ job }) => !cancelled && listen(new URLSearchParams({ job })), () => reject(new Error('sse_error')));
   });
   return {
     result,

@@ -8,7 +8,7 @@ use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 use super::{Asked, Asking, edits, execute, line, object_in};
 use crate::record::{About, Flow};
 use crate::step::Step;
-use crate::turn::{self, answers::choice};
+use crate::turn::{self, answers, answers::choice};
 
 /// Carry it out.
 pub(crate) const APPROVE: &str = "approve";
@@ -18,8 +18,6 @@ pub(crate) const MODIFY: &str = "modify";
 pub(crate) const REPLAN: &str = "replan";
 /// Leave it.
 pub(crate) const CANCEL: &str = "cancel";
-/// Either of the two before, as `next` says: the one word for both that simpler dialogs have.
-const REJECT: &str = "reject";
 
 /// Steps of a plan at most.
 pub(super) const MOST_STEPS: usize = 40;
@@ -302,7 +300,8 @@ pub(crate) fn canonical(choice: String, text: Option<String>) -> (String, Option
         #[serde(default)]
         text: Option<String>,
     }
-    if choice != REJECT {
+    // Either of the two, as `next` says: the one word for both that simpler dialogs have.
+    if choice != answers::REJECT {
         return (choice, text);
     }
     match text.as_deref().map(serde_json::from_str) {

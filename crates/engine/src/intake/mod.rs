@@ -8,9 +8,9 @@ mod tags;
 use trimtab_vocab::event::{BannerFact, Level, RequestFact, RuleFact, Stage, StageFact};
 use trimtab_vocab::{Mode, RefKey, Request, WhileRunning};
 
-use crate::Effect;
 use crate::step::Step;
 use crate::turn::{answers, guard};
+use crate::{Effect, memory};
 
 pub use references::{NamedUrl, References, references};
 pub(crate) use tags::path;
@@ -61,7 +61,9 @@ pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
         step.keep(key.clone(), std::mem::replace(&mut request.text, preview));
         request.refs.push(key);
     }
+    let recalled = std::mem::take(&mut request.settings.recalled);
     step.say(Some(&id), received(request));
+    memory::recalled(step, &id, recalled);
     step.say(
         Some(&id),
         StageFact { stage: Stage::Intake, label: "Analyzing request & architecting strategy...".into() },

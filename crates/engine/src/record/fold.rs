@@ -9,8 +9,8 @@ use trimtab_vocab::event::{
     SessionFact, Status, StepsFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MergedWrite, Message, Part, ProblemKind,
-    Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult, WhileRunning,
+    CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MemoryFact, MergedWrite, Message, Part,
+    ProblemKind, Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult, WhileRunning,
 };
 
 use super::{
@@ -55,6 +55,7 @@ impl Session {
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
             Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
+            Fact::Memory(MemoryFact::Recalled { entries }) => self.recalled.clone_from(entries),
             Fact::Rule(fact) => self.fold_rule(fact),
             Fact::Tool(fact) => self.fold_tool(fact),
             Fact::Command(CommandFact::Started { call: Some(call), .. }) => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, CommandLists, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part,
-    RefKey, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
+    RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -29,6 +29,9 @@ use crate::tokens::estimate;
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.
 const PICTURE: u64 = 1_600;
+
+/// How often what a person says to a request is kept for what is lasting in it.
+const SAID: usize = 20;
 
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,6 +62,8 @@ pub struct Session {
     calls: u64,
     usage: Usage,
     rules: Vec<Rule>,
+    /// What of earlier sessions the model is told.
+    recalled: Vec<Remembered>,
     /// How often a person has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
     /// Files as the model has seen them, by path.
@@ -160,6 +165,8 @@ pub struct Active {
     pub steers: Vec<String>,
     /// Those among them that a person has said: they are not lost, however the request ends.
     pub untold: Vec<String>,
+    /// What its person has said since, for what is lasting in it.
+    pub said: Vec<String>,
     /// It is to rest after this step.
     pub pausing: bool,
     /// The limit of steps is reached, and the model says how far it came.
@@ -295,6 +302,7 @@ impl Active {
             series: None,
             steers: Vec::new(),
             untold: Vec::new(),
+            said: Vec::new(),
             pausing: false,
             assessing: false,
             more_steps: 0,
@@ -323,6 +331,9 @@ impl Active {
 
     /// A person says something to the model.
     fn hear(&mut self, text: Option<&str>) {
+        if self.said.len() < SAID {
+            self.said.extend(text.map(str::to_owned));
+        }
         self.steers.extend(text.map(str::to_owned));
         self.untold.extend(text.map(str::to_owned));
     }
@@ -515,6 +526,11 @@ impl Session {
     /// A person's standing decisions.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// What of earlier sessions the model is told.
+    pub fn recalled(&self) -> &[Remembered] {
+        &self.recalled
     }
 
     /// The steps of the work, as the model last told them.

@@ -20,6 +20,8 @@ pub const ALWAYS: &str = "always";
 pub const WAIT: &str = "wait";
 /// Not now and not later.
 pub const NEVER: &str = "never";
+/// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
+pub const REJECT: &str = "reject";
 /// The folder may be read and worked in.
 pub const TRUST: &str = "trust";
 /// It may not.
@@ -221,9 +223,12 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
     let (choice, text) = match checkpoint.about {
         About::Plan => flow::plan::canonical(choice, text),
+        About::Tool { .. } if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
-    if !checkpoint.choices.contains(&choice) {
+    // To say no needs no button of its own: whoever decides a proposal by its name says just that.
+    let rejects = matches!(checkpoint.about, About::Tool { .. }) && choice == batch::DENIED;
+    if !rejects && !checkpoint.choices.contains(&choice) {
         return;
     }
     let checkpoint = checkpoint.clone();

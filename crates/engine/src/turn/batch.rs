@@ -361,8 +361,8 @@ fn is_alone(active: &Active) -> bool {
     !active.request.settings.attended && answers::approve(active) == Approve::Ask
 }
 
-/// What is recorded when nobody is to be asked and everything that asks is refused.
-const DENIED: &str = "denied";
+/// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
+pub(super) const DENIED: &str = "denied";
 
 fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
     let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();

@@ -33,7 +33,7 @@ use trimtab_vocab::{
 use crate::flow::{self, conversation};
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, permit, route};
+use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, route};
 
 pub use context::SUMMARY;
 pub(crate) use context::fast;
@@ -541,6 +541,7 @@ pub(crate) fn finish_for(
     let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
     let running = |step: &Step<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
+    memory::ending(step, request, status);
     step.say(Some(request), RequestFact::Finished { status, error, usage, reason });
     if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
         step.ask(Effect::Admit { request: next });

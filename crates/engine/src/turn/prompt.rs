@@ -6,6 +6,7 @@ use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState};
 use super::{further, series, structured, tools};
 use crate::flow::{self, conversation, pace};
 use crate::intake::pill;
+use crate::memory;
 use crate::permit;
 use crate::record::{Active, Session, Stand};
 use crate::route;
@@ -53,7 +54,7 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
     messages.extend(active.unsent().map(Into::into));
     Some(Prompt {
         model: model.to_owned(),
-        system: system(session, active),
+        system: system(session, active) + &remembered(session, active),
         messages,
         tools: if structured::applies(active) { Vec::new() } else { offered(active) },
         max_output_tokens: settings.max_output_tokens.min(facts.max_output),
@@ -115,6 +116,11 @@ fn system(session: &Session, active: &Active) -> String {
         }
     }
     text
+}
+
+/// What of earlier sessions it is told. Who only writes down what was agreed on has that from the conversation.
+fn remembered(session: &Session, active: &Active) -> String {
+    if active.flow.stand == Stand::Compiling { String::new() } else { memory::shown(session) }
 }
 
 #[cfg(test)]

@@ -340,6 +340,24 @@ pub const KEYS: &[Key] = &[
         "Idempotency keys of changes of tasks that are remembered at most.",
     ),
     key(
+        "server.heartbeat_s",
+        Kind::Int(1, 600),
+        "10",
+        "Seconds after which a stream of the server says that it lives. Less, where something on the way cuts it sooner.",
+    ),
+    key(
+        "memory.ingest",
+        Kind::Choice(&["durable", "all", "off"]),
+        "\"durable\"",
+        "Which of your words later sessions are told: lasting ones (\"My name is …\", \"we use tabs\"), all, or none.",
+    ),
+    key(
+        "memory.recall_bytes",
+        Kind::Int(0, 16_384),
+        "2048",
+        "Bytes of what is remembered that a model is told at most. 0: none.",
+    ),
+    key(
         "assistant.auto_mode",
         Kind::Bool,
         "true",

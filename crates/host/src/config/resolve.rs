@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, AutoMode, ContextSettings, Copilot, Dialog, Machine, Noop, OnMaxTokens, Problem, ProblemKind, Recovery,
-    RunSettings, Sandbox, TaskLimits, WhileRunning,
+    Applying, AutoMode, ContextSettings, Copilot, Dialog, Machine, MemorySettings, Noop, OnMaxTokens, Problem,
+    ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -50,6 +50,10 @@ pub struct Profile {
     pub tasks: TaskSettings,
     /// How requests about them are answered.
     pub auto_mode: AutoMode,
+    /// How often a stream of the server says that it lives.
+    pub heartbeat: Duration,
+    /// What of a person's words later sessions are told.
+    pub memory: MemorySettings,
     /// What a new message does to a request of its session that runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
@@ -297,6 +301,8 @@ impl Profile {
             AutoMode { timezone: tasks.timezone.clone(), limits: tasks.limits, ..section(&raw, "assistant.") };
         let copilot = section(&raw, "copilot.");
         let context = section(&raw, "context.");
+        let memory = section(&raw, "memory.");
+        let heartbeat = Duration::from_secs(number(&raw, "server.heartbeat_s").into());
         let while_running = match text(&raw, "message.while_running").as_str() {
             "queue" => WhileRunning::Queue,
             "replace" => WhileRunning::Replace,
@@ -324,6 +330,8 @@ impl Profile {
             keeping,
             tasks,
             auto_mode,
+            heartbeat,
+            memory,
             while_running,
             tui,
             raw,
@@ -389,6 +397,7 @@ impl Profile {
             snapshot_mb: self.limits.snapshot_mb,
             context: self.context,
             auto_mode: self.auto_mode.clone(),
+            memory: self.memory,
             ..RunSettings::default()
         })
     }

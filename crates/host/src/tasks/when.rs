@@ -4,15 +4,25 @@ use interim::{Dialect, Interval, parse_date_string, parse_duration};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 use trimtab_engine::tasks;
-use trimtab_vocab::{Date, Problem, ProblemKind, Time, TimeOfDay};
+use trimtab_vocab::{Date, Problem, ProblemKind, RecurrenceFields, Time, TimeOfDay};
+
+use super::rhythm::{self, Rhythm};
 
 /// A day, and perhaps a time on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct When {
     /// The day; none: no day at all.
     pub date: Option<Date>,
     /// The time, if one was said.
     pub time: Option<TimeOfDay>,
+    /// The rhythm in which it comes again, from that day on, if one was said.
+    pub repeats: Option<RecurrenceFields>,
+}
+
+impl When {
+    fn once(date: Option<Date>, time: Option<TimeOfDay>) -> Self {
+        Self { date, time, repeats: None }
+    }
 }
 
 /// The time zone of this name; empty: the machine's.
@@ -46,14 +56,14 @@ pub(super) fn read(text: &str, now: Time, zone: &TimeZone) -> Result<When, Probl
     let said = text.trim().to_lowercase();
     let unclear = || {
         Problem::new(ProblemKind::Usage, format!("\"{}\" is not a day that is understood.", text.escape_debug())).hint(
-            "Say it like 2026-11-20, tomorrow, friday, \"next friday 9am\", \"in 3 days\", \"20 nov 14:30\" or none.",
+            "Say it like 2026-11-20, tomorrow, friday, \"next friday 9am\", \"in 3 days\", \"20 nov 14:30\", \"every monday 9am\" or none.",
         )
     };
     if NONE.contains(&said.as_str()) {
-        return Ok(When { date: None, time: None });
+        return Ok(When::once(None, None));
     }
     if let Ok(date) = said.parse::<Date>() {
-        return Ok(When { date: Some(date), time: None });
+        return Ok(When::once(Some(date), None));
     }
     // Years beyond any plan are beyond the calendar of some time zones too.
     let numbers = said.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u32>().ok());
@@ -65,17 +75,20 @@ pub(super) fn read(text: &str, now: Time, zone: &TimeZone) -> Result<When, Probl
     if let Ok(Interval::Seconds(seconds)) = parse_duration(said) {
         let then = here.checked_add(Span::new().seconds(i64::from(seconds))).map_err(|_| unclear())?;
         let time = TimeOfDay::new(then.hour().unsigned_abs().into(), then.minute().unsigned_abs().into());
-        return Ok(When { date: Some(date(then.date())), time });
+        return Ok(When::once(Some(date(then.date())), time));
     }
     let (day, time) = split(said);
     if day.is_empty() {
-        return Ok(When { date: Some(date(here.date())), time });
+        return Ok(When::once(Some(date(here.date())), time));
+    }
+    if let Some(Rhythm { fields, first }) = rhythm::read(day, date(here.date())) {
+        return Ok(When { date: Some(first), time, repeats: Some(fields) });
     }
     // The wall's clock as if it were UTC: what is said is about days on the wall, and an hour that a change
     // of the clocks leaves out must not move them.
     let wall = here.datetime().to_zoned(TimeZone::UTC).map_err(|_| unclear())?;
     let then = parse_date_string(day, wall, Dialect::Uk).map_err(|_| unclear())?;
-    Ok(When { date: Some(date(then.date())), time })
+    Ok(When::once(Some(date(then.date())), time))
 }
 
 /// The day and the time after it, if one is said: `friday 14:30`, `friday at 9 pm`.
@@ -99,8 +112,11 @@ mod tests {
         let now: Time = "2026-11-18T14:30:20.000Z".parse().expect("a time");
         match read(text, now, &zone("Europe/Berlin").expect("a zone")) {
             Ok(When { date: None, .. }) => "none".into(),
-            Ok(When { date: Some(date), time: None }) => date.to_string(),
-            Ok(When { date: Some(date), time: Some(time) }) => format!("{date} {time}"),
+            Ok(When { date: Some(date), time, repeats }) => {
+                let time = time.map(|time| format!(" {time}")).unwrap_or_default();
+                let every = repeats.map(|every| format!(" {}", serde_json::to_string(&every).expect("writes")));
+                format!("{date}{time}{}", every.unwrap_or_default())
+            }
             Err(problem) => problem.message,
         }
     }
@@ -122,6 +138,14 @@ mod tests {
             ("2027-02-28", "2027-02-28"),
             ("9pm", "2026-11-18 21:00"),
             ("someday", "none"),
+            ("every monday", r#"2026-11-23 {"type":"weekly","weekdays":["mon"]}"#),
+            ("Every Wednesday 9am", r#"2026-11-18 09:00 {"type":"weekly","weekdays":["wed"]}"#),
+            ("every mon, thu and fri at 14:30", r#"2026-11-19 14:30 {"type":"weekly","weekdays":["mon","thu","fri"]}"#),
+            ("every 2 weeks", r#"2026-11-18 {"type":"weekly","interval":2}"#),
+            ("every other sunday", r#"2026-11-22 {"type":"weekly","interval":2,"weekdays":["sun"]}"#),
+            ("daily 8am", r#"2026-11-18 08:00 {"type":"daily"}"#),
+            ("every weekday", r#"2026-11-18 {"type":"weekdays"}"#),
+            ("every month", r#"2026-11-18 {"type":"monthly"}"#),
         ];
         for (text, day) in cases {
             assert_eq!(said(text), day, "{text}");
@@ -140,6 +164,11 @@ mod tests {
             "-",
             "9999999999999 days",
             "2026-11-20x",
+            "every",
+            "every blue moon",
+            "every 0 days",
+            "every 99999 days",
+            "every 2 weekdays",
         ];
         for text in texts {
             assert!(said(text).contains("is not a day"), "{text}: {}", said(text));

@@ -9,7 +9,7 @@ use trimtab_host::config::{Flag, Profile};
 use trimtab_host::{Apply, Asked, Client, NotApplied, Sent, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
-    Applied, Applying, Ask as HowAsked, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
+    Applied, Applying, Ask as HowAsked, Fact, Ingest, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
     TaskAuthor, TaskCounts, Via,
 };
 
@@ -64,7 +64,10 @@ impl Ask {
         if self.apply.is_some() || self.reject {
             return self.decide(&client, &tasks).await;
         }
-        let text = read_prompt(self.prompt.unwrap_or_default())?;
+        let prompt = self.prompt.unwrap_or_default();
+        // What comes from a pipe nobody may have said of themselves.
+        let typed = prompt != "-";
+        let text = read_prompt(prompt)?;
         if profile.model.is_none() {
             profile.model = trimtab_host::local_model(&profile).await;
         }
@@ -72,6 +75,9 @@ impl Ask {
         let asking = Asking::of(self.approve, self.json);
         settings.attended = asking == Asking::AtTheTerminal;
         settings.approve = self.approve.into();
+        if !typed {
+            settings.memory.ingest = Ingest::Off;
+        }
         let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
         let sent = client.ask(Asked { text, mode: self.mode.into(), ask, settings }).await?;
         let outcome = follow(&client, &sent, 0, Form::of(self.json), asking).await?;

@@ -25,7 +25,7 @@ use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::question::{self, Wanted};
 use super::run::Approve;
 use super::telemetry;
-use super::{Outcome, handoff, keyboard};
+use super::{Outcome, handoff, keyboard, memory};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -624,6 +624,11 @@ impl Screen {
                 self.proposed = written(operations);
             }
             Fact::Commands(fact) => self.show_commands(fact),
+            Fact::Memory(fact) => {
+                if let Some(words) = memory::in_words(fact) {
+                    self.say(&calm(&words));
+                }
+            }
             // A plan is listed once, and then each step is told as it begins and ends.
             Fact::Steps(_) if self.step > 0 => {}
             Fact::Plan(fact) => self.show_plan(fact)?,

@@ -20,6 +20,7 @@ mod jobs;
 mod keyboard;
 mod lines;
 mod manual;
+mod memory;
 mod models;
 pub(crate) mod output;
 mod paint;
@@ -99,6 +100,8 @@ enum Command {
     Tasks(tasks::Tasks),
     /// Ask about your tasks, or have changes to them proposed
     Ask(ask::Ask),
+    /// What is remembered of you and your work: list, search, add, edit, delete
+    Memory(memory::Memory),
     /// List the workflows that can be called by name
     Pills(pills::Pills),
     /// List, make or remove rules about what is allowed
@@ -191,6 +194,7 @@ pub fn main() -> ExitCode {
             Command::Pills(command) => command.go().await,
             Command::Tasks(command) => command.go().await,
             Command::Ask(command) => command.go().await,
+            Command::Memory(command) => command.go().await,
             Command::Sessions(command) => command.go().await,
             Command::Jobs(command) => command.go().await,
             Command::Checkpoints(command) => command.go().await,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trimtab_host::config::{Flag, Profile};
 use trimtab_host::{Client, LONGEST_TEXT, Pills, Say, Target, looks_like_a_pill};
-use trimtab_vocab::{Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
+use trimtab_vocab::{Ingest, Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
 use super::follow::{Asking, Form, follow};
@@ -88,6 +88,8 @@ pub(super) enum ModeArgument {
 impl Run {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
+        // What comes from a pipe, or from the end of another session, nobody may have said of themselves.
+        let typed = self.prompt.as_ref().is_some_and(|prompt| prompt != "-");
         let said = self.prompt.map(read_prompt).transpose()?;
         let mut flags = Vec::new();
         if let Some(model) = self.model {
@@ -128,6 +130,9 @@ impl Run {
             settings = profile.run_settings()?;
         }
         settings.attended = ask == Asking::AtTheTerminal;
+        if !typed {
+            settings.memory.ingest = Ingest::Off;
+        }
         settings.approve = self.approve.into();
         settings.trusted = trusted;
         let pill = pill(&profile, &works_in, reads, &text)?;

@@ -69,11 +69,16 @@ impl Serve {
         if self.open {
             open(&login);
         }
+        match client.serve().await? {
+            0 => {}
+            1 => note("Going on in 1 session with what was cut off when the server ended."),
+            left => note(&format!("Going on in {left} sessions with what was cut off when the server ended.")),
+        }
         let ending = signals()?;
         http::serve(Start { client, profile, folder, listener, names, certificate }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;
-        note("The server has ended. Requests that ran can be resumed: start it again, or `trimtab resume`.");
+        note("The server has ended. Requests that ran go on when it is started again, or with `trimtab resume`.");
         Ok(Outcome::Done)
     }
 

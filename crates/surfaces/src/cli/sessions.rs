@@ -181,6 +181,7 @@ fn in_words(fact: &Fact) -> Option<String> {
         },
         Fact::Session(SessionFact::Handoff { child, .. }) => format!("[Handed off to session {child}.]"),
         Fact::Session(SessionFact::Extended { .. }) => "[The session was extended.]".to_owned(),
+        Fact::Memory(fact) => format!("[{}]", super::memory::in_words(fact)?),
         Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
         Fact::Tasks(TasksFact::Applied { writes, .. }) => format!("[Tasks changed: {}.]", numbers(writes)),
         Fact::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", numbers(writes)),

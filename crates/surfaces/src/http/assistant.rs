@@ -1,9 +1,8 @@
 //! `POST /assistant/message` and `GET /assistant/message/stream`: the assistant over the tasks, in the documented
-//! shapes. Each message is a request like any other; what happens to it is translated here and nowhere else.
+//! shapes. Each message is a request like any other; what happens to it is translated in `pieces` and nowhere else.
 //! Errors of these routes are the documented flat ones.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -15,25 +14,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior};
-use trimtab_host::{Asked, Sent, Watch};
-use trimtab_vocab::event::{
-    AnswerFact, CheckpointFact, CheckpointKind, ProposalFact, ProposalKind, RequestFact, Stage, StageFact, Status,
-};
-use trimtab_vocab::{Ask, Choosable, Event, Fact, Mode, Prior, Problem, Proposed, Question, Said, Via};
+use tokio::time::Interval;
+use trimtab_host::{Asked, JobRow, Sent, Watch};
+use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
 use super::access::Authenticated;
-use super::events::Slot;
+use super::events::{Slot, beating};
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
+use super::pieces::{End, Piece, Reply, Translator};
 
-/// How often a stream says that it lives.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Turns that are taken from a client; no more than the last few are read anyway.
 const TURNS: usize = 50;
-/// What is shown while operations are being made.
-const PLANNING: &str = "Planning…";
 
 pub(super) fn routes(api: Api) -> Api {
     let message = Operation::new("post", "assistantMessage", "assistant", "Ask the assistant about your tasks")
@@ -62,12 +55,29 @@ pub(super) fn routes(api: Api) -> Api {
             StatusCode::BAD_GATEWAY,
             "The assistant cannot be asked.",
             json!({"error": "assistant_failure", "detail": "No model is set up."}),
-        );
-    api.add("/assistant/message", post(message_posted), vec![message]).add(
-        "/assistant/message/stream",
-        get(message_streamed),
-        vec![stream],
+        )
+        .fails(404);
+    let begin = Operation::new(
+        "post",
+        "assistantJob",
+        "assistant",
+        "Ask the assistant what is too long for an address, and follow it by name",
     )
+    .takes::<MessageBody>(json!({"message": "Mark everything today as done", "options": {"mode": "auto"}}))
+    .gives::<Begun>(
+        StatusCode::ACCEPTED,
+        "It is taken in; GET /api/assistant/message/stream?job=… tells what becomes of it.",
+        json!({"job": "r01kabcdefghjkmnq"}),
+    )
+    .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
+    .gives::<Flat>(
+        StatusCode::BAD_GATEWAY,
+        "The assistant cannot be asked.",
+        json!({"error": "assistant_failure", "detail": "No model is set up."}),
+    );
+    api.add("/assistant/message", post(message_posted), vec![message])
+        .add("/assistant/jobs", post(message_begun), vec![begin])
+        .add("/assistant/message/stream", get(message_streamed), vec![stream])
 }
 
 /// What is posted. What is of the wrong kind counts as absent, as documented.
@@ -129,114 +139,17 @@ struct AssistantSelection {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read field by field; this describes it")]
 struct StreamQuery {
-    /// The words.
+    /// The words; absent with `job`.
     #[serde(default)]
     message: String,
+    /// A message that was begun by `POST /api/assistant/jobs`: what becomes of it is told from its beginning on.
+    job: Option<RequestId>,
     /// What was said before them, as JSON: `[{"role":"user","text":"…"}]`.
     transcript: Option<String>,
     /// `auto`, `chat` or `plan`, which it is without it.
     mode: Option<String>,
     /// The question that the message answers, as JSON: `{"question":"…","selection":{"ids":[1]}}`.
     clarify: Option<String>,
-}
-
-/// An answer, or a question.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum Reply {
-    /// A person has to say which tasks are meant.
-    #[serde(rename_all = "camelCase")]
-    Question {
-        /// Always true.
-        requires_clarification: bool,
-        /// The question, and what may be chosen.
-        #[serde(flatten)]
-        clarify: Clarify,
-    },
-    /// What the assistant says, and what it proposes.
-    Answer {
-        /// The words.
-        text: String,
-        /// Every operation, also those that cannot be applied.
-        operations: Vec<Annotation>,
-    },
-    #[default]
-    #[schemars(skip)]
-    Nothing,
-}
-
-/// A question.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Clarify {
-    /// The question.
-    question: String,
-    /// Tasks to choose from.
-    options: Vec<OptionShown>,
-    /// More of them, for whoever wants to see more.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    more_options: Vec<OptionShown>,
-}
-
-/// A task to choose.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct OptionShown {
-    /// Its number.
-    id: u64,
-    /// What it is.
-    title: String,
-    /// The day it is for.
-    scheduled_for: Option<String>,
-}
-
-/// An operation with what is wrong about it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-struct Annotation {
-    /// The operation, in its normal form.
-    op: Proposed,
-    /// Why it cannot be applied.
-    errors: Vec<String>,
-}
-
-/// What a stream sends.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum Piece {
-    /// `stage`: where it is.
-    Stage { stage: Stage },
-    /// `clarify`: a question.
-    Clarify(Clarify),
-    /// `ops`: operations, as soon as they are judged, and again where a repair has changed them.
-    #[serde(rename_all = "camelCase")]
-    Operations { version: u32, operations: Vec<Annotation>, valid_count: usize, invalid_count: usize },
-    /// `summary`: the words so far; each replaces the one before.
-    Summary { text: String },
-    /// `result`: what it came to.
-    Result { text: String, operations: Vec<Annotation> },
-    /// `heartbeat`: the stream lives.
-    Heartbeat { ts: trimtab_vocab::Time },
-    /// `done`: nothing more is sent.
-    Done(bool),
-}
-
-impl Piece {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Stage { .. } => "stage",
-            Self::Clarify(_) => "clarify",
-            Self::Operations { .. } => "ops",
-            Self::Summary { .. } => "summary",
-            Self::Result { .. } => "result",
-            Self::Heartbeat { .. } => "heartbeat",
-            Self::Done(_) => "done",
-        }
-    }
-
-    fn bytes(&self) -> Bytes {
-        let data = serde_json::to_string(self).unwrap_or_default();
-        format!("event: {}\ndata: {data}\n\n", self.name()).into()
-    }
 }
 
 /// The documented error of these routes.
@@ -342,19 +255,55 @@ async fn message_posted(State(server): State<Shared>, body: Bytes) -> Response {
     }
 }
 
+/// A message that was taken in, to be followed by its name.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Begun {
+    /// `job` of the stream that tells what becomes of it.
+    job: RequestId,
+}
+
+async fn message_begun(State(server): State<Shared>, body: Bytes) -> Response {
+    let Some(message) = posted(&body) else { return invalid() };
+    match ask(&server, message).await {
+        Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(Begun { job: request })).into_response(),
+        Err(problem) => failed(&problem.message),
+    }
+}
+
+/// The message of this name.
+async fn begun(server: &Shared, job: &str) -> Result<Sent, Failure> {
+    let is_it = |row: &JobRow| row.request.as_str() == job && row.folder.is_empty();
+    let found = server.client.jobs(true).await?.into_iter().find(is_it);
+    let row = found.ok_or_else(|| Failure::not_found("No message to the assistant has this name."))?;
+    Ok(Sent { session: row.session, request: row.request })
+}
+
 async fn message_streamed(
     State(server): State<Shared>,
     Extension(who): Extension<Authenticated>,
     query: Result<Query<HashMap<String, String>>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Some(message) = query.ok().and_then(|Query(query)| streamed(&query)) else { return Ok(invalid()) };
+    let query = query.map(|Query(query)| query).unwrap_or_default();
+    let job = query.get("job").filter(|job| !job.is_empty());
+    let message = streamed(&query);
+    if job.is_none() && message.is_none() {
+        return Ok(invalid());
+    }
     let slot = server.streams.take(&who.name)?;
-    let (sent, watch) = match ask(&server, message).await {
+    let asked = match (job, message) {
+        (Some(job), _) => {
+            let sent = begun(&server, job).await?;
+            let watch = server.client.watch(&sent.session, 0);
+            Ok((sent, watch))
+        }
+        (None, Some(message)) => ask(&server, message).await,
+        (None, None) => return Ok(invalid()),
+    };
+    let (sent, watch) = match asked {
         Ok(sent) => sent,
         Err(problem) => return Ok(failed(&problem.message)),
     };
-    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let beat = beating(server.profile.heartbeat);
     let going = server.going.clone();
     let stream =
         Streaming { watch, sent, translator: Translator::default(), ready: VecDeque::new(), beat, going, _slot: slot };
@@ -414,89 +363,4 @@ impl Streaming {
             }
         }
     }
-}
-
-/// How a message ended.
-#[derive(Debug, PartialEq)]
-enum End {
-    /// With an answer or a question.
-    Done,
-    /// Another one took its place.
-    Replaced,
-    /// With an error.
-    Failed(String),
-}
-
-/// From facts to the documented pieces.
-#[derive(Debug, Default)]
-struct Translator {
-    operations: Vec<Annotation>,
-    reply: Reply,
-    end: Option<End>,
-    over: bool,
-}
-
-impl Translator {
-    fn see(&mut self, event: &Event) -> Vec<Piece> {
-        match &event.fact {
-            Fact::Stage(StageFact { stage: Stage::Proposing, .. }) => {
-                vec![Piece::Summary { text: PLANNING.into() }, Piece::Stage { stage: Stage::Proposing }]
-            }
-            Fact::Stage(StageFact { stage, .. })
-                if matches!(stage, Stage::Routing | Stage::Validating | Stage::Repairing | Stage::Summarizing) =>
-            {
-                vec![Piece::Stage { stage: *stage }]
-            }
-            Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
-                let clarify = clarify(title, body);
-                self.reply = Reply::Question { requires_clarification: true, clarify: clarify.clone() };
-                vec![Piece::Clarify(clarify)]
-            }
-            Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, version, .. }) => {
-                self.operations = operations.iter().filter_map(annotation).collect();
-                let valid_count = self.operations.iter().filter(|one| one.errors.is_empty()).count();
-                let invalid_count = self.operations.len() - valid_count;
-                let operations = self.operations.clone();
-                vec![Piece::Operations { version: *version, operations, valid_count, invalid_count }]
-            }
-            Fact::Answer(AnswerFact { answer }) => {
-                let (text, operations) = (answer.summary.clone(), self.operations.clone());
-                self.reply = Reply::Answer { text: text.clone(), operations: operations.clone() };
-                vec![Piece::Summary { text: text.clone() }, Piece::Result { text, operations }]
-            }
-            Fact::Request(RequestFact::Finished { status, error, .. }) => {
-                let why =
-                    error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
-                self.end = Some(match status {
-                    Status::Completed => End::Done,
-                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => End::Done,
-                    Status::Cancelled => End::Replaced,
-                    Status::Limit => End::Failed("The budget of the session is used up.".into()),
-                    Status::Failed | Status::NeedsUser => End::Failed(why),
-                });
-                Vec::new()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-fn clarify(title: &str, body: &serde_json::Map<String, Value>) -> Clarify {
-    let field = |name: &str| body.get(name).cloned().unwrap_or_default();
-    let questions: Vec<Question> = serde_json::from_value(field("questions")).unwrap_or_default();
-    let more: Vec<Choosable> = serde_json::from_value(field("moreOptions")).unwrap_or_default();
-    let shown = |options: Vec<Choosable>| {
-        let one = |option: Choosable| {
-            Some(OptionShown { id: option.id.parse().ok()?, title: option.title, scheduled_for: option.scheduled_for })
-        };
-        options.into_iter().filter_map(one).collect()
-    };
-    let options = questions.into_iter().next().map(|question| question.options).unwrap_or_default();
-    Clarify { question: title.to_owned(), options: shown(options), more_options: shown(more) }
-}
-
-fn annotation(operation: &Value) -> Option<Annotation> {
-    let op = Proposed::deserialize(operation.get("op")?).ok()?;
-    let errors = Vec::deserialize(operation.get("errors")?).ok()?;
-    Some(Annotation { op, errors })
 }

@@ -25,8 +25,6 @@ use super::feed::Frame;
 use super::openapi::{Api, Operation};
 use super::take::{Asked, Id};
 
-/// How often a stream says that it lives.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Facts that are read from the log at once, and the bytes that are handed on at once.
 const PAGE: u32 = 64;
 const CHUNK: usize = 128 * 1024;
@@ -76,8 +74,7 @@ async fn events(
         })?,
     };
     let slot = server.streams.take(&who.name)?;
-    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let beat = beating(server.profile.heartbeat);
     let going = server.going.clone();
     let watcher = Watcher { server, who, session, seen, live: None, beat, going, state: Stand::Begins, _slot: slot };
     let stream = futures_util::stream::unfold(watcher, |mut watcher| async move {
@@ -87,6 +84,13 @@ async fn events(
     let mut response = Body::from_stream(stream).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
+}
+
+/// Rings whenever a stream should say that it lives.
+pub(super) fn beating(every: Duration) -> Interval {
+    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beat
 }
 
 /// Where a watcher stands.

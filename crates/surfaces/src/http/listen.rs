@@ -194,3 +194,69 @@ impl AsyncWrite for Patient {
         self.socket.is_write_vectored()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::net::SocketAddr;
+
+    use axum::body::{Body, Bytes};
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// A server that lives as long as what is given along. Its clock stands still while anything moves, and goes
+    /// on to the next timer when nothing does.
+    async fn listening(router: Router) -> (SocketAddr, watch::Sender<bool>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (ends, going) = watch::channel(false);
+        tokio::spawn(Listening { listener, certificate: None, router, going }.run());
+        (address, ends)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_does_not_come_to_its_end_is_waited_for_15_seconds() {
+        let (address, _ends) = listening(Router::new()).await;
+        for head in ["", "GET / HTTP/1.1\r\nHost: here\r\nX-Slow:"] {
+            let begun = Instant::now();
+            let mut socket = TcpStream::connect(address).await.expect("connects");
+            socket.write_all(head.as_bytes()).await.expect("writes");
+            let mut answer = Vec::new();
+            // However it is ended, it is ended.
+            drop(socket.read_to_end(&mut answer).await);
+            assert!(Instant::now() - begun >= HEAD, "{head:?}");
+            assert!(!answer.starts_with(b"HTTP/1.1 200"), "{head:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_is_given_up_after_30_seconds() {
+        struct Gone(Option<oneshot::Sender<Instant>>);
+        impl Drop for Gone {
+            fn drop(&mut self) {
+                let _ = self.0.take().map(|gone| gone.send(Instant::now()));
+            }
+        }
+        let (gone, when) = oneshot::channel();
+        let gone = Arc::new(std::sync::Mutex::new(Some(Gone(Some(gone)))));
+        let endless = move || {
+            let gone = gone.lock().expect("nobody panics").take();
+            let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
+            let stream = futures_util::stream::unfold(gone, move |gone| {
+                let chunk = chunk.clone();
+                async move { Some((Ok::<_, Infallible>(chunk), gone)) }
+            });
+            std::future::ready(Body::from_stream(stream))
+        };
+        let (address, _ends) = listening(Router::new().route("/", get(endless))).await;
+        let begun = Instant::now();
+        let mut socket = TcpStream::connect(address).await.expect("connects");
+        socket.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").await.expect("writes");
+        let given_up = when.await.expect("the stream is dropped");
+        assert!(given_up - begun >= STALLED);
+        drop(socket);
+    }
+}

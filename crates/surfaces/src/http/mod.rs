@@ -17,8 +17,10 @@ mod feed;
 mod listen;
 mod llm;
 mod looks;
+mod memory;
 mod openapi;
 mod pages;
+mod pieces;
 mod proposals;
 mod sessions;
 mod take;
@@ -115,6 +117,7 @@ fn router() -> (Router<Shared>, Value) {
         proposals::routes,
         changes::routes,
         looks::routes,
+        memory::routes,
         todos::routes,
         llm::routes,
         assistant::routes,

@@ -30,7 +30,8 @@ pub(super) fn routes(api: Api) -> Api {
     };
     let apply = describe("applyProposal", "Make the proposed changes of files");
     let run = describe("runProposal", "Run the proposed command");
-    let reject = describe("rejectProposal", "Do neither; the model is told the words that come with it");
+    let reject =
+        describe("rejectProposal", "Do neither; the model is told so, with the words that come with it, and goes on");
     api.add("/sessions/{id}/proposals/{proposal}/apply", post(apply_it), vec![apply])
         .add("/sessions/{id}/proposals/{proposal}/run", post(run_it), vec![run])
         .add("/sessions/{id}/proposals/{proposal}/reject", post(reject_it), vec![reject])
@@ -52,24 +53,22 @@ struct Decided {
     choice: String,
 }
 
-/// The question about a proposal: which choices it has, and whether it is about a command.
+/// The question about a proposal, and whether it is about a command.
 struct Question {
     checkpoint: CheckpointId,
-    choices: Vec<String>,
     is_command: bool,
 }
 
 async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Question, Failure> {
     server.client.session(id).await?;
     let about = |event: Event| {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) = event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) = event.fact else {
             return None;
         };
         let call: CallId = body.get("call")?.as_str()?.parse().ok()?;
         let is_it = event.session == *id && ProposalId::of(event.request.as_ref()?, &call) == *wanted;
         let is_command = body.contains_key("plan");
-        let choices = choices.into_iter().map(|choice| choice.id).collect();
-        is_it.then_some(Question { checkpoint, choices, is_command })
+        is_it.then_some(Question { checkpoint, is_command })
     };
     server.client.checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {
         Failure::not_found("No proposal of this name waits for a decision.")
@@ -77,17 +76,15 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Qu
     })
 }
 
-async fn decide(
+async fn allow(
     server: &Shared,
     id: &SessionId,
     question: Question,
-    wanted: &[&str],
     text: Option<String>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
-    let choice = wanted.iter().find(|wanted| question.choices.iter().any(|choice| choice == *wanted));
-    let choice = choice.ok_or_else(|| Failure::unprocessable("The question about it does not offer that."))?;
-    give(server, id, &question.checkpoint, (*choice).to_owned(), text).await?;
-    Ok((StatusCode::ACCEPTED, Json(Decided { checkpoint: question.checkpoint, choice: (*choice).to_owned() })))
+    let choice = "allow".to_owned();
+    give(server, id, &question.checkpoint, choice.clone(), text).await?;
+    Ok((StatusCode::ACCEPTED, Json(Decided { checkpoint: question.checkpoint, choice })))
 }
 
 async fn apply_it(
@@ -99,7 +96,7 @@ async fn apply_it(
     if question.is_command {
         return Err(Failure::unprocessable("This is a command: it is run, not applied."));
     }
-    decide(&server, &id, question, &["allow"], text).await
+    allow(&server, &id, question, text).await
 }
 
 async fn run_it(
@@ -111,7 +108,7 @@ async fn run_it(
     if !question.is_command {
         return Err(Failure::unprocessable("This is a change of files: it is applied, not run."));
     }
-    decide(&server, &id, question, &["allow"], text).await
+    allow(&server, &id, question, text).await
 }
 
 async fn reject_it(
@@ -119,6 +116,8 @@ async fn reject_it(
     Ids(id, proposal): Ids<SessionId, ProposalId>,
     Body(Decision { text }): Body<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
-    let question = find(&server, &id, &proposal).await?;
-    decide(&server, &id, question, &["skip", "wait"], text).await
+    let Question { checkpoint, .. } = find(&server, &id, &proposal).await?;
+    let choice = "reject".to_owned();
+    give(&server, &id, &checkpoint, choice.clone(), text).await?;
+    Ok((StatusCode::ACCEPTED, Json(Decided { checkpoint, choice })))
 }

@@ -1,13 +1,14 @@
 //! A person's own tasks: `todos` on the wire.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use trimtab_host::{Apply, NotApplied, NotMoved, TaskList, TaskMove, TaskSet};
+use trimtab_host::{Apply, NotApplied, NotMoved, Skipped, TaskList, TaskMove, TaskSet, When};
 use trimtab_vocab::{
     Aggregates, Applied, Category, ChangeSetId, Date, Item, OnConflict, Priority, ScheduledRange, Task, TaskAuthor,
     TaskConflict, TaskCounts, TaskFields, TaskId, TaskWrite, Time, View, Where,
@@ -34,7 +35,7 @@ pub(super) fn routes(api: Api) -> Api {
                 json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
             );
     let make = Operation::new("post", "createTodo", "todos", "Make a task")
-        .takes::<TaskFields>(json!({"title": "Pay rent", "scheduledFor": "2026-11-30"}))
+        .takes::<Fields>(json!({"title": "Pay rent", "when": "every month 9am"}))
         .gives::<One>(StatusCode::CREATED, "The task.", json!({"todo": task}));
     let find = Operation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
         .query::<Words>()
@@ -45,10 +46,20 @@ pub(super) fn routes(api: Api) -> Api {
         json!({"todo": task}),
     );
     let edit = id(Operation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
-        .takes::<TaskFields>(json!({"priority": "high", "scheduledFor": null}))
+        .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
         .gives::<One>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
     let remove = id(Operation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
         .gives_nothing("It is gone.");
+    let export = Operation::new("get", "exportTodos", "todos", "Tasks as a calendar (iCalendar)")
+        .query::<Wanted>()
+        .gives_other::<String>(StatusCode::OK, "A calendar with the tasks that fit.", "text/calendar");
+    let import = Operation::new("post", "importTodos", "todos", "Make tasks of a calendar (iCalendar), in one change")
+        .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
+        .gives::<Read>(
+            StatusCode::OK,
+            "What was made of it. What is there already is not made again.",
+            json!({"applied": null, "known": 0, "skipped": []}),
+        );
     let set = json!({"changeSet": "t01kabcdefghjkmnp", "time": "2026-11-15T08:30:00.125Z", "by": "person",
         "summary": TaskCounts::default(), "inForce": true, "undoes": null, "writes": []});
     let changes = Operation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
@@ -67,6 +78,8 @@ pub(super) fn routes(api: Api) -> Api {
     api.add("/todos", get(todos).post(create), vec![list, make])
         .add("/todos/search", get(search), vec![find])
         .add("/todos/changes", get(changed), vec![changes])
+        .add("/todos/export", get(exported), vec![export])
+        .add("/todos/import", post(imported).layer(DefaultBodyLimit::max(LARGEST_CALENDAR)), vec![import])
         .add("/todos/undo", post(undo), vec![back])
         .add("/todos/redo", post(redo), vec![forward])
         .add("/todos/{id}", get(todo).patch(update).delete(delete), vec![load, edit, remove])
@@ -119,14 +132,98 @@ struct Listed {
     today: Date,
 }
 
+impl Wanted {
+    fn read(self) -> (Option<View>, Where) {
+        let Self { view, text, from, to, priority, category, tag, completed, repeating } = self;
+        let range = ScheduledRange { from, to };
+        let scheduled_range = (range != ScheduledRange::default()).then_some(range);
+        (view, Where { ids: None, text, scheduled_range, priority, category, tag, completed, repeating })
+    }
+}
+
 async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
-    let Wanted { view, text, from, to, priority, category, tag, completed, repeating } = wanted;
     let tasks = server.tasks()?;
-    let range = ScheduledRange { from, to };
-    let scheduled_range = (range != ScheduledRange::default()).then_some(range);
-    let wanted = Where { ids: None, text, scheduled_range, priority, category, tag, completed, repeating };
+    let (view, wanted) = wanted.read();
     let (items, aggregates, today) = tasks.listed(view, &wanted).await?;
     Ok(Json(Listed { todos: items, aggregates, today }))
+}
+
+/// A larger calendar is refused.
+const LARGEST_CALENDAR: usize = 16 * 1024 * 1024;
+
+async fn exported(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Response, Failure> {
+    let tasks = server.tasks()?;
+    let (view, mut wanted) = wanted.read();
+    if view.is_some() {
+        let (items, ..) = tasks.listed(view, &wanted).await?;
+        wanted.ids = Some(items.into_iter().map(|item| item.task.id).collect());
+    }
+    let headers = [("content-type", "text/calendar; charset=utf-8")];
+    Ok((StatusCode::OK, headers, tasks.export(&wanted).await?).into_response())
+}
+
+/// A calendar to read in.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Calendar {
+    /// The text of an .ics file.
+    calendar: String,
+}
+
+/// What came of a calendar.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Read {
+    /// What was made of it; null: there was nothing new in it.
+    applied: Option<Applied>,
+    /// How many tasks of it are there already.
+    known: usize,
+    /// What was left out, and what of the rest.
+    skipped: Vec<LeftOut>,
+}
+
+/// Something of a calendar that was not taken over.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LeftOut {
+    /// The task, by its title.
+    title: String,
+    /// Why.
+    reason: String,
+}
+
+async fn imported(State(server): State<Shared>, Body(body): Body<Calendar>) -> Result<Json<Read>, Failure> {
+    let read = server.tasks()?.import(body.calendar.as_bytes()).await.map_err(|why| match why {
+        NotApplied::Problem(problem) => problem.into(),
+        _ => Failure::unprocessable("No tasks can be made of this calendar. Nothing was changed."),
+    })?;
+    let left_out = |one: Skipped| LeftOut { title: one.title, reason: one.reason };
+    let skipped = read.skipped.into_iter().map(left_out).collect();
+    Ok(Json(Read { applied: read.applied, known: read.known, skipped }))
+}
+
+/// What a task is to be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "it describes what is read by hand, more leniently")]
+struct Fields {
+    /// The day, the time and the rhythm as people say them, in the person's time zone: `tomorrow 9am`, `every monday`.
+    /// What `scheduledFor`, `timeOfDay` and `recurrence` say counts before it.
+    when: Option<String>,
+    #[serde(flatten)]
+    fields: TaskFields,
+}
+
+/// Puts what `when` says into the fields that it means.
+fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Failure> {
+    let Some(when) = fields.remove("when").filter(|when| !when.is_null()) else { return Ok(()) };
+    let text = when.as_str().ok_or_else(|| Failure::unprocessable("`when` is a text, such as \"tomorrow 9am\"."))?;
+    let When { date, time, repeats } = server.tasks()?.when(text)?;
+    fields.entry("scheduledFor").or_insert_with(|| json!(date));
+    if let Some(time) = time {
+        fields.entry("timeOfDay").or_insert_with(|| json!(time));
+    }
+    if let Some(repeats) = repeats {
+        fields.entry("recurrence").or_insert_with(|| json!(repeats));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -177,6 +274,7 @@ async fn by_hand(
     id: Option<TaskId>,
     mut fields: Map<String, Value>,
 ) -> Result<Applied, Failure> {
+    understand(server, &mut fields)?;
     fields.insert("op".into(), op.into());
     fields.remove("id");
     fields.extend(id.map(|id| ("id".to_owned(), id.into())));

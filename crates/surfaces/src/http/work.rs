@@ -105,16 +105,19 @@ pub(super) async fn give(
 ) -> Result<(), Failure> {
     let open = server.client.checkpoints().await?;
     let found = open.iter().filter(|event| event.session == *id).find_map(|event| match &event.fact {
-        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if checkpoint == wanted => {
-            Some((event.request.clone(), choices))
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) if checkpoint == wanted => {
+            Some((event.request.clone(), choices, body))
         }
         _ => None,
     });
-    let Some((request, choices)) = found else {
+    let Some((request, choices, body)) = found else {
         return Err(Failure::not_found(format!("Nothing called {wanted} waits for an answer in this session."))
             .hint("It may have been answered elsewhere; GET /api/checkpoints lists what is open."));
     };
-    if !choices.iter().any(|known| known.id == choice) {
+    // A plan, a change and a command can be rejected, whichever choices are shown for it.
+    let about = body.get("about").and_then(Value::as_str).unwrap_or_default();
+    let rejects = choice == "reject" && matches!(about, "plan" | "tool");
+    if !rejects && !choices.iter().any(|known| known.id == choice) {
         let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
         return Err(Failure::unprocessable(format!("`{choice}` is not one of the choices."))
             .hint(format!("Choose one of: {}.", known.join(", "))));

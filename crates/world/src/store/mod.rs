@@ -9,6 +9,7 @@ mod access;
 mod audit;
 mod drawer;
 mod error;
+mod memory;
 mod owner;
 mod sqlite;
 mod tasks;
@@ -18,12 +19,15 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, CheckpointId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
+use trimtab_vocab::{
+    CallId, CheckpointId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
+};
 
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use drawer::Drawer;
 pub use error::StoreError;
+pub use memory::MemoryChange;
 pub use sqlite::SqliteStore;
 pub use tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session};
 pub use wanted::Wanted;
@@ -148,6 +152,8 @@ pub struct Commit {
     pub children: Vec<NewSession>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
+    /// What its person said for good.
+    pub remembered: Vec<MemoryEntry>,
     /// What the trail is told of it.
     pub audit: Vec<AuditEntry>,
 }
@@ -178,6 +184,8 @@ pub struct JobRow {
     pub state: JobState,
     /// When it came.
     pub created: Time,
+    /// It came to a server, or one has run it.
+    pub served: bool,
 }
 
 /// How a request stands, as the store sees it.
@@ -269,6 +277,8 @@ pub trait Store: Send + Sync {
 
     /// Facts after `after`, in order, at most `limit` of them.
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
+    /// From now on this process is a server: what comes to it and what it runs is marked as its own.
+    fn serve(&self) {}
     /// Requests, newest first; unfinished ones only, or all.
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
     /// What waits for a person, oldest first, each as the event that opened it.
@@ -294,6 +304,13 @@ pub trait Store: Send + Sync {
     async fn rules(&self) -> Result<Vec<String>>;
     /// Makes or removes some, and tells the sessions that have something to do or to ask.
     async fn change_rules(&self, change: RuleChange) -> Result<()>;
+
+    /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.
+    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>>;
+    /// One such thing.
+    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>>;
+    /// Adds, edits or deletes one; as it is then, or was until it was deleted. Nothing if there is none.
+    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>>;
 
     /// A person's tasks; with their log, if it is wanted.
     async fn tasks(&self, with_log: bool) -> Result<TaskBook>;

@@ -8,6 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -16,6 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 pub(super) struct Owner {
     folder: PathBuf,
     name: String,
+    serving: AtomicBool,
     _lock: File,
 }
 
@@ -29,13 +31,23 @@ impl Owner {
         let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         rename(&unnamed, &folder.join(&name))?;
-        let owner = Self { folder, name, _lock: lock };
+        let owner = Self { folder, name, serving: AtomicBool::new(false), _lock: lock };
         owner.sweep();
         Ok(owner)
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// From now on it is a server.
+    pub(super) fn serve(&self) {
+        self.serving.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is a server: what it leaves unfinished, the next one goes on with.
+    pub(super) fn serves(&self) -> bool {
+        self.serving.load(Ordering::Relaxed)
     }
 
     /// Whether the named owner still lives. In doubt it does: two owners are worse than none.

@@ -6,6 +6,7 @@
 
 mod admission;
 mod audit;
+mod memory;
 mod schema;
 mod tasks;
 mod thread;
@@ -18,13 +19,14 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, Event, RefKey, RequestId, SessionId, Task, TaskId, Time};
+use trimtab_vocab::{CallId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time};
 
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, NewInput,
-    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenRow, Wanted,
+    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
+    NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged,
+    TokenRow, Wanted,
 };
 use crate::clock::Clock;
 
@@ -151,13 +153,15 @@ fn insert_child(tx: &Transaction<'_>, child: &NewSession, now: Time) -> Result<(
     Ok(())
 }
 
-fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time) -> Result<()> {
+fn insert_input(tx: &Transaction<'_>, session: &SessionId, input: &NewInput, now: Time, served: bool) -> Result<()> {
     tx.prepare_cached("INSERT INTO inbox (session, payload) VALUES (?1, ?2)")?
         .execute([session.as_str(), &input.payload])?;
     if let Some(job) = &input.job {
         let added = tx
-            .prepare_cached("INSERT OR IGNORE INTO jobs (request, session, text, created) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![job.request.as_str(), session.as_str(), job.text, now.millis()])?;
+            .prepare_cached(
+                "INSERT OR IGNORE INTO jobs (request, session, text, created, served) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![job.request.as_str(), session.as_str(), job.text, now.millis(), served])?;
         if added == 0 {
             return Err(StoreError::Taken);
         }
@@ -283,10 +287,11 @@ fn read_event(text: &str) -> Result<Event> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
+        let served = self.owner.serves();
         self.write(move |tx| {
             insert_session(tx, &row)?;
             for input in &inputs {
-                insert_input(tx, &row.id, input, row.created)?;
+                insert_input(tx, &row.id, input, row.created, served)?;
             }
             Ok(())
         })
@@ -371,7 +376,7 @@ impl Store for SqliteStore {
                 )
                 .optional()?;
             if let Some(parent) = &parent {
-                insert_input(tx, parent, &tell, now)?;
+                insert_input(tx, parent, &tell, now, false)?;
             }
             let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
@@ -384,7 +389,7 @@ impl Store for SqliteStore {
     }
 
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
-        let (session, now) = (session.clone(), self.clock.now());
+        let (session, now, served) = (session.clone(), self.clock.now(), self.owner.serves());
         self.write(move |tx| {
             let known = tx
                 .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
@@ -392,7 +397,7 @@ impl Store for SqliteStore {
             if known == 0 {
                 return Err(StoreError::NoSession);
             }
-            insert_input(tx, &session, &input, now)
+            insert_input(tx, &session, &input, now, served)
         })
         .await
     }
@@ -471,6 +476,7 @@ impl Store for SqliteStore {
                 forget.execute([request.as_str()])?;
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
+            commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
             audit::append(tx, &commit.audit, now)?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
@@ -544,11 +550,15 @@ impl Store for SqliteStore {
         .await
     }
 
+    fn serve(&self) {
+        self.owner.serve();
+    }
+
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
         let owner = Arc::clone(&self.owner);
         self.read(move |tx| {
             let mut statement = tx.prepare(
-                "SELECT j.request, j.session, s.folder, j.text, j.created, j.status, j.asked, j.running, l.owner
+                "SELECT j.request, j.session, s.folder, j.text, j.created, j.status, j.asked, j.running, l.owner, j.served
                  FROM jobs j JOIN sessions s ON s.id = j.session LEFT JOIN leases l ON l.session = j.session
                  WHERE ?1 OR j.status IS NULL ORDER BY j.created DESC, j.rowid DESC",
             )?;
@@ -571,6 +581,7 @@ impl Store for SqliteStore {
                     text: row.get(3)?,
                     created: Time::from_millis(row.get(4)?),
                     state,
+                    served: row.get(9)?,
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -636,6 +647,21 @@ impl Store for SqliteStore {
             found.map(|(hash, size, packed)| unpack(&hash, size, &packed)).transpose()
         })
         .await
+    }
+
+    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
+        let folder = folder.map(str::to_owned);
+        self.read(move |tx| memory::list(tx, folder.as_deref(), limit)).await
+    }
+
+    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>> {
+        let id = id.clone();
+        self.read(move |tx| memory::one(tx, &id)).await
+    }
+
+    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>> {
+        let now = self.clock.now();
+        self.write(move |tx| memory::change(tx, change, now)).await
     }
 
     async fn tasks(&self, with_log: bool) -> Result<TaskBook> {

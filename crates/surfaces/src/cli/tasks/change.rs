@@ -16,7 +16,7 @@ use crate::cli::output::{calm, print, print_json};
 /// What a task is to be.
 #[derive(Debug, Default, Args)]
 struct Fields {
-    /// The day, and perhaps the time: 2026-11-20, tomorrow, "next friday 9am", "in 3 days"; none: no day
+    /// The day, and perhaps the time: 2026-11-20, tomorrow, "next friday 9am", "in 3 days", "every monday"; none: no day
     #[arg(long, value_name = "WHEN")]
     on: Option<String>,
     /// The time on that day, like 9:30 or 5pm; none: no time
@@ -52,10 +52,12 @@ impl Fields {
     /// The fields as the wire has them; the engine checks them.
     fn read(self, tasks: &TaskList) -> Result<TaskFields, Problem> {
         let mut fields = TaskFields { notes: self.notes, ..TaskFields::default() };
+        let mut rhythm = RecurrenceFields::default();
         if let Some(on) = &self.on {
             let when = tasks.when(on)?;
             fields.scheduled_for = Some(when.date);
             fields.time_of_day = when.time.map(Some);
+            rhythm = when.repeats.unwrap_or_default();
         }
         if let Some(at) = &self.at {
             let wrong = || {
@@ -71,8 +73,8 @@ impl Fields {
             let tags = self.tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned());
             fields.tags = Some(tags.filter(|tag| !tag.is_empty() && tag != "none").collect());
         }
-        let mut recurrence = RecurrenceFields { interval: self.every, ..RecurrenceFields::default() };
-        recurrence.kind = self.repeat.map(Into::into);
+        let mut recurrence = RecurrenceFields { interval: self.every.or(rhythm.interval), ..rhythm };
+        recurrence.kind = self.repeat.map(Into::into).or(recurrence.kind);
         if !self.days.is_empty() {
             let wrong = |_| {
                 Problem::new(ProblemKind::Usage, "These are no days of the week.").hint("Say them like --days mon,thu.")

@@ -33,7 +33,11 @@ pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> 
         params![session.as_str(), owner.name(), token],
     )?;
     // What the last owner ran is not running: it must find room again like everybody else.
-    tx.execute("UPDATE jobs SET running = 0 WHERE session = ?1", [session.as_str()])?;
+    // What a server has begun, the next one goes on with by itself.
+    tx.execute(
+        "UPDATE jobs SET running = 0, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
+        params![session.as_str(), owner.serves()],
+    )?;
     Ok(Claim::Granted(Lease::new(session, token)))
 }
 

@@ -65,6 +65,13 @@ const MIGRATIONS: &[&str] = &[
         name TEXT PRIMARY KEY, print TEXT NOT NULL, answer TEXT NOT NULL, created INTEGER NOT NULL
     );
 ",
+    "
+    CREATE TABLE memory (
+        n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, folder TEXT, same TEXT NOT NULL, entry TEXT NOT NULL
+    );
+    CREATE INDEX memory_by_folder ON memory (folder, n);
+    ALTER TABLE jobs ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

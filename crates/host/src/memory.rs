@@ -1,0 +1,79 @@
+//! What is remembered beyond sessions: a person sees all of it, adds to it, edits and deletes it.
+
+use trimtab_engine::memory::LONGEST;
+use trimtab_vocab::{MemoryEntry, MemoryId, Problem, ProblemKind};
+use trimtab_world::clock;
+use trimtab_world::store::MemoryChange;
+
+use crate::client::{Client, store_problem};
+
+/// Entries that are looked at when a request begins, the latest ones.
+pub(crate) const LOOKED_AT: u32 = 1_000;
+/// Entries that are looked through at most.
+const LISTED: u32 = 100_000;
+
+impl Client {
+    /// What is remembered, oldest first: what holds in a folder, if one is given, and has all these words.
+    pub async fn memories(&self, folder: Option<&str>, words: &str) -> Result<Vec<MemoryEntry>, Problem> {
+        let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let mut entries = self.store().memories(folder, LISTED).await.map_err(store_problem)?;
+        entries.retain(|entry| {
+            let text = entry.text.to_lowercase();
+            wanted.iter().all(|word| text.contains(word))
+        });
+        Ok(entries)
+    }
+
+    /// Remembers something, in a folder or everywhere.
+    pub async fn remember(&self, text: &str, folder: Option<String>) -> Result<MemoryEntry, Problem> {
+        let made = self.clock().now();
+        let entry = MemoryEntry {
+            id: clock::memory_id(self.clock()),
+            text: checked(text)?,
+            folder,
+            session: None,
+            request: None,
+            made,
+            edited: None,
+        };
+        let kept = self.store().change_memory(MemoryChange::Add(entry.clone())).await.map_err(store_problem)?;
+        Ok(kept.unwrap_or(entry))
+    }
+
+    /// Edits what is remembered: its words, where it holds, or both.
+    pub async fn edit_memory(
+        &self,
+        id: &MemoryId,
+        text: Option<&str>,
+        folder: Option<Option<String>>,
+    ) -> Result<MemoryEntry, Problem> {
+        let (id, text, at) = (id.clone(), text.map(checked).transpose()?, self.clock().now());
+        let missing = missing(&id);
+        let change = MemoryChange::Edit { id, text, folder, at };
+        self.store().change_memory(change).await.map_err(store_problem)?.ok_or(missing)
+    }
+
+    /// Forgets something; what it was.
+    pub async fn forget(&self, id: &MemoryId) -> Result<MemoryEntry, Problem> {
+        let gone = self.store().change_memory(MemoryChange::Delete(id.clone())).await.map_err(store_problem)?;
+        gone.ok_or_else(|| missing(id))
+    }
+}
+
+fn missing(id: &MemoryId) -> Problem {
+    Problem::new(ProblemKind::NotFound, format!("Nothing is remembered under the name {id}."))
+        .hint("`trimtab memory list` shows all there is, with the names.")
+}
+
+fn checked(text: &str) -> Result<String, Problem> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Problem::new(ProblemKind::Usage, "There is nothing to remember in an empty text."));
+    }
+    if text.len() > LONGEST {
+        let message = format!("What is remembered may have {LONGEST} bytes, and this has {}.", text.len());
+        return Err(Problem::new(ProblemKind::Usage, message)
+            .hint("It goes into every later prompt: say it shorter, or put it into AGENTS.md of the folder."));
+    }
+    Ok(text.to_owned())
+}

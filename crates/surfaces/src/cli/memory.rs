@@ -1,0 +1,170 @@
+//! `trimtab memory`: what is remembered beyond sessions, to see, add to, edit and delete.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use trimtab_host::Client;
+use trimtab_vocab::{MemoryEntry, MemoryFact, MemoryId, Problem, ProblemKind};
+
+use super::output::{age, calm, print, print_json};
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Memory {
+    #[command(subcommand)]
+    command: Option<MemoryCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum MemoryCommand {
+    /// List all that is remembered, oldest first
+    List {
+        /// Only what a request in this folder is told
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// List what has all these words
+    Search {
+        /// The words
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remember something
+    Add {
+        /// What, in a sentence
+        text: String,
+        /// In this folder only; without it, everywhere
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say it otherwise, or have it hold elsewhere
+    Edit {
+        /// Its name in the list, or the beginning of it
+        id: String,
+        /// What it says from now on
+        text: Option<String>,
+        /// Let it hold in this folder only
+        #[arg(long, value_name = "FOLDER", conflicts_with = "everywhere")]
+        dir: Option<PathBuf>,
+        /// Let it hold everywhere
+        #[arg(long)]
+        everywhere: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget it
+    Delete {
+        /// Its name in the list, or the beginning of it
+        id: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Memory {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let folder = |dir: Option<PathBuf>| dir.map(|dir| place::folder(Some(&dir))).transpose();
+        match self.command.unwrap_or(MemoryCommand::List { dir: None, json: false }) {
+            MemoryCommand::List { dir, json } => {
+                let entries = client.memories(folder(dir)?.as_deref(), "").await?;
+                if entries.is_empty() && !json {
+                    print(
+                        "Nothing is remembered. Say something lasting (\"My name is …\"), or use `trimtab memory add`.\n",
+                    )?;
+                }
+                entries.iter().try_for_each(|entry| show(entry, json))?;
+            }
+            MemoryCommand::Search { words, json } => {
+                let entries = client.memories(None, &words.join(" ")).await?;
+                if entries.is_empty() && !json {
+                    print("Nothing that is remembered has these words.\n")?;
+                }
+                entries.iter().try_for_each(|entry| show(entry, json))?;
+            }
+            MemoryCommand::Add { text, dir, json } => {
+                let entry = client.remember(&text, folder(dir)?).await?;
+                told("Remembered", &entry, json)?;
+            }
+            MemoryCommand::Edit { id, text, dir, everywhere, json } => {
+                let id = find(&client, &id).await?;
+                let place = match folder(dir)? {
+                    Some(folder) => Some(Some(folder)),
+                    None => everywhere.then_some(None),
+                };
+                if text.is_none() && place.is_none() {
+                    return Err(Problem::new(ProblemKind::Usage, "Nothing is said that it should be instead.")
+                        .hint("Give the new words, --dir FOLDER or --everywhere."));
+                }
+                let entry = client.edit_memory(&id, text.as_deref(), place).await?;
+                told("From now on", &entry, json)?;
+            }
+            MemoryCommand::Delete { id, json } => {
+                let id = find(&client, &id).await?;
+                let entry = client.forget(&id).await?;
+                told("Forgotten", &entry, json)?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// What is told of it while a request runs.
+pub(super) fn in_words(fact: &MemoryFact) -> Option<String> {
+    let (what, entries) = match fact {
+        MemoryFact::Recalled { entries } => ("Recalled from earlier sessions", entries),
+        MemoryFact::Noted { entries } => ("Remembered for later sessions", entries),
+    };
+    if entries.is_empty() {
+        return None;
+    }
+    let lines: String = entries.iter().map(|entry| format!("\n  - {}", entry.text.replace('\n', " "))).collect();
+    Some(format!("{what} (`trimtab memory` shows and changes it):{lines}"))
+}
+
+/// The entry whose name is given, or begins so.
+async fn find(client: &Client, name: &str) -> Result<MemoryId, Problem> {
+    let all = client.memories(None, "").await?;
+    if let Some(entry) = all.iter().find(|entry| entry.id.as_str() == name) {
+        return Ok(entry.id.clone());
+    }
+    let fits: Vec<&MemoryEntry> = all.iter().filter(|entry| entry.id.as_str().starts_with(name)).collect();
+    match fits.as_slice() {
+        [entry] if !name.is_empty() => Ok(entry.id.clone()),
+        [] => Err(Problem::new(ProblemKind::NotFound, format!("Nothing is remembered under the name {name}."))
+            .hint("`trimtab memory list` shows all there is, with the names.")),
+        _ => Err(Problem::new(ProblemKind::Usage, format!("{} entries begin with {name}.", fits.len()))
+            .hint("Give more of the name.")),
+    }
+}
+
+fn show(entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
+    if json {
+        return print_json(entry);
+    }
+    let from = match &entry.session {
+        Some(session) => format!(", said in session {session}"),
+        None => String::new(),
+    };
+    let place = entry.folder.as_deref().unwrap_or("everywhere");
+    let when = age(entry.edited.unwrap_or(entry.made), trimtab_host::now());
+    print(&calm(&format!("{}  {}\n    {place}, {when}{from}\n", entry.id, entry.text)))
+}
+
+fn told(what: &str, entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
+    if json {
+        return print_json(entry);
+    }
+    print(&calm(&format!("{what}: {} ({})\n", entry.text, entry.folder.as_deref().unwrap_or("everywhere"))))
+}

@@ -1,0 +1,113 @@
+//! What is remembered beyond sessions.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, patch};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use trimtab_vocab::{MemoryEntry, MemoryId};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::take::{Asked, Body, Id};
+
+pub(super) fn routes(api: Api) -> Api {
+    let entry = example();
+    let id = |operation: Operation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
+    let list = Operation::new("get", "listMemory", "memory", "What is remembered beyond sessions, oldest first")
+        .query::<Wanted>()
+        .gives::<Listed>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
+    let add = Operation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
+        .takes::<New>(json!({"text": "I prefer tabs"}))
+        .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
+    let edit = id(Operation::new("patch", "editMemory", "memory", "Say it otherwise, or have it hold elsewhere"))
+        .takes::<Edited>(json!({"text": "I prefer spaces", "folder": null}))
+        .gives::<MemoryEntry>(StatusCode::OK, "The entry as it is now.", entry);
+    let remove = id(Operation::new("delete", "deleteMemory", "memory", "Forget it; later requests are not told it"))
+        .gives_nothing("It is gone.");
+    api.add("/memory", get(entries).post(remember), vec![list, add]).add(
+        "/memory/{id}",
+        patch(change).delete(forget),
+        vec![edit, remove],
+    )
+}
+
+fn example() -> Value {
+    json!({"id": "r01kabcdefghjkmnq-m1", "text": "My name is Ada", "session": "s01kabcdefghjkmnp",
+           "request": "r01kabcdefghjkmnq", "made": "2026-11-15T08:30:00.125Z"})
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Only what has all these words.
+    #[serde(alias = "query")]
+    q: Option<String>,
+    /// Only what a request in this folder is told.
+    folder: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The entries.
+    entries: Vec<MemoryEntry>,
+}
+
+async fn entries(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+    let words = wanted.q.unwrap_or_default();
+    let entries = server.client.memories(wanted.folder.as_deref(), &words).await?;
+    Ok(Json(Listed { entries }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct New {
+    /// What, in a sentence of 500 bytes at most.
+    #[schemars(length(min = 1, max = 500))]
+    text: String,
+    /// The folder that it holds in; absent: everywhere.
+    #[serde(default)]
+    folder: Option<String>,
+}
+
+async fn remember(
+    State(server): State<Shared>,
+    Body(new): Body<New>,
+) -> Result<(StatusCode, Json<MemoryEntry>), Failure> {
+    let entry = server.client.remember(&new.text, new.folder).await?;
+    Ok((StatusCode::CREATED, Json(entry)))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edited {
+    /// What it says from now on; absent: what it did.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 500))]
+    text: Option<String>,
+    /// The folder that it holds in from now on, null: everywhere; absent: where it did.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    folder: Option<Option<String>>,
+}
+
+/// Null is a value where absent is none.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+async fn change(
+    State(server): State<Shared>,
+    Id(id): Id<MemoryId>,
+    Body(edited): Body<Edited>,
+) -> Result<Json<MemoryEntry>, Failure> {
+    Ok(Json(server.client.edit_memory(&id, edited.text.as_deref(), edited.folder).await?))
+}
+
+async fn forget(State(server): State<Shared>, Id(id): Id<MemoryId>) -> Result<StatusCode, Failure> {
+    server.client.forget(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

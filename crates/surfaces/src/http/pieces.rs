@@ -1,0 +1,197 @@
+//! From the facts of a request about tasks to the documented pieces of its stream, and to its answer.
+
+use axum::body::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trimtab_vocab::event::{
+    AnswerFact, CheckpointFact, CheckpointKind, ProposalFact, ProposalKind, RequestFact, Stage, StageFact, Status,
+};
+use trimtab_vocab::{Choosable, Event, Fact, Proposed, Question};
+
+/// What is shown while operations are being made.
+const PLANNING: &str = "Planning…";
+
+/// An answer, or a question.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Reply {
+    /// A person has to say which tasks are meant.
+    #[serde(rename_all = "camelCase")]
+    Question {
+        /// Always true.
+        requires_clarification: bool,
+        /// The question, and what may be chosen.
+        #[serde(flatten)]
+        clarify: Clarify,
+    },
+    /// What the assistant says, and what it proposes.
+    Answer {
+        /// The words.
+        text: String,
+        /// Every operation, also those that cannot be applied.
+        operations: Vec<Annotation>,
+    },
+    #[default]
+    #[schemars(skip)]
+    Nothing,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Clarify {
+    /// The question.
+    question: String,
+    /// Tasks to choose from.
+    options: Vec<OptionShown>,
+    /// More of them, for whoever wants to see more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more_options: Vec<OptionShown>,
+}
+
+/// A task to choose.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OptionShown {
+    /// Its number.
+    id: u64,
+    /// What it is.
+    title: String,
+    /// The day it is for.
+    scheduled_for: Option<String>,
+}
+
+/// An operation with what is wrong about it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Annotation {
+    /// The operation, in its normal form.
+    op: Proposed,
+    /// Why it cannot be applied.
+    errors: Vec<String>,
+}
+
+/// What a stream sends.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Piece {
+    /// `stage`: where it is.
+    Stage { stage: Stage },
+    /// `clarify`: a question.
+    Clarify(Clarify),
+    /// `ops`: operations, as soon as they are judged, and again where a repair has changed them.
+    #[serde(rename_all = "camelCase")]
+    Operations { version: u32, operations: Vec<Annotation>, valid_count: usize, invalid_count: usize },
+    /// `summary`: the words so far; each replaces the one before.
+    Summary { text: String },
+    /// `result`: what it came to.
+    Result { text: String, operations: Vec<Annotation> },
+    /// `heartbeat`: the stream lives.
+    Heartbeat { ts: trimtab_vocab::Time },
+    /// `done`: nothing more is sent.
+    Done(bool),
+}
+
+impl Piece {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Stage { .. } => "stage",
+            Self::Clarify(_) => "clarify",
+            Self::Operations { .. } => "ops",
+            Self::Summary { .. } => "summary",
+            Self::Result { .. } => "result",
+            Self::Heartbeat { .. } => "heartbeat",
+            Self::Done(_) => "done",
+        }
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        let data = serde_json::to_string(self).unwrap_or_default();
+        format!("event: {}\ndata: {data}\n\n", self.name()).into()
+    }
+}
+
+/// How a message ended.
+#[derive(Debug, PartialEq)]
+pub(super) enum End {
+    /// With an answer or a question.
+    Done,
+    /// Another one took its place.
+    Replaced,
+    /// With an error.
+    Failed(String),
+}
+
+/// From facts to the documented pieces.
+#[derive(Debug, Default)]
+pub(super) struct Translator {
+    operations: Vec<Annotation>,
+    pub(super) reply: Reply,
+    pub(super) end: Option<End>,
+    pub(super) over: bool,
+}
+
+impl Translator {
+    pub(super) fn see(&mut self, event: &Event) -> Vec<Piece> {
+        match &event.fact {
+            Fact::Stage(StageFact { stage: Stage::Proposing, .. }) => {
+                vec![Piece::Summary { text: PLANNING.into() }, Piece::Stage { stage: Stage::Proposing }]
+            }
+            Fact::Stage(StageFact { stage, .. })
+                if matches!(stage, Stage::Routing | Stage::Validating | Stage::Repairing | Stage::Summarizing) =>
+            {
+                vec![Piece::Stage { stage: *stage }]
+            }
+            Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
+                let clarify = clarify(title, body);
+                self.reply = Reply::Question { requires_clarification: true, clarify: clarify.clone() };
+                vec![Piece::Clarify(clarify)]
+            }
+            Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, version, .. }) => {
+                self.operations = operations.iter().filter_map(annotation).collect();
+                let valid_count = self.operations.iter().filter(|one| one.errors.is_empty()).count();
+                let invalid_count = self.operations.len() - valid_count;
+                let operations = self.operations.clone();
+                vec![Piece::Operations { version: *version, operations, valid_count, invalid_count }]
+            }
+            Fact::Answer(AnswerFact { answer }) => {
+                let (text, operations) = (answer.summary.clone(), self.operations.clone());
+                self.reply = Reply::Answer { text: text.clone(), operations: operations.clone() };
+                vec![Piece::Summary { text: text.clone() }, Piece::Result { text, operations }]
+            }
+            Fact::Request(RequestFact::Finished { status, error, .. }) => {
+                let why =
+                    error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
+                self.end = Some(match status {
+                    Status::Completed => End::Done,
+                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => End::Done,
+                    Status::Cancelled => End::Replaced,
+                    Status::Limit => End::Failed("The budget of the session is used up.".into()),
+                    Status::Failed | Status::NeedsUser => End::Failed(why),
+                });
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn clarify(title: &str, body: &serde_json::Map<String, Value>) -> Clarify {
+    let field = |name: &str| body.get(name).cloned().unwrap_or_default();
+    let questions: Vec<Question> = serde_json::from_value(field("questions")).unwrap_or_default();
+    let more: Vec<Choosable> = serde_json::from_value(field("moreOptions")).unwrap_or_default();
+    let shown = |options: Vec<Choosable>| {
+        let one = |option: Choosable| {
+            Some(OptionShown { id: option.id.parse().ok()?, title: option.title, scheduled_for: option.scheduled_for })
+        };
+        options.into_iter().filter_map(one).collect()
+    };
+    let options = questions.into_iter().next().map(|question| question.options).unwrap_or_default();
+    Clarify { question: title.to_owned(), options: shown(options), more_options: shown(more) }
+}
+
+fn annotation(operation: &Value) -> Option<Annotation> {
+    let op = Proposed::deserialize(operation.get("op")?).ok()?;
+    let errors = Vec::deserialize(operation.get("errors")?).ok()?;
+    Some(Annotation { op, errors })
+}

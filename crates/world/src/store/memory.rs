@@ -1,0 +1,70 @@
+//! What is remembered beyond sessions, as its rows are changed.
+
+use trimtab_vocab::{MemoryEntry, MemoryId, Time};
+
+use super::AuditEntry;
+
+/// A person's wish about what is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MemoryChange {
+    /// Remember this.
+    Add(MemoryEntry),
+    /// It is meant otherwise.
+    Edit {
+        /// Which one.
+        id: MemoryId,
+        /// Its new words; absent: as they are.
+        text: Option<String>,
+        /// Where it holds from now on: a folder, or everywhere; absent: where it did.
+        folder: Option<Option<String>>,
+        /// When.
+        at: Time,
+    },
+    /// Forget it.
+    Delete(MemoryId),
+}
+
+impl MemoryChange {
+    /// What becomes of the entry that is there: what it is then, and whether it is to go.
+    #[must_use]
+    pub fn of(self, known: Option<MemoryEntry>) -> Option<(MemoryEntry, bool)> {
+        match (self, known) {
+            (Self::Add(entry), _) => Some((entry, false)),
+            (Self::Delete(_), Some(entry)) => Some((entry, true)),
+            (Self::Edit { text, folder, at, .. }, Some(known)) => {
+                let entry = MemoryEntry {
+                    text: text.unwrap_or(known.text),
+                    folder: folder.unwrap_or(known.folder),
+                    edited: Some(at),
+                    ..known
+                };
+                Some((entry, false))
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// The entry that it is about.
+    pub fn id(&self) -> &MemoryId {
+        match self {
+            Self::Add(entry) => &entry.id,
+            Self::Edit { id, .. } | Self::Delete(id) => id,
+        }
+    }
+
+    /// What the trail is told. Not the words: the trail keeps for ever, and what is deleted is to be gone.
+    #[must_use]
+    pub fn audit(&self) -> AuditEntry {
+        let action = match self {
+            Self::Add(_) => "memory_added",
+            Self::Edit { .. } => "memory_edited",
+            Self::Delete(_) => "memory_deleted",
+        };
+        AuditEntry::new(action, serde_json::json!({"memory": self.id(), "result": "ok"}))
+    }
+}
+
+/// Texts that say the same are remembered once.
+pub(super) fn same(text: &str) -> String {
+    text.trim().to_lowercase()
+}

@@ -1,0 +1,124 @@
+// The assistant's panel, as its documents describe it: what is sent, what is shown, and what waits for a person.
+
+import assert from 'node:assert/strict';
+import { browse } from './browse.mjs';
+
+/** An answer of the stream, in the documented pieces. */
+const pieces = (...sent) => sent.map(([name, data]) => `event: ${name}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`).join('');
+const stream = (body) => ({ status: 200, contentType: 'text/event-stream', body });
+const op = (op, id, more = {}) => ({ op: { op, id, ...more }, errors: [] });
+
+await browse(
+  async ({ page, root }) => {
+    const asked = [];
+    const posted = [];
+    let answer = () => stream(pieces(['done', 'true']));
+    await page.route('**/api/assistant/message/stream**', async (route) => {
+      const query = Object.fromEntries(new URL(route.request().url()).searchParams);
+      asked.push({ ...query, transcript: JSON.parse(query.transcript), clarify: query.clarify && JSON.parse(query.clarify) });
+      await route.fulfill(await answer());
+    });
+    await page.route('**/api/assistant/message', async (route) => {
+      posted.push(route.request().postDataJSON());
+      await route.fulfill({ status: 502, json: { error: 'assistant_failure', detail: 'no' } });
+    });
+    await page.route('**/api/llm/apply', async (route) => {
+      posted.push(route.request().postDataJSON());
+      await route.fulfill({ json: { results: [], summary: { created: 0, updated: 1, deleted: 0, completed: 0 } } });
+    });
+    await page.goto(`${root}/#/tasks`);
+    const input = page.getByLabel('Your message to the assistant');
+    const bubbles = page.locator('.bubble');
+    const say = async (text) => {
+      await input.fill(text);
+      await page.getByRole('button', { name: 'Send' }).click();
+    };
+
+    // Nothing to say is not sent, and the mode is auto until another one is chosen.
+    await input.fill('   ');
+    assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'blank input sends nothing');
+    await input.press('Enter');
+    assert.equal(asked.length, 0, 'not by the keyboard either');
+    assert.equal(await page.getByRole('button', { name: 'Auto', exact: true }).getAttribute('aria-pressed'), 'true');
+
+    // The box is empty and a bubble waits before anything is answered.
+    let open;
+    const held = new Promise((resolve) => (open = resolve));
+    answer = async () => {
+      await held;
+      return stream(
+        pieces(
+          ['summary', { text: 'Planning…' }],
+          ['stage', { stage: 'proposing' }],
+          ['summary', 'not json'],
+          ['ops', { version: 1, operations: [op('update', 1), op('delete', 2), { op: { op: 'update', id: 9 }, errors: ['not_found: there is no task #9'] }], validCount: 2, invalidCount: 1 }],
+          ['ops', { version: 2, operations: [op('delete', 2), op('update', 1), op('complete', 3)], validCount: 3, invalidCount: 0 }],
+          ['summary', { text: 'Three changes.' }],
+          ['result', { text: 'Three changes.', operations: [op('delete', 2), op('update', 1), op('complete', 3)] }],
+          ['done', 'true'],
+        ),
+      );
+    };
+    await say('Tidy up');
+    assert.equal(await input.inputValue(), '', 'the box is emptied at once');
+    assert.equal(await bubbles.count(), 2, 'the words, and a bubble for the answer');
+    open();
+    await page.getByText('Three changes.').waitFor();
+    assert.equal(await bubbles.count(), 2, 'the bubble is filled, not another one added');
+    assert.deepEqual([asked[0].mode, asked[0].transcript, asked[0].clarify], ['auto', [], undefined]);
+    await page.getByText('3 proposed').waitFor();
+    const boxes = page.locator('.operations input[type=checkbox]');
+    assert.equal(await boxes.count(), 3);
+    for (let at = 0; at < 3; at++) assert.ok(await boxes.nth(at).isChecked(), 'what can be applied is chosen');
+
+    // Only what is ticked is applied.
+    await boxes.nth(0).uncheck();
+    await page.getByRole('button', { name: 'Apply Selected' }).click();
+    await page.getByText('Done: 1 updated.').waitFor();
+    assert.deepEqual(posted.pop().operations, [{ op: 'update', id: 1 }, { op: 'complete', id: 3 }]);
+
+    // An operation that cannot be applied is shown with its reason and cannot be chosen.
+    answer = () => stream(pieces(['result', { text: 'One.', operations: [op('update', 1), { op: { op: 'delete', id: 9 }, errors: ['not_found: there is no task #9'] }] }], ['done', 'true']));
+    await say('And now');
+    await page.getByText('2 proposed').waitFor();
+    assert.deepEqual([await boxes.nth(0).isChecked(), await boxes.nth(1).isChecked(), await boxes.nth(1).isDisabled()], [true, false, true]);
+    await page.getByText('not_found: there is no task #9').waitFor();
+    assert.equal(await page.locator('.preview').count(), 0, 'before and after are closed at first');
+
+    // A question replaces the bubble; a chip answers it with what it stands for, and stays to be seen.
+    answer = () => stream(pieces(['clarify', { question: 'Which call?', options: [{ id: 1, title: 'Call Bob', scheduledFor: null }, { id: 2, title: 'Call Ann', scheduledFor: '2026-11-16' }] }], ['done', 'true']));
+    await say('Move the call');
+    await page.getByText('Which call?').waitFor();
+    const before = await bubbles.count();
+    answer = () => stream(pieces(['summary', { text: 'Ann is moved.' }], ['result', { text: 'Ann is moved.', operations: [] }], ['done', 'true']));
+    await page.getByRole('button', { name: /Call Ann/ }).click();
+    await page.getByText('Ann is moved.').waitFor();
+    assert.equal(await bubbles.count(), before + 2, 'the question stays');
+    const chosen = asked.at(-1);
+    assert.equal(chosen.clarify.question, 'Which call?');
+    assert.deepEqual(chosen.clarify.selection.ids, [2]);
+    assert.equal(chosen.transcript.length, 3, 'the last three turns go along');
+    assert.ok(await page.locator('.chip.on', { hasText: 'Call Ann' }).count(), 'what was chosen is marked');
+    await page.reload();
+    await page.getByText('Which call?').waitFor();
+    assert.ok(await page.locator('.chip.on', { hasText: 'Call Ann' }).count(), 'also after the page was loaded again');
+
+    // The question is not sent with the turn after its answer; the mode that is chosen is.
+    answer = () => stream(pieces(['result', { text: 'Hello.', operations: [] }], ['done', 'true']));
+    await page.getByRole('button', { name: 'Chat', exact: true }).click();
+    await say('Hi');
+    await page.getByText('Hello.').waitFor();
+    assert.deepEqual([asked.at(-1).mode, asked.at(-1).clarify], ['chat', undefined]);
+
+    // A stream that breaks is followed by one POST; if that fails too, the bubble says so and the box is free.
+    answer = () => ({ status: 500, body: '' });
+    await say('Break');
+    await page.getByText('Sorry, I could not process that. (sse_error)').waitFor();
+    const plain = posted.pop();
+    assert.deepEqual([plain.message, plain.options.mode, plain.options.streamSummary, plain.transcript.length], ['Break', 'chat', false, 3]);
+    answer = () => stream(pieces(['result', { text: 'Well again.', operations: [] }], ['done', 'true']));
+    await say('Once more');
+    await page.getByText('Well again.').waitFor();
+  },
+  { quiet: [/500|502/] },
+);
