@@ -520,7 +520,22 @@ fn is_of_oneself(words: &[String]) -> bool {
         // "I like how you did that", "I always get an error": about what there is to see.
         return !matches!(
             next,
-            "how" | "what" | "the" | "when" | "that" | "where" | "get" | "see" | "receive" | "have"
+            "how"
+                | "what"
+                | "the"
+                | "when"
+                | "that"
+                | "this"
+                | "these"
+                | "those"
+                | "it"
+                | "you"
+                | "your"
+                | "where"
+                | "get"
+                | "see"
+                | "receive"
+                | "have"
         );
     }
     match words[0].as_str() {
