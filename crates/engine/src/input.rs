@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite, Message,
-    RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, TimerId, Usage,
+    CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite,
+    Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -42,6 +42,15 @@ pub enum Input {
         #[serde(default)]
         text: Option<String>,
         /// Who answered.
+        by: String,
+    },
+    /// A person wants a part of a proposed change, and nothing else of it.
+    Chosen {
+        /// The question about it.
+        checkpoint: CheckpointId,
+        /// Files, or hunks of them.
+        parts: Vec<ChangePart>,
+        /// Who wants it.
         by: String,
     },
     /// There is room for the request to run.
@@ -99,6 +108,11 @@ pub enum Input {
         #[serde(default)]
         usage: Usage,
     },
+    /// A person gave the session a name.
+    Renamed {
+        /// The name.
+        title: String,
+    },
     /// What a request names was read, as far as it is there.
     Loaded {
         /// Which request.
@@ -126,6 +140,15 @@ pub enum Input {
         call: CallId,
         /// What it would.
         prepared: Prepared,
+    },
+    /// It is known what a part of a change makes of the files.
+    Narrowed {
+        /// Of which call.
+        call: CallId,
+        /// Which part.
+        parts: Vec<ChangePart>,
+        /// What it makes.
+        narrowed: Narrowed,
     },
     /// Files were written, or were not.
     Applied {
@@ -257,6 +280,9 @@ pub enum Prepared {
         writes: Vec<FileWrite>,
         /// The change of each, for people: a unified diff.
         diffs: Vec<String>,
+        /// How many hunks each has that can be told apart.
+        #[serde(default)]
+        hunks: Vec<u32>,
     },
     /// It is a diff that would have no effect.
     NoEffect {
@@ -268,6 +294,26 @@ pub enum Prepared {
     /// It cannot be made.
     Refused {
         /// A sentence that lets the model do better.
+        reason: String,
+    },
+}
+
+/// What a part of a change makes of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "narrowed", rename_all = "camelCase")]
+pub enum Narrowed {
+    /// This; both states of each file are stored.
+    Ready {
+        /// The files of the part.
+        writes: Vec<FileWrite>,
+        /// The change of each, for people: a unified diff.
+        diffs: Vec<String>,
+        /// What is left out of each, in the same form; empty: nothing is.
+        left: Vec<String>,
+    },
+    /// It cannot be found out.
+    Refused {
+        /// In a sentence, why.
         reason: String,
     },
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use trimtab_vocab::{
-    Annotated, CallId, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, Look, OnConflict, Overtime, Prompt, RefKey,
-    RequestId, TimerId, Watch,
+    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, FileWrite, Look, OnConflict,
+    Overtime, Prompt, RefKey, RequestId, TimerId, Watch,
 };
 
 use crate::assistant::Wanted;
@@ -105,6 +105,15 @@ pub enum Effect {
         change: Change,
         /// The file as the model has seen it, by its hash.
         seen: Option<String>,
+    },
+    /// Find out what a part of a change makes of the files, and store it; answered by `Narrowed`.
+    Narrow {
+        /// Names the call.
+        call: CallId,
+        /// The whole change.
+        writes: Vec<FileWrite>,
+        /// The part of it.
+        parts: Vec<ChangePart>,
     },
     /// Write files; answered by `Applied`. Asked again after a crash, it finishes what was begun.
     Apply {

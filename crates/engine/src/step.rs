@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trimtab_vocab::event::SessionFact;
-use trimtab_vocab::{Fact, Problem, RefKey, RequestId};
+use trimtab_vocab::{Fact, Problem, RefKey, RequestId, SessionId};
 
 use crate::record::Session;
 use crate::{Effect, Input, Output, assistant, handoff, history, intake, turn};
@@ -22,6 +22,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Answered { checkpoint, choice, text, by } => {
             turn::answers::answered(&mut step, &checkpoint, choice, text, by);
         }
+        Input::Chosen { checkpoint, parts, by } => turn::answers::chosen(&mut step, &checkpoint, &parts, by),
         Input::Admitted { request } => turn::admitted(&mut step, &request),
         Input::Held { request, ahead } => turn::held(&mut step, &request, ahead),
         Input::Replied { call, reply, raw, warnings } => turn::replied(&mut step, &call, reply, raw, warnings),
@@ -30,11 +31,13 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::Titled { request, title, model, usage } => {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
+        Input::Renamed { title } => turn::title::renamed(&mut step, title),
         Input::Loaded { request, files, missing, instructions } => {
             turn::loaded(&mut step, &request, files, missing, instructions);
         }
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
+        Input::Narrowed { call, parts, narrowed } => turn::choosing::narrowed(&mut step, &call, &parts, narrowed),
         Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),
         Input::Compared { compared } => history::compared(&mut step, compared),
         Input::Expire { change_sets, reason } => history::expire(&mut step, &change_sets, reason),
@@ -60,6 +63,19 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
     let mut step = Step { session, outputs: Vec::new() };
     turn::give_up(&mut step, input, problem);
     step.outputs
+}
+
+/// Ends what runs or waits in a session that was folded from the facts of another one up to its fact `at`, and says
+/// where they come from: what the log of a fork goes on with.
+pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
+    let mut step = Step { session, outputs: Vec::new() };
+    turn::control::leave_all(&mut step);
+    step.say(None, SessionFact::Forked { from: from.clone(), at });
+    let fact = |output| match output {
+        Output::Event { request, fact } => Some((request, fact)),
+        _ => None,
+    };
+    step.outputs.into_iter().filter_map(fact).collect()
 }
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.

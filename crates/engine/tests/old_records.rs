@@ -39,8 +39,14 @@ fn a_log_of_0_1_0_gives_the_state_it_gave() {
         "[Request interrupted by user]",
         "## HANDOFF CONTEXT",
     ];
-    assert_eq!(talk, expected);
+    assert_eq!(talk[..expected.len()], expected);
+    assert!(talk.len() == expected.len() + 1 && talk[expected.len()].starts_with("[The user forked"), "{talk:?}");
     assert_eq!(session.recalled().iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["My name is Ada"]);
     let lineage = session.lineage();
-    assert_eq!((lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions), (1, 1, 1, 1));
+    // What a fork has of its parent is the parent's to move, and so are those that it was handed off to.
+    assert_eq!(
+        (lineage.handoffs, lineage.children.len(), lineage.lent.len(), lineage.extensions),
+        (1, 0, session.history().len(), 1)
+    );
+    assert!(lineage.is_fork && lineage.lent.values().all(|other| Some(other) == lineage.parent.as_ref()));
 }

@@ -3,12 +3,12 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Phase, Prepared, Ran, Session, step};
+use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phase, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    ApprovalMode, CallId, CheckpointId, Control, Copilot, Effects, Fault, FileState, FileWrite, Message, Mode,
-    ModelFacts, Pace, Part, Prices, Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict,
-    RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
+    ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Effects, Fault, FileState, FileWrite, Message,
+    Mode, ModelFacts, Pace, Part, Prices, Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule,
+    RuleVerdict, RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -170,9 +170,23 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
                 removed: 0,
                 modified: 0,
             }];
-            Input::Prepared { call, prepared: Prepared::Ready { writes, diffs: vec!["+b".into()] } }
+            Input::Prepared { call, prepared: Prepared::Ready { writes, diffs: vec!["+b".into()], hunks: vec![2] } }
         }),
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),
+        (0_u8..4, 1_u32..4, 0_u32..3).prop_map(|(id, n, hunk)| {
+            let parts = vec![ChangePart { path: "a".into(), hunks: vec![hunk] }];
+            Input::Chosen { checkpoint: CheckpointId::nth(&request_id(id), n), parts, by: "user".into() }
+        }),
+        (call.clone(), 1_u32..3, any::<bool>()).prop_map(move |(call, hunk, bad)| {
+            let (path, after) = ("a".to_owned(), state("4"));
+            let writes = vec![FileWrite { path, before: None, after, added: 1, removed: 0, modified: 0 }];
+            let (diffs, left) = (vec!["+b".into()], vec!["+c".into()]);
+            let narrowed = match bad {
+                true => Narrowed::Refused { reason: "no".into() },
+                false => Narrowed::Ready { writes, diffs, left },
+            };
+            Input::Narrowed { call, parts: vec![ChangePart { path: "a".into(), hunks: vec![hunk] }], narrowed }
+        }),
         (call.clone(), any::<bool>())
             .prop_map(|(call, bad)| Input::Applied { call, problem: bad.then(|| "no".into()) }),
         call.clone().prop_map(|call| Input::Overdue { call }),

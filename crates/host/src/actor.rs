@@ -165,7 +165,7 @@ impl Actor {
             received: BTreeMap::new(),
         };
         actor.fold_log().await?;
-        actor.named = !actor.session.conversation().is_empty();
+        actor.named = !actor.session.conversation().is_empty() || actor.session.title().is_some();
         actor.interrupted = Some(actor.find_interrupted().await?);
         Ok(actor)
     }
@@ -436,8 +436,8 @@ impl Actor {
         let share = |hash: &String| (RefKey::file_of(parent, hash), RefKey::file_of(&id, hash));
         let shares = files.iter().map(share).collect();
         let title = store.session(parent).await?.map(|row| row.title).unwrap_or_default();
-        let row =
-            SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: Some(parent.clone()) };
+        let parent = Some(parent.clone());
+        let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent, forked: None };
         Ok(NewSession { row, events, shares })
     }
 
@@ -490,6 +490,7 @@ impl Actor {
                 self.start_tool(call, tools::Work::Recall { key, offset, limit });
             }
             Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
+            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::Work::Narrow { writes, parts }),
             Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
             Effect::Compare { ways, on_conflict } => {
                 let folder = self.session.folder().unwrap_or_default().to_owned();
@@ -569,7 +570,7 @@ fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
         (Fact::Request(RequestFact::Received { text, .. }), _) if is_nameless => {
             commit.title.get_or_insert_with(|| first_words(text));
         }
-        (Fact::Session(SessionFact::Titled { title }), _) => commit.title = Some(title.clone()),
+        (Fact::Session(SessionFact::Titled { title, .. }), _) => commit.title = Some(title.clone()),
         (Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }), _) => {
             commit.opened.push((checkpoint.clone(), event.clone()));
         }

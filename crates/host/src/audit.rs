@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use trimtab_engine::assistant::TASKS;
-use trimtab_vocab::event::{BugFact, ChangeFact, CheckpointFact, CommandFact, RequestFact, RouteFact, RuleFact};
+use trimtab_vocab::event::{
+    BugFact, ChangeFact, CheckpointFact, CommandFact, ProposalFact, RequestFact, RouteFact, RuleFact,
+};
 use trimtab_vocab::{Event, Fact, MemoryFact, Problem};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
@@ -25,6 +27,9 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         ),
         Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, by, .. }) => {
             ("answer", json!({"checkpoint": checkpoint, "choice": choice, "by": by}))
+        }
+        Fact::Proposal(ProposalFact::Chosen { proposal, parts, left, .. }) => {
+            ("chosen", json!({"proposal": proposal, "parts": parts, "left": left}))
         }
         Fact::Rule(RuleFact::Added { rule }) if event.request.is_some() => ("rule_added", json!({"rule": rule})),
         // Not the words: the trail keeps for ever, and what a person deletes is to be gone.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use trimtab_engine::{Input, Session};
 use trimtab_vocab::{
-    CheckpointId, Control, Event, ImageRef, Mode, Pill, Problem, ProblemKind, RefKey, Request, RequestId, Rule,
-    RunSettings, SessionId, WhileRunning,
+    ChangePart, CheckpointId, Control, Event, ImageRef, Mode, Pill, Problem, ProblemKind, RefKey, Request, RequestId,
+    Rule, RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
@@ -261,7 +261,8 @@ impl Client {
         let id = clock::session_id(world.clock.as_ref());
         let now = world.clock.now();
         let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
-        let row = SessionRow { id: id.clone(), folder, title: String::new(), created: now, updated: now, parent: None };
+        let title = String::new();
+        let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
         world
             .store
             .create_session(row, [Some(opened), said].into_iter().flatten().collect())
@@ -289,6 +290,39 @@ impl Client {
     pub async fn answer(&self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
         let payload = written(&Input::Answered { checkpoint, choice, text, by });
+        let input = NewInput { payload, ..NewInput::default() };
+        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
+        self.resume(session);
+        Ok(())
+    }
+
+    /// Whether these are parts of the change that a checkpoint asks about: files, or hunks of them.
+    pub async fn check_parts(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        parts: &[ChangePart],
+    ) -> Result<(), Problem> {
+        let folded = self.folded(session).await?;
+        match trimtab_engine::objection_to_part(&folded, checkpoint, parts) {
+            Some(reason) => Err(Problem::new(ProblemKind::Usage, reason).hint(format!(
+                "Nothing was answered. `trimtab diff {checkpoint}` shows the hunks with their numbers."
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Allows these parts of a proposed change, and nothing else of it. What is no part of it is refused, and the
+    /// question stays open.
+    pub async fn apply_parts(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        parts: Vec<ChangePart>,
+        by: &str,
+    ) -> Result<(), Problem> {
+        self.check_parts(session, checkpoint, &parts).await?;
+        let payload = written(&Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into() });
         let input = NewInput { payload, ..NewInput::default() };
         self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
         self.resume(session);
@@ -342,6 +376,11 @@ impl Client {
 
     /// What the input of a session begins with, until somebody says something in it.
     pub async fn prefill(&self, session: &SessionId) -> Result<Option<String>, Problem> {
+        Ok(self.folded(session).await?.lineage().prefill.clone())
+    }
+
+    /// A session as its log tells it.
+    async fn folded(&self, session: &SessionId) -> Result<Session, Problem> {
         let (mut folded, mut last) = (Session::default(), 0);
         loop {
             let page = self.events(session, last).await?;
@@ -350,7 +389,7 @@ impl Client {
                 last = event.seq.unwrap_or(last);
             }
             if page.is_empty() {
-                return Ok(folded.lineage().prefill.clone());
+                return Ok(folded);
             }
         }
     }
@@ -391,10 +430,12 @@ impl Client {
         self.inner.deps.world.store.search(folder, wanted).await.map_err(store_problem)
     }
 
-    /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over.
+    /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over; one
+    /// that was forked goes on as well as the fork.
     pub async fn latest(&self, folder: &str) -> Result<Option<SessionRow>, Problem> {
         let rows = self.sessions(Some(folder)).await?;
-        let parents: HashSet<SessionId> = rows.iter().filter_map(|row| row.parent.clone()).collect();
+        let parents: HashSet<SessionId> =
+            rows.iter().filter(|row| row.forked.is_none()).filter_map(|row| row.parent.clone()).collect();
         Ok(rows.into_iter().find(|row| !parents.contains(&row.id)))
     }
 
@@ -476,7 +517,7 @@ impl Client {
 }
 
 /// Nobody runs the session of the tasks: whatever changes them writes its log itself.
-fn check_session(session: &SessionId) -> Result<(), Problem> {
+pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
     if *session == tasks_session() {
         return Err(Problem::new(
             ProblemKind::Usage,

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use trimtab_engine::{Session, merge};
-use trimtab_vocab::event::{ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, UsageFact};
+use trimtab_vocab::event::{
+    ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, SessionFact, UsageFact,
+};
 use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, RefKey, SessionId, Time, Unobserved};
 
 use trimtab_world::store::{Store, StoreError};
@@ -31,9 +33,9 @@ pub struct Set {
     pub undoes: Option<ChangeSetId>,
     /// The command that did it, if it was one.
     pub by: Option<Box<ByCommand>>,
-    /// It was made in the session that was handed off to this one, or in an earlier one.
+    /// It was made in the session that was handed off to this one, or that it was forked from, or in an earlier one.
     pub inherited: bool,
-    /// The session that it was handed off to; only that one can move it.
+    /// The session that alone can move it: the one that it was handed off to, or that this one was forked from.
     pub lent: Option<SessionId>,
 }
 
@@ -67,6 +69,8 @@ pub struct History {
     pub unobserved: Option<(u64, Unobserved)>,
     /// Sets that only another session can move, and which one; among them some that are no more in `sets`.
     pub handed_on: BTreeMap<ChangeSetId, SessionId>,
+    /// The session that it was forked from, if it was.
+    pub forked_from: Option<SessionId>,
     /// The last fact that was read.
     pub last: u64,
 }
@@ -136,6 +140,11 @@ impl Reader {
             Fact::Change(ChangeFact::Moving { undo: Some(undo), .. }) => {
                 self.undoes.insert(undo.change_set, undo.of);
             }
+            // What stands before this was made in the session that this one was forked from.
+            Fact::Session(SessionFact::Forked { .. }) => {
+                self.inherited.extend(self.session.history().iter().map(|set| set.id.clone()));
+                self.refused = None;
+            }
             Fact::Change(ChangeFact::Refused { reason, conflicts }) => {
                 self.refused = Some(Refusal { at: self.last, reason, conflicts });
             }
@@ -155,8 +164,11 @@ impl Reader {
         }
         let in_force = self.session.in_force();
         let (is_moving, unobserved) = (self.session.is_moving(), self.unobserved);
-        let handed_on = self.session.lineage().lent.clone();
-        History { sets, in_force, is_moving, refused: self.refused, unobserved, handed_on, last: self.last }
+        let lineage = self.session.lineage();
+        let handed_on = lineage.lent.clone();
+        let forked_from = lineage.parent.clone().filter(|_| lineage.is_fork);
+        let (refused, last) = (self.refused, self.last);
+        History { sets, in_force, is_moving, refused, unobserved, handed_on, forked_from, last }
     }
 }
 

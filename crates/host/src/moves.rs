@@ -24,7 +24,7 @@ pub struct Moved {
     pub refused: Option<(String, Vec<Conflict>)>,
 }
 
-fn unanswered() -> Problem {
+pub(crate) fn unanswered() -> Problem {
     Problem::new(ProblemKind::Busy, "The session does not answer.").hint("Another process runs it; see `trimtab jobs`.")
 }
 

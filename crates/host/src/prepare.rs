@@ -2,8 +2,8 @@
 
 use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::{self, After, Edit, RefusalKind};
-use trimtab_engine::{Change, NoEffect, Prepared};
-use trimtab_vocab::{FileState, FileWrite, RefKey, SessionId};
+use trimtab_engine::{Change, Narrowed, NoEffect, Prepared, merge};
+use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId};
 use trimtab_world::store::{Store, StoreError};
 
 use crate::client::Deps;
@@ -59,9 +59,11 @@ pub(crate) async fn prepare(
         return Ok(Prepared::Refused { reason });
     }
     let moved_mode = pairs.first().and_then(|(_, before, _)| before.as_ref()).map(|(_, state)| state.mode);
-    let (mut writes, mut diffs) = (Vec::new(), Vec::new());
+    let (mut writes, mut diffs, mut hunks) = (Vec::new(), Vec::new(), Vec::new());
     for (path, before, after) in pairs {
         let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
+        let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
+        hunks.push(u32::try_from(all).unwrap_or(u32::MAX));
         let (diff, Stats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
         let mode = before.as_ref().map(|(_, state)| state.mode).or(moved_mode).unwrap_or(NEW_FILE);
         let after = match after {
@@ -75,7 +77,54 @@ pub(crate) async fn prepare(
         writes.push(FileWrite { path, before, after, added, removed, modified });
         diffs.push(diff);
     }
-    Ok(Prepared::Ready { writes, diffs })
+    Ok(Prepared::Ready { writes, diffs, hunks })
+}
+
+/// What a part of a change makes of the files: from the states that were stored, so that it is the change which was
+/// looked at. The hunks are those that people see, as everywhere.
+pub(crate) async fn narrow(
+    store: &dyn Store,
+    session: &SessionId,
+    whole: &[FileWrite],
+    parts: &[ChangePart],
+) -> Result<Narrowed, StoreError> {
+    let (mut writes, mut diffs, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        let path = part.path.clone();
+        let refused = |what: &str| Ok(Narrowed::Refused { reason: format!("{path} was not changed: {what}.") });
+        let Some(write) = whole.iter().find(|write| write.path == part.path) else {
+            return refused("it is not in the proposal");
+        };
+        let mut sides = [None, None];
+        for (side, state) in sides.iter_mut().zip([&write.before, &write.after]) {
+            let Some(state) = state else { continue };
+            *side = store.bytes(Some(session), &RefKey::file_of(session, &state.hash)).await?;
+            if side.is_none() {
+                return refused("what it is or would be is not stored any more");
+            }
+        }
+        let [before, after] = sides;
+        let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+        let all = u32::try_from(merge::hunks(old, new).len()).unwrap_or(u32::MAX);
+        let unwanted: Vec<u32> = match part.hunks.is_empty() {
+            true => Vec::new(),
+            false => (1..=all).filter(|number| !part.hunks.contains(number)).collect(),
+        };
+        // A file that is made or goes is one hunk, so that a part of it is a file that stays.
+        let (Some(state), false) = (&write.after, unwanted.is_empty()) else {
+            diffs.push(compare::patch(&path, before.as_deref(), after.as_deref()).0);
+            left.push(String::new());
+            writes.push(write.clone());
+            continue;
+        };
+        let Ok(made) = merge::without(old, new, &unwanted) else { return refused("it has no such hunk") };
+        let (diff, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), Some(&made));
+        left.push(compare::patch(&path, Some(&made), after.as_deref()).0);
+        diffs.push(diff);
+        let after = Some(keep(store, session, made, state.mode).await?);
+        writes.push(FileWrite { path, before: write.before.clone(), after, added, removed, modified });
+    }
+    Ok(Narrowed::Ready { writes, diffs, left })
 }
 
 /// Why a diff that was refused would have had no effect, if that is the reason.

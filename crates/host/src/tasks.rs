@@ -476,7 +476,7 @@ fn done(
     let mut said_facts: Vec<Fact> = Vec::new();
     if book.seq == 0 && !facts.is_empty() {
         said_facts.push(SessionFact::Opened { folder: String::new(), parent_session_id: None }.into());
-        said_facts.push(SessionFact::Titled { title: "Tasks".into() }.into());
+        said_facts.push(SessionFact::Titled { title: "Tasks".into(), by: None }.into());
     }
     said_facts.extend(facts.into_iter().map(Fact::from));
     let event = |(n, fact): (u64, Fact)| Event {

@@ -10,7 +10,8 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, CommandPlan, Event, FilePlan, Look, OnConflict, Overtime, RefKey, RequestId, Seen, SessionId, Watch,
+    CallId, ChangePart, CommandPlan, Event, FilePlan, FileWrite, Look, OnConflict, Overtime, RefKey, RequestId, Seen,
+    SessionId, Watch,
 };
 use trimtab_world::store::{NewInput, StoreError};
 
@@ -21,7 +22,7 @@ use crate::client::Deps;
 use crate::effects::{Reporter, find_room, written};
 use crate::hands::{Contents, Ended, FileNow, Told};
 use crate::hub::News;
-use crate::prepare::prepare;
+use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, Before};
 
 /// Files of the folder that are read as instructions: the first that is there.
@@ -41,6 +42,7 @@ pub(crate) enum Work {
     Look(Look),
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: Change, seen: Option<String> },
+    Narrow { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
     Run { plan: CommandPlan, watch: Option<Watch>, overtime: mpsc::Receiver<Overtime> },
     Survey(Watch),
@@ -93,6 +95,14 @@ pub(crate) async fn carry_out(
                 prepared = prepare(&deps, &session, &folder, &change, seen.as_deref()) => prepared?,
             };
             let _ = reporter.nudges.send(Input::Prepared { call, prepared }).await;
+        }
+        Work::Narrow { writes, parts } => {
+            let narrowed = tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(()),
+                narrowed = narrow(deps.world.store.as_ref(), &session, &writes, &parts) => narrowed?,
+            };
+            let _ = reporter.nudges.send(Input::Narrowed { call, parts, narrowed }).await;
         }
         Work::Apply(plan) => {
             let problem = apply(&deps, &reporter, &plan).await?;

@@ -9,6 +9,7 @@
 
 pub mod cli;
 pub mod diff;
+mod export;
 pub(crate) mod http;
 pub mod palette;
 pub mod tui;

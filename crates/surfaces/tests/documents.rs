@@ -287,7 +287,7 @@ fn help_is_enough_to_start() {
     Commands:
       run            Make one request; the answer goes to standard output, progress to standard error
       resume         Go on with the latest unfinished request of the folder
-      sessions       List, show, export or delete earlier sessions
+      sessions       List, show, fork, rename, export or delete earlier sessions
       jobs           List the requests that run or wait
       checkpoints    List what waits for an answer
       answer         Answer it, and go on

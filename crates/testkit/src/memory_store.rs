@@ -264,6 +264,16 @@ impl State {
         }
     }
 
+    fn put_child(&mut self, NewSession { row, events, shares }: NewSession) {
+        for (there, here) in shares {
+            if let Some(bytes) = self.bytes.get(&there).cloned() {
+                self.bytes.insert(here, bytes);
+            }
+        }
+        self.events.insert(row.id.clone(), events);
+        self.sessions.insert(row.id.clone(), row);
+    }
+
     fn change_rules(&mut self, change: RuleChange, by: Option<&SessionId>) {
         for rule in change.added {
             if !self.rules.contains(&rule) {
@@ -322,6 +332,17 @@ impl Store for MemoryStore {
         .await
     }
 
+    async fn create_child(&self, child: NewSession) -> Result<()> {
+        self.write(|state, _| {
+            if state.sessions.contains_key(&child.row.id) {
+                return Err(StoreError::Taken);
+            }
+            state.put_child(child);
+            Ok(())
+        })
+        .await
+    }
+
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         self.operate(|state, _| Ok(state.sessions.get(id).cloned())).await
     }
@@ -357,11 +378,13 @@ impl Store for MemoryStore {
                 return Err(StoreError::InUse("another process".into()));
             }
             let row = state.sessions.remove(id).ok_or(StoreError::NoSession)?;
-            let parent = row.parent.filter(|parent| state.sessions.contains_key(parent));
+            let handed_off = row.parent.filter(|_| row.forked.is_none());
+            let parent = handed_off.filter(|parent| state.sessions.contains_key(parent));
             if let Some(parent) = &parent {
                 state.put_input(parent, tell);
             }
-            for heir in state.sessions.values_mut().filter(|other| other.parent.as_ref() == Some(id)) {
+            let is_heir = |other: &&mut SessionRow| other.parent.as_ref() == Some(id) && other.forked.is_none();
+            for heir in state.sessions.values_mut().filter(is_heir) {
                 heir.parent.clone_from(&parent);
             }
             state.events.remove(id);
@@ -470,17 +493,11 @@ impl Store for MemoryStore {
             for request in &commit.settled {
                 state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
             }
-            for NewSession { row, events, shares } in commit.children {
-                for (there, here) in shares {
-                    if let Some(bytes) = state.bytes.get(&there).cloned() {
-                        state.bytes.insert(here, bytes);
-                    }
+            for child in commit.children {
+                if state.sessions.contains_key(&child.row.id) {
+                    state.complain(format!("{}: was made twice", child.row.id));
                 }
-                if state.sessions.contains_key(&row.id) {
-                    state.complain(format!("{}: was made twice", row.id));
-                }
-                state.events.insert(row.id.clone(), events);
-                state.sessions.insert(row.id.clone(), row);
+                state.put_child(child);
             }
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;
@@ -583,6 +600,11 @@ impl Store for MemoryStore {
             Ok(state.sessions.keys().map(of).filter(|space| space.contents > 0).collect())
         })
         .await
+    }
+
+    /// What belongs to which session is not known here: all there is.
+    async fn names(&self, _: &SessionId) -> Result<Vec<RefKey>> {
+        self.operate(|state, _| Ok(state.texts.keys().chain(state.bytes.keys()).cloned().collect())).await
     }
 
     async fn bytes(&self, _: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {

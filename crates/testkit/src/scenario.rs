@@ -23,6 +23,7 @@
 //! ?^ Copilot           the system prompt holds this
 //! ! allow              the person answers what is asked
 //! ! wait use b         and says something with it
+//! !# a.txt:1 b.txt     the person allows these parts of a proposed change: hunks, or whole files
 //! ^C                   the person cancels what runs
 //! ^K                   the program is killed and started again
 //! ^P ^R ^X             pause, resume, skip
@@ -30,6 +31,8 @@
 //! ^T c1t1              stop one tool
 //! ^U                   undo the last summary
 //! ^H ^E                hand off, extend; after a handoff the person goes on in the new session
+//! ^F answer            fork at the last fact of this kind, or at the last fact there is; the person goes on in the fork
+//! ^N Trim tabs         the person gives the session this name
 //! ^B 2                 rewind so many change sets
 //! @ command.started    wait for such a fact
 //! % attended=false     settings of what is said from here on
@@ -58,8 +61,8 @@ use tokio::sync::Notify;
 use trimtab_host::{Answered, Asked, Client, Pills, Say, Sent, Target, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    Ask, AutoMode, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem, ProblemKind,
-    Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
+    Ask, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem,
+    ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Piece, PieceStream};
@@ -144,6 +147,9 @@ enum Move {
     Await(String),
     Set(String, String),
     Do(String),
+    Fork(Option<String>),
+    Choose(Vec<ChangePart>),
+    Rename(String),
     Apply,
 }
 
@@ -236,6 +242,15 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
             let (choice, text) = words.split_once(' ').map_or((words, None), |(choice, text)| (choice, Some(text)));
             script.moves.push(Move::Answer(choice.to_owned(), text.map(str::to_owned)));
         }
+        ("!#", words) => {
+            let part = |word: &str| match word.rsplit_once(':') {
+                Some((path, hunk)) => {
+                    ChangePart { path: path.to_owned(), hunks: vec![hunk.parse().expect("a hunk's number")] }
+                }
+                None => ChangePart { path: word.to_owned(), hunks: Vec::new() },
+            };
+            script.moves.push(Move::Choose(words.split_whitespace().map(part).collect()));
+        }
         ("^C", _) => script.moves.push(Move::Control(Control::Cancel)),
         ("^P", _) => script.moves.push(Move::Control(Control::Pause)),
         ("^R", _) => script.moves.push(Move::Control(Control::Resume)),
@@ -249,6 +264,8 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
         }
         ("^S", words) => script.moves.push(Move::Control(Control::Steer { text: words.to_owned() })),
         ("^T", call) => script.moves.push(Move::Control(Control::StopTool { call: call.parse().expect("a call") })),
+        ("^F", kind) => script.moves.push(Move::Fork(Some(kind.to_owned()).filter(|kind| !kind.is_empty()))),
+        ("^N", title) => script.moves.push(Move::Rename(title.to_owned())),
         ("^K", _) => script.moves.push(Move::Kill),
         ("^A", _) => script.moves.push(Move::Apply),
         ("@", kind) => script.moves.push(Move::Await(kind.to_owned())),
@@ -454,6 +471,7 @@ impl Stage {
                         continue;
                     }
                 }
+                Move::Choose(parts) => self.choose(parts).await,
                 Move::Await(kind) => {
                     self.wait_for(&kind).await;
                     continue;
@@ -464,6 +482,15 @@ impl Stage {
                 }
                 Move::Apply => {
                     self.apply().await;
+                    continue;
+                }
+                Move::Fork(kind) => {
+                    self.fork(kind).await;
+                    continue;
+                }
+                Move::Rename(title) => {
+                    let session = self.session();
+                    self.client.rename(&session, &title).await.expect("a name");
                     continue;
                 }
                 Move::Do(command) => {
@@ -483,7 +510,8 @@ impl Stage {
             match moves.peek() {
                 Some(Move::Await(_)) => {}
                 // What waited for an answer before the kill still does.
-                Some(Move::Answer(..)) if killed && !self.client.checkpoints().await.expect("the list").is_empty() => {}
+                Some(Move::Answer(..) | Move::Choose(_))
+                    if killed && !self.client.checkpoints().await.expect("the list").is_empty() => {}
                 Some(Move::Control(
                     Control::UndoSummary | Control::Handoff | Control::Extend | Control::Rewind { .. },
                 )) => self.wait_for_end().await,
@@ -512,6 +540,29 @@ impl Stage {
         if let Fact::Session(SessionFact::Handoff { child, .. }) = &event.fact {
             self.child = Some(child.clone());
         }
+    }
+
+    /// Allows parts of what the newest open question is about.
+    async fn choose(&mut self, parts: Vec<ChangePart>) {
+        let open = self.client.checkpoints().await.expect("the list");
+        let event = open.last().expect("something is asked");
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &event.fact else { return };
+        let so_far = self.client.events(&event.session, self.seen).await.expect("the log");
+        self.seen = so_far.last().and_then(|event| event.seq).unwrap_or(self.seen);
+        self.awaited.clone_from(&event.request);
+        self.client.apply_parts(&event.session, checkpoint, parts, "user").await.expect("is a part");
+    }
+
+    async fn fork(&mut self, kind: Option<String>) {
+        let session = self.session();
+        let log = self.client.events(&session, 0).await.expect("the log");
+        let at = kind.map(|kind| log.iter().rfind(|event| event.fact.kind() == kind).expect("such a fact").seq);
+        let fork = self.client.fork(&session, at.flatten()).await.expect("a fork");
+        let facts = self.client.events(&fork, 0).await.expect("the log");
+        (self.seen, self.awaited) = (facts.len() as u64, None);
+        self.sessions.push(fork);
+        let after = self.client.events(&session, 0).await.expect("the log");
+        assert_eq!(after[..log.len()], log, "the parent is left as it was");
     }
 
     async fn say(&mut self, text: String) {

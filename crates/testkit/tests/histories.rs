@@ -198,6 +198,12 @@ impl Model {
         Outcome::Done
     }
 
+    /// A fork begins as a session was: it has all sets and can move none of them.
+    fn forked(&mut self, was: Told) {
+        let lent = was.sets.iter().map(|(set, _)| (*set, self.at)).collect();
+        self.sessions.push(Some(Told { lent, parent: None, ..was }));
+    }
+
     /// What a deleted session had goes back, unless it had handed it on.
     fn deleted(&mut self, gone: usize) {
         let Some(Told { parent, lent, .. }) = self.sessions[gone].take() else { return };
@@ -356,6 +362,25 @@ impl Rig {
         self.sessions.push(Some(Real::new(child.id, Some(parent), child.facts)));
     }
 
+    /// What the client does: a new session with so many facts of this one.
+    fn fork(&mut self, facts: usize) {
+        let id: SessionId = format!("fork{:03}", self.sessions.len()).parse().expect("an id");
+        let from = self.here().id.clone();
+        let mut log = self.here().log[..facts].to_vec();
+        let mut session = Session::of(id.clone());
+        log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
+        log.extend(trimtab_engine::fork(&mut session, &from, facts as u64));
+        let mut state = self.disk.state();
+        let there = format!("file-{from}-");
+        let shared = |(key, bytes): (&RefKey, &Vec<u8>)| {
+            key.as_str().strip_prefix(&there).map(|hash| (RefKey::file_of(&id, hash), bytes.clone()))
+        };
+        let shared: Vec<(RefKey, Vec<u8>)> = state.bytes.iter().filter_map(shared).collect();
+        state.bytes.extend(shared);
+        drop(state);
+        self.sessions.push(Some(Real { id, parent: None, session, log, inbox: Vec::new() }));
+    }
+
     /// What the client and the store do when a session is deleted.
     fn delete(&mut self, at: usize) {
         let Real { id, parent, session, .. } = self.sessions[at].take().expect("a session");
@@ -404,7 +429,7 @@ impl Rig {
         });
         let outcome = match &reason {
             None => Outcome::Done,
-            Some(reason) if reason.contains("was handed off to session") => Outcome::Elsewhere,
+            Some(reason) if reason.contains("can only be moved") => Outcome::Elsewhere,
             Some(_) => Outcome::Refused,
         };
         (outcome, reason)
@@ -447,7 +472,7 @@ impl Rig {
                     }
                     Effect::Prepare { call, .. } => {
                         let diffs = vec![String::new(); writes.len()];
-                        let prepared = Prepared::Ready { writes: writes.to_vec(), diffs };
+                        let prepared = Prepared::Ready { writes: writes.to_vec(), diffs, hunks: Vec::new() };
                         Some(Input::Prepared { call, prepared })
                     }
                     Effect::Apply { call, plan } => Some(Input::Applied { call, problem: self.write(&plan) }),
@@ -521,9 +546,12 @@ fn any_history_is_what_a_map_and_lists_say() {
     let mut model = Model::new(Files::new());
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut count = |what| *counts.entry(what).or_default() += 1;
+    // What each session was after how many facts.
+    let mut past: BTreeMap<usize, Vec<(usize, Told)>> = BTreeMap::new();
     for at in 0..steps {
         if at % FAMILY == FAMILY - 1 {
             rig.begin();
+            past.clear();
             model = Model::new(model.files);
         }
         let alive = model.alive();
@@ -537,7 +565,7 @@ fn any_history_is_what_a_map_and_lists_say() {
             1 => (OnConflict::DiscardMine, Prefer::Right),
             _ => (OnConflict::Refuse, Prefer::Neither),
         };
-        let what = match dice.below(13) {
+        let what = match dice.below(14) {
             0..=3 => {
                 let mut set: Vec<Write> = Vec::new();
                 for _ in 0..=dice.below(4) {
@@ -598,7 +626,18 @@ fn any_history_is_what_a_map_and_lists_say() {
                 }
                 outcome.named("handoffs")
             }
-            9 if alive.len() > 1 => {
+            9 if alive.len() < 8 && past.contains_key(&model.at) => {
+                let points = &past[&model.at];
+                let (facts, was) = points[dice.below(points.len() as u64) as usize].clone();
+                model.forked(was);
+                rig.fork(facts);
+                if dice.once_in(2) {
+                    model.at = model.sessions.len() - 1;
+                    rig.enter(model.at);
+                }
+                "forks"
+            }
+            10 if alive.len() > 1 => {
                 let gone = alive[dice.below(alive.len() as u64) as usize];
                 model.deleted(gone);
                 rig.delete(gone);
@@ -625,10 +664,12 @@ fn any_history_is_what_a_map_and_lists_say() {
         let session = &rig.here().session;
         let history = (session.history().len(), session.in_force());
         assert_eq!(history, (model.here().sets.len(), model.here().in_force), "{place}");
+        past.entry(model.at).or_default().push((rig.here().log.len(), model.here().clone()));
     }
     rig.begin();
     println!("{steps} steps: {counts:?}, {} kills", rig.kills);
     let met: Vec<&str> = counts.into_keys().collect();
-    let wanted = ["deleted sessions", "edits", "handoffs", "moves", "parts undone", "refused", "refused as elsewhere"];
+    let wanted =
+        ["deleted sessions", "edits", "forks", "handoffs", "moves", "parts undone", "refused", "refused as elsewhere"];
     assert!(wanted.iter().all(|what| met.contains(what)) && rig.kills > 0, "too little was met: {met:?}");
 }

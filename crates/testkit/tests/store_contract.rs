@@ -57,6 +57,7 @@ fn row(id: &str, folder: &str) -> SessionRow {
         created: now,
         updated: now,
         parent: None,
+        forked: None,
     }
 }
 
@@ -678,4 +679,44 @@ async fn tasks_changed_at_once_wait_for_each_other() {
     answers.dedup();
     assert_eq!(answers, ["41"], "all get the one answer");
     assert_eq!(stores[0].check().await.expect("answers"), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_fork_shares_names_and_is_no_heir() {
+    let (shared, own): (RefKey, RefKey) = ("reply-s1-c1".parse().expect("a key"), "input-r2".parse().expect("a key"));
+    let fork = || {
+        let row = SessionRow { parent: Some(session("s1")), forked: Some(1), ..row("s2", "/a") };
+        NewSession { row, events: vec![event("s2", 1, "x")], shares: vec![(shared.clone(), shared.clone())] }
+    };
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        store.keep(&session("s1"), &shared, b"words".to_vec()).await.expect("kept");
+        store.create_child(fork()).await.expect("made");
+        assert_eq!(store.create_child(fork()).await, Err(StoreError::Taken));
+        let made = store.session(&session("s2")).await.expect("read").expect("is there");
+        assert_eq!((made.parent, made.forked), (Some(session("s1")), Some(1)));
+        assert!(store.names(&session("s2")).await.expect("read").contains(&shared));
+        let heir = SessionRow { parent: Some(session("s2")), ..row("s3", "/a") };
+        store.create_session(heir, vec![]).await.expect("made");
+        store.delete_session(&session("s2"), 1, input("gone")).await.expect("deleted");
+        assert_eq!(store.inbox(&session("s1")).await, Ok(Vec::new()), "a fork takes nothing over");
+        let heir = store.session(&session("s3")).await.expect("read").expect("is there");
+        assert_eq!(heir.parent, None, "nobody hands anything off to the heir of a fork");
+    }
+    // What both have is stored once, and goes with the last of them.
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(folder.path());
+    store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+    store.keep(&session("s1"), &shared, b"words".to_vec()).await.expect("kept");
+    store.create_child(fork()).await.expect("made");
+    store.keep(&session("s2"), &own, b"own".to_vec()).await.expect("kept");
+    assert_eq!(store.names(&session("s1")).await, Ok(vec![shared.clone()]));
+    store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
+    let left = store.session(&session("s2")).await.expect("read").expect("is there");
+    assert_eq!(left.parent, Some(session("s1")), "where it comes from stays known");
+    assert_eq!(store.bytes(Some(&session("s2")), &shared).await, Ok(Some(b"words".to_vec())));
+    store.delete_session(&session("s2"), 1, NewInput::default()).await.expect("deleted");
+    assert_eq!(store.bytes(None, &shared).await, Ok(None));
+    assert_eq!(store.check().await, Ok(Vec::new()));
 }

@@ -51,6 +51,7 @@ async fn a_long_log_is_read_page_by_page() {
         created: now,
         updated: now,
         parent: None,
+        forked: None,
     };
     store.create_session(row, vec![]).await.expect("is made");
     let Ok(Claim::Granted(lease)) = store.claim(&session).await else { panic!("is granted") };

@@ -149,6 +149,7 @@ impl<'de> Deserialize<'de> for Fact {
 pub const KNOWN_TYPES: &[&str] = &[
     "session.opened",
     "session.titled",
+    "session.forked",
     "session.inherited",
     "session.handoff",
     "session.reclaimed",
@@ -189,6 +190,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "command.finished",
     "commands",
     "proposal.opened",
+    "proposal.chosen",
     "proposal.resolved",
     "change.applied",
     "change.reverted",
@@ -278,7 +280,7 @@ pub enum SessionFact {
     Opened {
         /// The folder it works in.
         folder: String,
-        /// The session that was handed off to it.
+        /// The session that was handed off to it, or that it was forked from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_session_id: Option<SessionId>,
     },
@@ -287,6 +289,18 @@ pub enum SessionFact {
     Titled {
         /// The name.
         title: String,
+        /// `user`: a person gave it, and no other name takes its place by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// It was forked: what stands before this is its parent's, up to the parent's fact `at`, with the ends of what
+    /// ran or waited there. The parent goes on without it.
+    #[serde(rename = "session.forked")]
+    Forked {
+        /// The session that it was forked from.
+        from: SessionId,
+        /// The last fact of that session which it has.
+        at: u64,
     },
     /// It begins with what an earlier session has handed over.
     #[serde(rename = "session.inherited")]
@@ -925,8 +939,20 @@ pub enum ProposalFact {
         kind: ProposalKind,
         /// The single changes, each with its `errors[]`.
         operations: Vec<Value>,
-        /// Grows with each repair.
+        /// Grows with each repair, and when a person has chosen a part of it.
         version: u32,
+    },
+    /// A person wants a part of it and nothing else. What that makes of the files is told when it is opened again.
+    #[serde(rename = "proposal.chosen")]
+    Chosen {
+        /// Which one.
+        proposal: ProposalId,
+        /// The tool call that proposes it.
+        call: CallId,
+        /// What is wanted: files, or hunks of them by the numbers that people see.
+        parts: Vec<ChangePart>,
+        /// What is left out.
+        left: Vec<ChangePart>,
     },
     /// It was decided.
     #[serde(rename = "proposal.resolved")]

@@ -234,8 +234,12 @@ impl RefKey {
 
     /// The key of a file's bytes, which a session has read or written.
     pub fn file_of(session: &SessionId, hash: &str) -> Self {
-        let short = &hash[..hash.floor_char_boundary(32)];
-        Self(format!("file-{session}-{short}"))
+        Self(format!("file-{session}-{}", Self::short(hash)))
+    }
+
+    /// As much of a file's hash as its key has.
+    pub fn short(hash: &str) -> &str {
+        &hash[..hash.floor_char_boundary(32)]
     }
 
     /// The key of what a change set made of the files, as a unified diff.

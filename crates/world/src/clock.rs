@@ -77,6 +77,12 @@ pub fn request_named(session: &SessionId, key: &str) -> RequestId {
     format!("rk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
 }
 
+/// The fork of a session that this key stands for, whoever asks for it and however often.
+pub fn fork_named(session: &SessionId, key: &str) -> SessionId {
+    let named = blake3::hash(format!("{session} {key}").as_bytes()).to_hex();
+    format!("sk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
+}
+
 /// A text that nobody can guess, for whoever shows it to be let in: 256 bits in hex. Without the kernel's
 /// generator there is none.
 pub fn secret() -> Option<String> {

@@ -280,6 +280,12 @@ pub(crate) fn child_gone(step: &mut Step<'_>, child: SessionId, handed_on: BTree
 pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<String> {
     let child = session.lineage().lent.get(set)?;
     let number = session.history().iter().position(|other| other.id == *set).map_or(0, |at| at + 1);
+    if session.lineage().is_fork && session.lineage().parent.as_ref() == Some(child) {
+        return Some(format!(
+            "Change #{number} was made before this session was forked and can only be moved in session {child}, with \
+             --session {child}. Nothing was changed."
+        ));
+    }
     Some(format!(
         "Change #{number} was handed off to session {child} and can only be moved there, with --session {child}. \
          Nothing was changed."

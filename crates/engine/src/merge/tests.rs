@@ -91,8 +91,52 @@ fn count(text: &str, line: &str) -> i64 {
     text.split_inclusive('\n').filter(|one| *one == line).count() as i64
 }
 
+/// A text of lines that differ, with line ends of both kinds, and perhaps without the last one.
+fn numbered(lines: &[(u32, bool)], ends: bool) -> Vec<u8> {
+    let line = |(number, crlf): &(u32, bool)| format!("line {number}{}", if *crlf { "\r\n" } else { "\n" });
+    let text: String = lines.iter().map(line).collect();
+    let text = if ends { text.as_str() } else { text.trim_end_matches(['\r', '\n']) };
+    text.as_bytes().to_vec()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn some_hunks_and_then_the_others_are_all_of_them(
+        crlf in proptest::collection::vec(any::<bool>(), 1..120),
+        edits in proptest::collection::vec((0..3u8, 0..120usize), 1..12),
+        ends in any::<[bool; 2]>(),
+        dice in any::<u64>(),
+    ) {
+        let lines: Vec<(u32, bool)> = (0..).zip(crlf).collect();
+        let mut changed = lines.clone();
+        for (fresh, (kind, at)) in (1_000..).zip(edits) {
+            let at = at % (changed.len() + 1);
+            match kind {
+                0 => changed.insert(at, (fresh, false)),
+                1 if at < changed.len() => drop(changed.remove(at)),
+                _ if at < changed.len() => changed[at].0 = fresh,
+                _ => changed.push((fresh, true)),
+            }
+        }
+        let (before, after) = (numbered(&lines, ends[0]), numbered(&changed, ends[1]));
+        let all: Vec<u32> = (1..=hunks(&before, &after).len() as u32).collect();
+        let (some, others): (Vec<u32>, Vec<u32>) = all.iter().partition(|number| dice >> (*number % 64) & 1 == 1);
+        prop_assert_eq!(&without(&before, &after, &all).unwrap(), &before);
+        // What has some of them is brought together with what has the others.
+        let (first, second) = (without(&before, &after, &others).unwrap(), without(&before, &after, &some).unwrap());
+        prop_assert_eq!(hunks(&before, &first).len(), some.len());
+        prop_assert_eq!(merge(&before, &first, &second, Prefer::Neither).unwrap(), after.clone());
+        // Or the others are what is left to do, one after the other.
+        let mut now = first;
+        for left in (0..others.len() as u32).rev() {
+            let rest: Vec<u32> = (2..=left + 1).collect();
+            prop_assert_eq!(hunks(&now, &after).len() as u32, left + 1);
+            now = without(&now, &after, &rest).unwrap();
+        }
+        prop_assert_eq!(now, after);
+    }
 
     #[test]
     fn who_changes_nothing_takes_the_other_side(base in text(), side in text()) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, CheckpointId, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
 use crate::turn::outcome::timeless;
 
@@ -32,6 +32,10 @@ pub struct Item {
     pub given: Option<Given>,
     /// What it would make of the files.
     pub writes: Option<Vec<FileWrite>>,
+    /// How many hunks each of these has.
+    pub hunks: Vec<u32>,
+    /// The part of that which a person wants, if it is not all.
+    pub chosen: Option<Chosen>,
     /// A person wants it ended.
     pub stopping: bool,
     /// The command as the model had asked for it, if a person has edited it.
@@ -40,6 +44,17 @@ pub struct Item {
     pub held: Option<Held>,
     /// A person wants it run outside of the sandbox.
     pub outside: bool,
+}
+
+/// The part of a change that a person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// What is wanted.
+    pub parts: Vec<ChangePart>,
+    /// What is not.
+    pub left: Vec<ChangePart>,
+    /// The difference between the two, as a patch, once it is known what the part makes of the files.
+    pub left_out: Option<String>,
 }
 
 /// What came of a command, before the model is told.
@@ -165,6 +180,8 @@ impl Item {
             progress: Progress::Pending,
             given: None,
             writes: None,
+            hunks: Vec::new(),
+            chosen: None,
             stopping: false,
             edited_from: None,
             held: None,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, Change, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
     Inherited, ModelFact, ProposalFact, ReflectionFact, ReplyFact, RequestFact, RequirementsFact, RuleFact,
@@ -10,12 +11,13 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     CallId, ChangeSetId, Fact, FileWrite, INTERRUPT_TOOL, INTERRUPT_USER, MemoryFact, MergedWrite, Message, Part,
-    ProblemKind, Request, RequestId, Role, RunSettings, SeriesState, StopReason, TimerId, ToolResult, WhileRunning,
+    ProblemKind, Request, RequestId, Role, RunSettings, SeriesState, SessionId, StopReason, TimerId, ToolResult,
+    WhileRunning,
 };
 
 use super::{
-    About, Active, Batch, ChangeSet, Checkpoint, Compressing, Done, Given, Move, Phase, Progress, Repairing, Repeat,
-    Session, Squeezed, weight_of,
+    About, Active, Batch, ChangeSet, Checkpoint, Chosen, Compressing, Done, Given, Move, Phase, Progress, Repairing,
+    Repeat, Session, Squeezed, weight_of,
 };
 use crate::assistant;
 use crate::flow::{execute, pace, plan};
@@ -67,7 +69,7 @@ impl Session {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
                     self.fold_task_proposal(request, proposal, *kind, operations, *version);
                 }
-                self.fold_proposal(fact);
+                self.fold_proposal(request, fact);
             }
             Fact::Change(fact) => self.fold_change(request, fact),
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
@@ -112,12 +114,22 @@ impl Session {
         self.lineage.fold(fact);
         match fact {
             SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
-            SessionFact::Titled { title } => self.title = Some(title.clone()),
+            SessionFact::Titled { title, .. } => self.title = Some(title.clone()),
             SessionFact::Inherited { text, raised_usd, .. } => {
                 self.budget = *raised_usd;
                 self.push(Message::user(text.clone()));
             }
+            SessionFact::Forked { from, .. } => self.fork(from),
             _ => {}
+        }
+    }
+
+    /// What was changed before it was forked stays the other session's to move: two must not move the same.
+    fn fork(&mut self, from: &SessionId) {
+        self.moving = None;
+        self.lineage.lent = self.history.iter().map(|set| (set.id.clone(), from.clone())).collect();
+        if !self.conversation.is_empty() {
+            self.push(Message::user(FORKED));
         }
     }
 
@@ -551,13 +563,25 @@ impl Session {
         }
     }
 
-    fn fold_proposal(&mut self, fact: &ProposalFact) {
+    fn fold_proposal(&mut self, request: Option<&RequestId>, fact: &ProposalFact) {
         match fact {
             ProposalFact::Opened { call: Some(call), operations, .. } => {
                 let writes: Option<Vec<FileWrite>> =
                     operations.iter().map(|operation| serde_json::from_value(operation.clone()).ok()).collect();
+                let hunks = |operation: &Value| operation.get("hunks").and_then(Value::as_u64).unwrap_or(0);
+                let left = |operation: &Value| operation.get("left").and_then(Value::as_str).map(str::to_owned);
                 if let Some(item) = self.item_mut(call) {
                     item.writes = writes;
+                    item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
+                    if let Some(chosen) = &mut item.chosen {
+                        chosen.left_out = Some(operations.iter().filter_map(left).collect());
+                    }
+                }
+            }
+            ProposalFact::Chosen { call, parts, left, .. } => {
+                let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.chosen = Some(Chosen { parts: parts.clone(), left: left.clone(), left_out: None });
                 }
             }
             ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
@@ -882,6 +906,9 @@ fn in_force(position: i32) -> usize {
     usize::try_from(position.saturating_add(1)).unwrap_or(0)
 }
 
+/// What the model is told of a fork.
+const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
+the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";
 /// What stands for a result that never came.
 const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
 /// What stands for a result that is still to come.

@@ -8,7 +8,7 @@ use trimtab_vocab::{ChangeSetId, SessionId};
 /// Where a session comes from, and where it went on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lineage {
-    /// The session that was handed off to this one.
+    /// The session that was handed off to this one, or that it was forked from.
     pub parent: Option<SessionId>,
     /// What a person finds in the input line, until they say something.
     pub prefill: Option<String>,
@@ -18,7 +18,10 @@ pub struct Lineage {
     pub handoffs: u32,
     /// How many documents it has beside the first.
     pub extensions: u32,
-    /// Change sets that only a child can move, and which one.
+    /// It was forked from its parent.
+    pub is_fork: bool,
+    /// Change sets that only another session can move, and which one: a child, or the session that this one was
+    /// forked from.
     pub lent: BTreeMap<ChangeSetId, SessionId>,
     /// Dollars that the sessions before it have cost.
     pub spent_usd: f64,
@@ -34,6 +37,12 @@ impl Lineage {
                 self.prefill.clone_from(prefill);
                 self.spent_usd = spent_usd.unwrap_or(0.0);
                 self.budget_usd = *budget_usd;
+            }
+            SessionFact::Forked { from, .. } => {
+                self.parent = Some(from.clone());
+                self.is_fork = true;
+                // Those that its parent was handed off to are not told of by this one, and do not tell it anything.
+                self.children.clear();
             }
             SessionFact::Handoff { child, change_sets, .. } => {
                 self.handoffs += 1;

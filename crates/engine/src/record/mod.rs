@@ -19,7 +19,7 @@ use trimtab_vocab::{
 
 pub use about::About;
 pub use assist::{Assist, AssistStand, OpenProposal, TaskMemory};
-pub use batch::{Batch, Done, Given, Held, Item, Progress};
+pub use batch::{Batch, Chosen, Done, Given, Held, Item, Progress};
 pub(crate) use flow::completed;
 pub use flow::{Flow, Stand};
 pub use lineage::Lineage;

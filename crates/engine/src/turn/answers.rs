@@ -3,11 +3,13 @@
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
-    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, RequestFact, RuleFact, SessionFact, Status,
+    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
-use trimtab_vocab::{Approve, CallId, CheckpointId, CommandLists, RequestId, Rule, RuleVerdict};
+use trimtab_vocab::{
+    Approve, CallId, ChangePart, CheckpointId, CommandLists, ProposalId, RequestId, Rule, RuleVerdict,
+};
 
-use super::{batch, budget, finish, finish_for, overtime, series};
+use super::{batch, budget, choosing, finish, finish_for, overtime, series};
 use crate::record::{About, Active, Checkpoint, Phase};
 use crate::step::Step;
 use crate::{Effect, flow, handoff};
@@ -216,6 +218,20 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
         body,
     };
     open(step, question);
+}
+
+/// A person wants a part of a proposed change, and nothing else of it.
+pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePart], by: String) {
+    let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
+    match choosing::read(step.session, &checkpoint, wanted) {
+        Err(reason) => return object(step, &checkpoint, reason),
+        Ok(None) => {}
+        Ok(Some(choosing::Choice { call, parts, left })) => {
+            let proposal = ProposalId::of(&checkpoint.request, &call);
+            step.say(Some(&checkpoint.request), ProposalFact::Chosen { proposal, call, parts, left });
+        }
+    }
+    answered(step, id, ALLOW.into(), None, by);
 }
 
 /// A person has answered.

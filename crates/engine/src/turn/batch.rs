@@ -13,7 +13,7 @@ use trimtab_vocab::{
 
 use super::answers::{self, Question};
 use super::tools::{self, Errand, Offer};
-use super::{finish, guard, next, outcome, outside, overtime, prompt, reflection, watched};
+use super::{choosing, finish, guard, next, outcome, outside, overtime, prompt, reflection, watched};
 use crate::flow;
 use crate::intake::pill;
 use crate::permit::{self, Answer, Permit, Ruling};
@@ -26,7 +26,7 @@ use crate::{Change, Effect, Prepared, Ran};
 /// Tools that run side by side at most.
 const SIDE_BY_SIDE: usize = 8;
 /// Bytes of a diff that a question shows.
-const SHOWN_DIFF: usize = 16 * 1024;
+pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
 /// A tool that a person stopped, and nothing else.
 pub(super) const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
@@ -162,7 +162,7 @@ fn shown(input: &Value) -> Value {
 }
 
 /// Does the next thing that a call needs: permission, preparation, the act.
-fn go(step: &mut Step<'_>, call: &CallId) {
+pub(super) fn go(step: &mut Step<'_>, call: &CallId) {
     let Some((_, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
@@ -288,6 +288,10 @@ fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         };
         return finished(step, call, ToolStatus::Error, text);
     }
+    // What a person wants of it is worked out first: that is what is applied.
+    if let Some(effect) = choosing::narrow(&item) {
+        return step.ask(effect);
+    }
     let run = run_of(step.session, call, errand);
     let answer = match &run {
         Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
@@ -372,7 +376,7 @@ fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
     refuse(step, call, text);
 }
 
-fn refuse(step: &mut Step<'_>, call: &CallId, reason: String) {
+pub(super) fn refuse(step: &mut Step<'_>, call: &CallId, reason: String) {
     if let Some((request, Item { writes: Some(_), .. })) = find(step, call) {
         let proposal = ProposalId::of(&request, call);
         step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
@@ -480,6 +484,11 @@ fn ask_permission(
     }
     if item.writes.is_some() {
         body.insert("proposal".into(), json!(ProposalId::of(&request, call)));
+        // Only where there is something to choose from.
+        let hunks: u32 = item.hunks.iter().sum();
+        if hunks > 1 && choosing::is_divisible(item) {
+            body.insert("hunks".into(), json!(hunks));
+        }
     }
     let about = About::Tool { call: call.clone() };
     let kind = CheckpointKind::Permission;
@@ -657,8 +666,10 @@ pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
         Prepared::NoEffect { why, reason } => super::noop::met(step, call, &request, why, reason),
-        Prepared::Ready { writes, diffs } => {
-            let operations = writes.iter().zip(&diffs).map(|(write, diff)| operation(write, diff)).collect();
+        Prepared::Ready { writes, diffs, hunks } => {
+            let hunks = hunks.into_iter().chain(std::iter::repeat(0));
+            let each = writes.iter().zip(&diffs).zip(hunks);
+            let operations = each.map(|((write, diff), hunks)| operation(write, diff, hunks)).collect();
             let proposal = ProposalId::of(&request, call);
             let kind = ProposalKind::Files;
             step.say(
@@ -671,10 +682,12 @@ pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
     advance(step);
 }
 
-fn operation(write: &FileWrite, diff: &str) -> Value {
+/// A file of a proposal as events tell of it.
+pub(super) fn operation(write: &FileWrite, diff: &str, hunks: u32) -> Value {
     let mut value = json!(write);
     if let Some(fields) = value.as_object_mut() {
         fields.insert("diff".into(), json!(diff[..diff.floor_char_boundary(SHOWN_DIFF)]));
+        fields.insert("hunks".into(), json!(hunks));
         fields.insert("errors".into(), json!([]));
     }
     value
@@ -689,13 +702,18 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
             let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
-            let text = summary(&files);
+            let (status, text) = match &item.chosen {
+                Some(chosen) => (ToolStatus::Partial, choosing::told(&summary(&files), chosen)),
+                None => (ToolStatus::Ok, summary(&files)),
+            };
             let change_set = ChangeSetId::of(&request, call);
             step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
             let mark = |write: &FileWrite| {
                 write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
             };
-            report(step, call, ToolStatus::Ok, text, Vec::new(), writes.iter().filter_map(mark).collect());
+            // A file that is not as the model proposed it is not one that it has seen.
+            let known = writes.iter().filter(|_| item.chosen.is_none()).filter_map(mark).collect();
+            report(step, call, status, text, Vec::new(), known);
         }
     }
     proceed(step);

@@ -1,7 +1,7 @@
 //! What a person says to a request while it runs.
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
-use trimtab_vocab::{Control, RequestId};
+use trimtab_vocab::{Control, RequestId, Role};
 
 use super::{answers, batch, call_model, finish, stop, withdraw};
 use crate::record::{About, Phase};
@@ -36,10 +36,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
     }
     if let (Control::Cancel, Some(parked)) = (&action, wanted.as_ref().filter(|wanted| step.session.is_parked(wanted)))
     {
-        // What waits for a person who does not want it any more ends where it is.
-        step.say(Some(parked), RequestFact::Reopened {});
-        batch::leave(step, parked);
-        return finish(step, parked, Status::Cancelled, None);
+        return leave_parked(step, parked);
     }
     let Some(active) = step.session.active() else { return };
     let running = active.request.id.clone();
@@ -90,6 +87,28 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         | Control::Handoff
         | Control::Extend => {}
     }
+}
+
+/// What waits for a person who does not want it any more ends where it is.
+fn leave_parked(step: &mut Step<'_>, parked: &RequestId) {
+    step.say(Some(parked), RequestFact::Reopened {});
+    batch::leave(step, parked);
+    finish(step, parked, Status::Cancelled, None);
+}
+
+/// Nothing that runs, or waits for its turn or for a person, goes on. What a model had said to the end was said.
+pub(crate) fn leave_all(step: &mut Step<'_>) {
+    let waiting: Vec<RequestId> = step.session.waiting().map(|waiting| waiting.id.clone()).collect();
+    waiting.iter().for_each(|waiting| withdraw(step, waiting));
+    if let Some(active) = step.session.active() {
+        let (request, is_answered) = (active.request.id.clone(), active.batch.is_none());
+        let last = step.session.conversation().last();
+        let is_answered = is_answered && last.is_some_and(|last| last.role == Role::Assistant);
+        batch::leave(step, &request);
+        finish(step, &request, if is_answered { Status::Completed } else { Status::Cancelled }, None);
+    }
+    let parked: Vec<RequestId> = step.session.parked().iter().map(|parked| parked.request.id.clone()).collect();
+    parked.iter().for_each(|parked| leave_parked(step, parked));
 }
 
 fn resume(step: &mut Step<'_>, running: &RequestId) {

@@ -3,6 +3,7 @@
 pub mod answers;
 pub(crate) mod batch;
 pub mod budget;
+pub mod choosing;
 pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;

@@ -37,16 +37,21 @@ pub(super) fn ask(step: &mut Step<'_>) {
     step.ask(Effect::Title { request, prompt: Box::new(prompt) });
 }
 
+/// A person gave it a name: whatever else it is called, or is about to be.
+pub(crate) fn renamed(step: &mut Step<'_>, title: String) {
+    if !title.is_empty() {
+        step.say(None, SessionFact::Titled { title, by: Some("user".into()) });
+    }
+}
+
 /// A name was found.
 pub(crate) fn titled(step: &mut Step<'_>, _: &RequestId, title: &str, model: String, usage: Usage) {
-    if step.session.title().is_some() {
-        return;
-    }
     let line = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_matches(['"', '\'', '`', '*', '#', '.', ' ', '“', '”']);
     let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-    if !title.is_empty() {
-        step.say(None, SessionFact::Titled { title });
+    // A person may have given it a name meanwhile, which stays. What the call cost, it cost.
+    if !title.is_empty() && step.session.title().is_none() {
+        step.say(None, SessionFact::Titled { title, by: None });
     }
     step.say(None, UsageFact { model, usage, context_tokens: None, context_window: None });
 }

@@ -11,7 +11,7 @@ use trimtab_host::config::Keeping;
 use trimtab_host::{Client, Expired, History, Set};
 use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
-pub(super) use travel::{Forward, Rewind};
+pub(super) use travel::{Forward, Rewind, named_parts};
 
 use super::diff::{Loaded, Looks, show};
 use super::effects;
@@ -138,8 +138,13 @@ impl Changes {
             let mark = if at + 1 == history.in_force { "●" } else { "○" };
             let of = number_of(set).map(|of| format!(" (takes back a part of #{of})")).unwrap_or_default();
             let gone = if at < history.in_force { "" } else { " (taken back)" };
-            let from = if set.inherited { " (from an earlier session)" } else { "" };
-            let to = set.lent.as_ref().map(|child| format!(" (now in session {child})")).unwrap_or_default();
+            let of_other = set.lent.is_some() && set.lent == history.forked_from;
+            let from = if set.inherited && !of_other { " (from an earlier session)" } else { "" };
+            let to = match &set.lent {
+                Some(other) if of_other => format!(" (of session {other})"),
+                Some(child) => format!(" (now in session {child})"),
+                None => String::new(),
+            };
             let lost = if set.expired { " (expired: cannot be undone)" } else { "" };
             print(&calm(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now))))?;
             if let Some(by) = &set.by {

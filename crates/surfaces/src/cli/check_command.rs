@@ -25,7 +25,7 @@ impl CheckCommand {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (mut profile, client) = place::open(&[])?;
-        if profile.trusts(&folder) || place::is_trusted(&client, &folder).await? {
+        if profile.trusts(&folder) || client.trusts(&folder).await? {
             profile = profile.in_project(&folder)?;
         }
         let rules = client.rules().await?;

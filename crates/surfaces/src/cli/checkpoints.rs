@@ -8,6 +8,7 @@ use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
 use super::ask::{self, Offer};
+use super::changes::named_parts;
 use super::follow::{Asking, Form, choice_line, details, follow};
 use super::output::{age, calm, print, print_json};
 use super::run::Approve;
@@ -56,6 +57,9 @@ pub(super) struct Answer {
     /// Words or a value that go with the choice; to several questions, `1: …; 2: …` or a JSON object
     #[arg(long)]
     text: Option<String>,
+    /// With `allow`: only this file of the proposed change, or this hunk of it; may be given several times
+    #[arg(long, value_name = "PATH[:HUNK]", conflicts_with_all = ["text", "edits"])]
+    only: Vec<String>,
     /// The edited steps of a plan, as JSON: the whole list, or operations; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     edits: Option<PathBuf>,
@@ -91,6 +95,11 @@ impl Answer {
             }
             None => {}
         }
+        // A part is applied; that is what allowing it means.
+        let is_offered = choices.iter().any(|choice| choice.id == "apply");
+        if !self.only.is_empty() && self.choice == "apply" && !is_offered {
+            self.choice = "allow".into();
+        }
         if !choices.iter().any(|choice| choice.id == self.choice) {
             let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
             return Err(Problem::new(ProblemKind::Usage, format!("`{}` is not one of the choices.", self.choice))
@@ -107,6 +116,13 @@ impl Answer {
             Some(file) => Some(read_edits(file, &self.choice)?),
             None => self.text,
         };
+        if !self.only.is_empty() && self.choice != "allow" {
+            return Err(Problem::new(ProblemKind::Usage, "--only goes with the choice `allow` of a proposed change."));
+        }
+        let parts = named_parts(&self.only)?;
+        if !parts.is_empty() {
+            client.check_parts(&event.session, checkpoint, &parts).await?;
+        }
         let sent = Sent { session: event.session.clone(), request: request.clone() };
         let after = last_seq(&client, &sent).await?;
         let asking = Asking::of(self.approve, self.json);
@@ -117,8 +133,12 @@ impl Answer {
             trusted: None,
         };
         client.control(&sent.session, Some(sent.request.clone()), action).await?;
-        let answer = Answered { checkpoint: checkpoint.clone(), choice: self.choice, text, by: "user".into() };
-        client.answer(&sent.session, answer).await?;
+        if parts.is_empty() {
+            let answer = Answered { checkpoint: checkpoint.clone(), choice: self.choice, text, by: "user".into() };
+            client.answer(&sent.session, answer).await?;
+        } else {
+            client.apply_parts(&sent.session, checkpoint, parts, "user").await?;
+        }
         let outcome = follow(&client, &sent, after, Form::of(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)

@@ -20,7 +20,7 @@ impl Config {
         let mut profile = config::load(&[])?;
         if let Ok(folder) = place::folder(None)
             && std::path::Path::new(&folder).join(".trimtab/config.toml").exists()
-            && (profile.trusts(&folder) || place::is_trusted(&place::open(&[])?.1, &folder).await?)
+            && (profile.trusts(&folder) || place::open(&[])?.1.trusts(&folder).await?)
         {
             profile = profile.in_project(&folder)?;
         }

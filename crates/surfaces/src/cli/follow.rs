@@ -203,6 +203,12 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
     lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
     lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
+    if let (Some(hunks), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) =
+        (body.get("hunks").and_then(|hunks| hunks.as_u64()), &event.fact)
+    {
+        lines.push(format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."));
+        lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
+    }
     if body.contains_key("fingerprint") && text("about") == Some("tool") {
         lines.push("`allow` with other words runs those instead, once they are judged anew.".to_owned());
     }

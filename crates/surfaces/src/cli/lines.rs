@@ -9,7 +9,7 @@ use trimtab_vocab::{Approve, Mode, Problem, SessionId};
 
 use super::follow::{Asking, Form, follow};
 use super::output::{note, problem};
-use super::{Outcome, keyboard, place};
+use super::{Outcome, keyboard};
 
 /// Talks until the input ends or the person leaves.
 pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<SessionId>) -> Result<Outcome, Problem> {
@@ -52,7 +52,7 @@ async fn say(
     session: &mut Option<SessionId>,
 ) -> Result<Outcome, Problem> {
     let trusted = profile.trusts(folder);
-    let reads = trusted || place::is_trusted(client, folder).await?;
+    let reads = trusted || client.trusts(folder).await?;
     let profile = if reads { profile.clone().in_project(folder)? } else { profile.clone() };
     let mut settings = profile.run_settings()?;
     (settings.attended, settings.approve, settings.trusted) = (true, Approve::Ask, trusted);

@@ -13,7 +13,6 @@ pub(crate) mod diff;
 mod doctor;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
-mod export;
 pub(crate) mod follow;
 pub(crate) mod handoff;
 mod jobs;
@@ -74,7 +73,7 @@ enum Command {
     Run(run::Run),
     /// Go on with the latest unfinished request of the folder
     Resume(resume::Resume),
-    /// List, show, export or delete earlier sessions
+    /// List, show, fork, rename, export or delete earlier sessions
     Sessions(sessions::Sessions),
     /// List the requests that run or wait
     Jobs(jobs::Jobs),

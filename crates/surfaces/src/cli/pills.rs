@@ -27,7 +27,7 @@ impl Pills {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
-        let trusted = self.trust || profile.trusts(&folder) || place::is_trusted(&client, &folder).await?;
+        let trusted = self.trust || profile.trusts(&folder) || client.trusts(&folder).await?;
         let pills = Known::load(&profile, trusted.then_some(folder.as_str()));
         let lines: Vec<(String, String, String)> = pills
             .list()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_host::Client;
 use trimtab_host::config::{self, Flag, Profile};
-use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
+use trimtab_vocab::{Problem, ProblemKind};
 
 /// The folder, checked and with its one true name.
 pub(super) fn folder(given: Option<&Path>) -> Result<String, Problem> {
@@ -29,10 +29,4 @@ pub(super) fn open(flags: &[Flag]) -> Result<(Profile, Client), Problem> {
     let profile = config::load(flags)?;
     let client = Client::open(&profile)?;
     Ok((profile, client))
-}
-
-/// Whether a rule trusts a folder.
-pub(crate) async fn is_trusted(client: &Client, folder: &str) -> Result<bool, Problem> {
-    let trusts = |rule: &Rule| rule.verdict == RuleVerdict::Allow && rule.covers(Rule::TRUST, "*", Some(folder));
-    Ok(client.rules().await?.iter().any(trusts))
 }

@@ -124,7 +124,7 @@ impl Run {
             Target::Session(session) => folder_of(&client, session).await?,
         };
         let trusted = self.trust || profile.trusts(&works_in);
-        let reads = trusted || place::is_trusted(&client, &works_in).await?;
+        let reads = trusted || client.trusts(&works_in).await?;
         if reads {
             profile = profile.in_project(&works_in)?;
             settings = profile.run_settings()?;

@@ -12,6 +12,7 @@ use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, Tas
 use super::elapsed::{self, Elapsed};
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
+use crate::export::{about, pieces};
 
 #[derive(Debug, Args)]
 pub(super) struct Sessions {
@@ -43,6 +44,27 @@ enum Action {
     Show {
         /// The session
         id: SessionId,
+        /// With the number of each message, for `fork --at`
+        #[arg(long)]
+        numbers: bool,
+    },
+    /// A new session that begins as this one was at a message; this one stays as it is
+    Fork {
+        /// The session
+        id: SessionId,
+        /// The last message that the fork has, as `show --numbers` numbers them; without it, all there are
+        #[arg(long, value_name = "N")]
+        at: Option<u64>,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a session a name
+    Rename {
+        /// The session
+        id: SessionId,
+        /// The name
+        title: String,
     },
     /// A session with all its events and its change history, as one JSON object
     Export {
@@ -67,7 +89,13 @@ impl Sessions {
                 let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
                 list(&client, folder.as_deref(), &tag, search.as_deref().unwrap_or_default(), json).await?;
             }
-            Action::Show { id } => show(&client, &id).await?,
+            Action::Show { id, numbers } => show(&client, &id, numbers).await?,
+            Action::Fork { id, at, json } => fork(&client, &id, at, json).await?,
+            Action::Rename { id, title } => {
+                find(&client, &id).await?;
+                let title = client.rename(&id, &title).await?;
+                print(&format!("Session {id} is called \"{}\" now.\n", calm(&title)))?;
+            }
             Action::Export { id, .. } => export(&client, &id).await?,
             Action::Delete { id } => {
                 client.delete(&id).await?;
@@ -78,23 +106,20 @@ impl Sessions {
     }
 }
 
-fn object(row: &SessionRow) -> serde_json::Value {
-    json!({
-        "id": row.id, "docType": "chat", "parentSessionId": row.parent, "folder": row.folder, "title": row.title,
-        "created": row.created, "updated": row.updated,
-    })
-}
-
 async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &str, json: bool) -> Result<(), Problem> {
     let (all, any) = (folder.is_none(), tags.is_empty() && words.trim().is_empty());
     let rows = if any { client.sessions(folder).await? } else { client.search(folder, tags, words).await? };
     let now = trimtab_host::now();
     for row in &rows {
         if json {
-            print_json(&object(row))?;
+            print_json(&about(row))?;
         } else {
             let place = if all { format!("  {}", row.folder) } else { String::new() };
-            let from = row.parent.as_ref().map(|parent| format!("  (from {parent})")).unwrap_or_default();
+            let from = match (&row.parent, row.forked) {
+                (Some(parent), Some(at)) => format!("  (forked from {parent} at {at})"),
+                (Some(parent), None) => format!("  (from {parent})"),
+                (None, _) => String::new(),
+            };
             let title = calm(&row.title);
             print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), calm(&place)))?;
         }
@@ -115,6 +140,18 @@ async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
     })
 }
 
+async fn fork(client: &Client, id: &SessionId, at: Option<u64>, json: bool) -> Result<(), Problem> {
+    find(client, id).await?;
+    let fork = client.fork(id, at).await?;
+    if json {
+        let row = client.session(&fork).await?;
+        return print_json(&json!({"session": fork, "parentSessionId": id, "at": row.forked}));
+    }
+    print(&format!(
+        "Forked as session {fork}. Session {id} stays as it is.\nGo on there: trimtab run --session {fork} \"…\"\n"
+    ))
+}
+
 async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Problem> {
     let mut events: Vec<Event> = Vec::new();
     loop {
@@ -126,19 +163,23 @@ async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Probl
     }
 }
 
-async fn show(client: &Client, id: &SessionId) -> Result<(), Problem> {
+async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Problem> {
     let row = find(client, id).await?;
     print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
     let mut times: BTreeMap<RequestId, Elapsed> = BTreeMap::new();
-    if let Some(parent) = &row.parent {
-        print(&format!("Goes on from session {parent}.\n"))?;
+    match (&row.parent, row.forked) {
+        (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
+        (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
+        (None, _) => {}
     }
     for child in client.sessions(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
-        print(&format!("Goes on in session {}.\n", child.id))?;
+        let what = if child.forked.is_some() { "Forked as" } else { "Goes on in" };
+        print(&format!("{what} session {}.\n", child.id))?;
     }
     for event in all_events(client, id).await? {
         if let Some(text) = in_words(&event.fact) {
-            print(&format!("\n{}\n", calm(&text)))?;
+            let number = event.seq.filter(|_| numbers).map(|seq| format!("#{seq}\n")).unwrap_or_default();
+            print(&format!("\n{number}{}\n", calm(&text)))?;
         }
         let Some(request) = &event.request else { continue };
         let elapsed = times.entry(request.clone()).or_default();
@@ -180,6 +221,7 @@ fn in_words(fact: &Fact) -> Option<String> {
             None => text.trim_end().to_owned(),
         },
         Fact::Session(SessionFact::Handoff { child, .. }) => format!("[Handed off to session {child}.]"),
+        Fact::Session(SessionFact::Forked { from, .. }) => format!("[Forked from session {from}.]"),
         Fact::Session(SessionFact::Extended { .. }) => "[The session was extended.]".to_owned(),
         Fact::Memory(fact) => format!("[{}]", super::memory::in_words(fact)?),
         Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
@@ -197,6 +239,9 @@ fn quoted(text: &str) -> String {
 }
 
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {
-    let row = find(client, id).await?;
-    super::export::export(client, &row, &object(&row)).await
+    let mut pieces = pieces(client.clone(), find(client, id).await?);
+    while let Some(piece) = pieces.recv().await {
+        print(&piece?)?;
+    }
+    Ok(())
 }

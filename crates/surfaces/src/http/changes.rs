@@ -7,14 +7,14 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::compare;
-use trimtab_host::{History, Set};
+use trimtab_host::{History, Set, compare, hunks};
 use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
-use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, SessionId, Time};
+use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, ProposalId, SessionId, Time};
 
 use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
+use super::proposals::proposed;
 use super::take::{Asked, Body, Id};
 
 pub(super) fn routes(api: Api) -> Api {
@@ -49,13 +49,18 @@ pub(super) fn routes(api: Api) -> Api {
             json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
         )
         .fails(409);
-    let diff = id(Operation::new("get", "getDiff", "changes", "What a change set did to each file"))
-        .query::<SetWanted>()
-        .gives::<Diffs>(
-            StatusCode::OK,
-            "A patch for each file.",
-            json!({"files": [{"path": "a.txt", "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n", "hunks": 1}]}),
-        );
+    let diff = id(Operation::new(
+        "get",
+        "getDiff",
+        "changes",
+        "What a change set did to each file, or a proposal would",
+    ))
+    .query::<SetWanted>()
+    .gives::<Diffs>(
+        StatusCode::OK,
+        "A patch for each file.",
+        json!({"files": [{"path": "a.txt", "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n", "hunks": 1}]}),
+    );
     api.add("/sessions/{id}/changes", get(changes), vec![list])
         .add("/sessions/{id}/diff", get(diff_of), vec![diff])
         .add("/sessions/{id}/rewind", post(rewind_by), vec![rewind])
@@ -93,9 +98,9 @@ struct ChangeSet {
     undoes: Option<ChangeSetId>,
     /// It can be neither taken back nor brought forward any more.
     expired: bool,
-    /// It was made in an earlier session.
+    /// It was made in an earlier session, or in the one that this one was forked from.
     inherited: bool,
-    /// The session that it was handed off to.
+    /// The session that alone can move it: the one that it was handed off to, or that this one was forked from.
     handed_off_to: Option<SessionId>,
     /// The command that did it.
     command: Option<String>,
@@ -135,7 +140,9 @@ async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
 #[serde(rename_all = "camelCase")]
 struct SetWanted {
     /// Which set.
-    change_set: ChangeSetId,
+    change_set: Option<ChangeSetId>,
+    /// Or which proposal of files: what it would do.
+    proposal: Option<ProposalId>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -150,7 +157,7 @@ struct FileDiff {
     path: String,
     /// What changed, as a unified diff; empty where there are no lines to compare.
     diff: String,
-    /// How many parts it has that can be taken back one by one.
+    /// How many parts it has that can be taken back or chosen one by one; their numbers are from 1, in this order.
     hunks: usize,
 }
 
@@ -161,12 +168,19 @@ async fn diff_of(
 ) -> Result<Json<Diffs>, Failure> {
     server.client.session(&id).await?;
     let history = server.client.history(&id).await?;
-    let set = history.sets.iter().find(|set| set.id == wanted.change_set).ok_or_else(|| {
-        Failure::not_found("There is no such change in this session.")
-            .hint("GET /api/sessions/{id}/changes lists those there are.")
-    })?;
+    let writes = match (&wanted.change_set, &wanted.proposal) {
+        (Some(wanted), None) => {
+            let set = history.sets.into_iter().find(|set| set.id == *wanted).ok_or_else(|| {
+                Failure::not_found("There is no such change in this session.")
+                    .hint("GET /api/sessions/{id}/changes lists those there are.")
+            })?;
+            set.writes
+        }
+        (None, Some(wanted)) => proposed(&server.client, &id, wanted).await?,
+        _ => return Err(Failure::unprocessable("Either `changeSet` or `proposal`.")),
+    };
     let mut files = Vec::new();
-    for write in &set.writes {
+    for write in &writes {
         let mut sides = [None, None];
         for (side, state) in sides.iter_mut().zip([&write.before, &write.after]) {
             if let Some(state) = state {
@@ -175,7 +189,7 @@ async fn diff_of(
         }
         let [before, after] = &sides;
         let (diff, _) = compare::patch(&write.path, before.as_deref(), after.as_deref());
-        let hunks = diff.lines().filter(|line| line.starts_with("@@ ")).count();
+        let hunks = hunks(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
         files.push(FileDiff { path: write.path.clone(), diff, hunks });
     }
     Ok(Json(Diffs { files }))

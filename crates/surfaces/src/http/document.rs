@@ -16,8 +16,10 @@ pub(super) struct SessionInfo {
     id: SessionId,
     /// `chat`.
     doc_type: &'static str,
-    /// The session that was handed off to it.
+    /// The session that was handed off to it, or that it was forked from.
     parent_session_id: Option<SessionId>,
+    /// It was forked: so many events at its beginning are its parent's.
+    forked_at: Option<u64>,
     /// Where it works.
     folder: String,
     /// Its name; empty before the first request.
@@ -30,8 +32,8 @@ pub(super) struct SessionInfo {
 
 impl From<SessionRow> for SessionInfo {
     fn from(row: SessionRow) -> Self {
-        let SessionRow { id, folder, title, created, updated, parent, .. } = row;
-        Self { id, doc_type: "chat", parent_session_id: parent, folder, title, created, updated }
+        let SessionRow { id, folder, title, created, updated, parent, forked } = row;
+        Self { id, doc_type: "chat", parent_session_id: parent, forked_at: forked, folder, title, created, updated }
     }
 }
 
@@ -129,7 +131,8 @@ impl SessionDocument {
                 self.messages.push(Turn { tags, joined, answers, ..Turn::new(request, time, text) });
             }
             (Fact::Session(SessionFact::Handoff { child, .. }), _) => self.handed_off_to = Some(child),
-            (Fact::Session(SessionFact::Reclaimed { .. }), _) => self.handed_off_to = None,
+            // That the other one was handed off has nothing to do with a fork of it.
+            (Fact::Session(SessionFact::Reclaimed { .. } | SessionFact::Forked { .. }), _) => self.handed_off_to = None,
             (Fact::Session(SessionFact::Extended { extension }), _) => self.extensions.push(extension),
             (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
             (fact, Some(request)) => {

@@ -190,7 +190,8 @@ async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -
     };
     let (mut used, mut models) = (Used::default(), std::collections::BTreeMap::<String, UsedBy>::new());
     for session in sessions {
-        let mut after = 0;
+        // What a fork has of its parent is counted there.
+        let mut after = session.forked.unwrap_or(0);
         loop {
             let page = server.client.events(&session.id, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };

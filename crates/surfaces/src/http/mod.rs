@@ -14,6 +14,7 @@ mod document;
 mod events;
 mod failure;
 mod feed;
+mod forking;
 mod listen;
 mod llm;
 mod looks;
@@ -116,6 +117,7 @@ fn router() -> (Router<Shared>, Value) {
         work::routes,
         proposals::routes,
         changes::routes,
+        forking::routes,
         looks::routes,
         memory::routes,
         todos::routes,

@@ -6,32 +6,37 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use trimtab_vocab::event::CheckpointFact;
-use trimtab_vocab::{CallId, CheckpointId, Event, Fact, ProposalId, SessionId};
+use serde_json::{Value, json};
+use trimtab_host::Client;
+use trimtab_vocab::event::{CheckpointFact, ProposalFact, ProposalKind};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, Event, Fact, FileWrite, ProposalId, SessionId};
 
 use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
 use super::take::{Body, Ids};
-use super::work::give;
+use super::work::{give, give_parts};
 
 pub(super) fn routes(api: Api) -> Api {
-    let describe = |id, summary| {
+    let describe = |id, summary, example: Value| {
         Operation::new("post", id, "proposals", summary)
             .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
             .path::<ProposalId>("proposal", "The proposal, as events name it.", "r01kabcdefghjkmnq-p-c1t1")
-            .takes::<Decision>(json!({}))
+            .takes::<Decision>(example)
             .gives::<Decided>(
                 StatusCode::ACCEPTED,
                 "It is taken in; what comes of it is told by the session's events.",
                 json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}),
             )
     };
-    let apply = describe("applyProposal", "Make the proposed changes of files");
-    let run = describe("runProposal", "Run the proposed command");
-    let reject =
-        describe("rejectProposal", "Do neither; the model is told so, with the words that come with it, and goes on");
+    let part = json!({"operations": [{"path": "src/main.rs", "hunks": [1, 3]}]});
+    let apply = describe("applyProposal", "Make the proposed changes of files, or a part of them", part);
+    let run = describe("runProposal", "Run the proposed command", json!({}));
+    let reject = describe(
+        "rejectProposal",
+        "Do neither; the model is told so, with the words that come with it, and goes on",
+        json!({}),
+    );
     api.add("/sessions/{id}/proposals/{proposal}/apply", post(apply_it), vec![apply])
         .add("/sessions/{id}/proposals/{proposal}/run", post(run_it), vec![run])
         .add("/sessions/{id}/proposals/{proposal}/reject", post(reject_it), vec![reject])
@@ -43,6 +48,74 @@ struct Decision {
     /// Words for the model.
     #[serde(default)]
     text: Option<String>,
+    /// What is to be applied; without it, all of it. The rest is left out, and the model is told.
+    #[serde(default)]
+    operations: Option<Vec<Wanted>>,
+}
+
+impl Decision {
+    /// The words of a decision that can only be made as a whole.
+    fn whole(self) -> Result<Option<String>, Failure> {
+        match self.operations {
+            None => Ok(self.text),
+            Some(_) => Err(Failure::unprocessable("This is decided as a whole: `operations` go with `apply`.")
+                .hint("Apply those that you want; the others are left out.")),
+        }
+    }
+}
+
+/// An operation of a proposal, or a part of one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Wanted {
+    /// By its place among the operations, from 0.
+    Place(u32),
+    /// By its file.
+    Path(String),
+    /// Some hunks of a file, by the numbers of its diff.
+    Part(ChangePart),
+}
+
+/// What a proposal of files would write, as it was first opened.
+pub(super) async fn proposed(client: &Client, id: &SessionId, wanted: &ProposalId) -> Result<Vec<FileWrite>, Failure> {
+    let mut after = 0;
+    loop {
+        let page = client.events(id, after).await?;
+        let Some(last) = page.last().and_then(|event| event.seq) else {
+            return Err(Failure::not_found("There is no such proposal of files in this session."));
+        };
+        after = last;
+        for event in page {
+            if let Fact::Proposal(ProposalFact::Opened { proposal, kind: ProposalKind::Files, operations, .. }) =
+                event.fact
+                && proposal == *wanted
+            {
+                return Ok(operations.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect());
+            }
+        }
+    }
+}
+
+/// The parts that are meant.
+pub(super) async fn parts(
+    client: &Client,
+    id: &SessionId,
+    proposal: &ProposalId,
+    wanted: Vec<Wanted>,
+) -> Result<Vec<ChangePart>, Failure> {
+    let writes = proposed(client, id, proposal).await?;
+    let part = |wanted| match wanted {
+        Wanted::Place(place) => match writes.get(place as usize) {
+            Some(write) => Ok(ChangePart { path: write.path.clone(), hunks: Vec::new() }),
+            None => {
+                let all = writes.len();
+                Err(Failure::unprocessable(format!("There is no operation {place}: the proposal has {all}, from 0.")))
+            }
+        },
+        Wanted::Path(path) => Ok(ChangePart { path, hunks: Vec::new() }),
+        Wanted::Part(part) => Ok(part),
+    };
+    wanted.into_iter().map(part).collect()
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -90,11 +163,19 @@ async fn allow(
 async fn apply_it(
     State(server): State<Shared>,
     Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(Decision { text }): Body<Decision>,
+    Body(Decision { text, operations }): Body<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if question.is_command {
         return Err(Failure::unprocessable("This is a command: it is run, not applied."));
+    }
+    if let Some(operations) = operations {
+        if text.is_some() {
+            return Err(Failure::unprocessable("Either `text` or `operations`."));
+        }
+        let parts = parts(&server.client, &id, &proposal, operations).await?;
+        give_parts(&server, &id, &question.checkpoint, parts).await?;
+        return Ok((StatusCode::ACCEPTED, Json(Decided { checkpoint: question.checkpoint, choice: "allow".into() })));
     }
     allow(&server, &id, question, text).await
 }
@@ -102,20 +183,22 @@ async fn apply_it(
 async fn run_it(
     State(server): State<Shared>,
     Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(Decision { text }): Body<Decision>,
+    Body(decision): Body<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if !question.is_command {
         return Err(Failure::unprocessable("This is a change of files: it is applied, not run."));
     }
+    let text = decision.whole()?;
     allow(&server, &id, question, text).await
 }
 
 async fn reject_it(
     State(server): State<Shared>,
     Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(Decision { text }): Body<Decision>,
+    Body(decision): Body<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
+    let text = decision.whole()?;
     let Question { checkpoint, .. } = find(&server, &id, &proposal).await?;
     let choice = "reject".to_owned();
     give(&server, &id, &checkpoint, choice.clone(), text).await?;

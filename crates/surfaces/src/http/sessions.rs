@@ -27,7 +27,7 @@ const PICTURES: usize = 8;
 const LARGEST_PICTURE: usize = 5 * 1024 * 1024;
 
 pub(super) fn routes(api: Api) -> Api {
-    let example = json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "folder": "/home/me/project",
+    let example = json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "forkedAt": null, "folder": "/home/me/project",
         "title": "What is a trim tab?", "created": "2026-11-15T08:30:00.125Z", "updated": "2026-11-15T08:30:04.017Z"});
     let mut whole = example.clone();
     whole["messages"] = json!([]);
@@ -235,15 +235,18 @@ async fn messages(
         return Err(Failure::unprocessable("A message brings 8 pictures at most."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
-    let key = match headers.get("idempotency-key") {
-        None => None,
-        Some(key) => Some(key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 200).ok_or_else(|| {
-            Failure::new(StatusCode::BAD_REQUEST, "usage", "Idempotency-Key has 1 to 200 printable letters.")
-        })?),
-    };
+    let key = idempotency_key(&headers)?;
     let words = Words { text, mode, images, model, while_running };
     let said = say(&server, &id, words, key).await?;
     Ok((StatusCode::ACCEPTED, Json(said)))
+}
+
+/// What makes asking twice the same as asking once.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 200);
+    let wrong = || Failure::new(StatusCode::BAD_REQUEST, "usage", "Idempotency-Key has 1 to 200 printable letters.");
+    key.map(Some).ok_or_else(wrong)
 }
 
 /// Says something in a session, with the settings of its folder.

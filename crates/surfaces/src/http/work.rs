@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::{Answered, Words};
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
-use trimtab_vocab::{CallId, CheckpointId, Control, Event, Fact, Mode, RequestId, SessionId};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
 
 use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
+use super::proposals;
 use super::sessions::say;
 use super::take::{Body, Id};
 
@@ -72,7 +73,8 @@ struct NewAnswer {
     /// The edited steps of a plan: the whole list, or operations.
     #[serde(default)]
     edits: Option<Value>,
-    /// What was selected, by question or by operation.
+    /// What was selected: by question; or of a proposed change, the operations or `{path, hunks}` to apply, with
+    /// the choice `allow`.
     #[serde(default)]
     selection: Option<Value>,
 }
@@ -82,7 +84,25 @@ async fn answers(
     Id(id): Id<SessionId>,
     Body(answer): Body<NewAnswer>,
 ) -> Result<(StatusCode, Json<Taken>), Failure> {
-    let NewAnswer { checkpoint, choice, text, edits, selection } = answer;
+    let NewAnswer { checkpoint, choice, text, edits, mut selection } = answer;
+    let proposal = match selection {
+        Some(_) => proposal_of(&server, &id, &checkpoint).await?,
+        None => None,
+    };
+    if let Some(proposal) = proposal
+        && let Some(chosen) = selection.take()
+    {
+        if text.is_some() || edits.is_some() || choice != "allow" {
+            return Err(Failure::unprocessable("A selection of a proposed change goes with `allow` alone."));
+        }
+        let chosen = serde_json::from_value(chosen).map_err(|_| {
+            Failure::unprocessable("A selection of a proposed change is a list of operations.")
+                .hint(r#"For example: [{"path":"src/main.rs","hunks":[1,3]}]"#)
+        })?;
+        let parts = proposals::parts(&server.client, &id, &proposal, chosen).await?;
+        give_parts(&server, &id, &checkpoint, parts).await?;
+        return Ok(taken(id, None));
+    }
     let given: Vec<String> = [text, edits.map(|edits| edits.to_string()), selection.map(|chosen| chosen.to_string())]
         .into_iter()
         .flatten()
@@ -93,6 +113,34 @@ async fn answers(
     server.client.session(&id).await?;
     give(&server, &id, &checkpoint, choice, given.into_iter().next()).await?;
     Ok(taken(id, None))
+}
+
+/// The proposal of files that an open question is about, if it is about one.
+async fn proposal_of(server: &Shared, id: &SessionId, wanted: &CheckpointId) -> Result<Option<ProposalId>, Failure> {
+    let about = |event: &Event| match &event.fact {
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) if checkpoint == wanted => {
+            body.get("proposal")?.as_str()?.parse().ok()
+        }
+        _ => None,
+    };
+    let open = server.client.checkpoints().await?;
+    Ok(open.iter().filter(|event| event.session == *id).find_map(about))
+}
+
+/// Allows parts of a proposed change.
+pub(super) async fn give_parts(
+    server: &Shared,
+    id: &SessionId,
+    checkpoint: &CheckpointId,
+    parts: Vec<ChangePart>,
+) -> Result<(), Failure> {
+    server.client.check_parts(id, checkpoint, &parts).await?;
+    let open = server.client.checkpoints().await?;
+    let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint: known, .. }) if known == checkpoint);
+    let request = open.iter().find(is_it).and_then(|event| event.request.clone());
+    let there = Control::Adjust { approve: None, attended: Some(true), max_steps: None, trusted: None };
+    server.client.control(id, request, there).await?;
+    Ok(server.client.apply_parts(id, checkpoint, parts, "user").await?)
 }
 
 /// Gives an answer that the question offers.

@@ -14,7 +14,7 @@ use super::composer::{Draft, Source, files};
 use super::desk::Desk;
 use super::news::{News, Wish};
 use crate::cli::diff::Loaded;
-use crate::cli::{picture, place};
+use crate::cli::picture;
 
 /// Facts that are read at once while a session is opened.
 const QUEUE: usize = 64;
@@ -319,7 +319,7 @@ async fn say(
         profile.model = trimtab_host::local_model(&profile).await;
     }
     let trusted = profile.trusts(folder);
-    let reads = trusted || place::is_trusted(client, folder).await?;
+    let reads = trusted || client.trusts(folder).await?;
     let model = profile.model.clone();
     if reads {
         profile = profile.in_project(folder)?;

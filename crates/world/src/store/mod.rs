@@ -77,11 +77,13 @@ pub struct SessionRow {
     pub created: Time,
     /// When something last happened.
     pub updated: Time,
-    /// The session that was handed off to it, whether or not it still exists.
+    /// The session that was handed off to it or that it was forked from, whether or not it still exists.
     pub parent: Option<SessionId>,
+    /// It was forked from its parent: so many facts at its beginning are that session's.
+    pub forked: Option<u64>,
 }
 
-/// A session that begins with a log, made by the session that is handed off to it.
+/// A session that begins with a log: one that another is handed off to, or a fork.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewSession {
     /// How lists show it.
@@ -244,6 +246,8 @@ pub enum Claim {
 pub trait Store: Send + Sync {
     /// Makes a session with its first inputs.
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
+    /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
+    async fn create_child(&self, child: NewSession) -> Result<()>;
     /// One session.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
@@ -251,8 +255,8 @@ pub trait Store: Send + Sync {
     /// Those among them in which somebody said or was told what is looked for.
     async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>>;
     /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
-    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and
-    /// becomes the parent of those that it was handed off to itself.
+    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and becomes
+    /// the parent of those that it was handed off to itself. Forks have nothing to do with that.
     async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
 
     /// Puts an input into a session's inbox, from anywhere. [`StoreError::Taken`] when it begins a request whose
@@ -291,6 +295,8 @@ pub trait Store: Send + Sync {
     async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
     /// What sessions hold of files that were read or written, for undo.
     async fn file_space(&self) -> Result<Vec<FileSpace>>;
+    /// The names of all that a session has stored, in no order.
+    async fn names(&self, session: &SessionId) -> Result<Vec<RefKey>>;
     /// Stored bytes; only those of a session, if one is given.
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
     /// A stored text.

@@ -118,14 +118,15 @@ fn demand_lease(tx: &Transaction<'_>, owner: &Owner, lease: &Lease) -> Result<()
 
 fn insert_session(tx: &Transaction<'_>, row: &SessionRow) -> Result<()> {
     tx.execute(
-        "INSERT INTO sessions (id, folder, title, created, updated, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO sessions (id, folder, title, created, updated, parent, forked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             row.id.as_str(),
             row.folder,
             row.title,
             row.created.millis(),
             row.updated.millis(),
-            row.parent.as_ref().map(SessionId::as_str)
+            row.parent.as_ref().map(SessionId::as_str),
+            row.forked
         ],
     )?;
     Ok(())
@@ -145,10 +146,12 @@ fn insert_events(tx: &Transaction<'_>, session: &SessionId, events: &[Event]) ->
 fn insert_child(tx: &Transaction<'_>, child: &NewSession, now: Time) -> Result<()> {
     insert_session(tx, &SessionRow { created: now, updated: now, ..child.row.clone() })?;
     insert_events(tx, &child.row.id, &child.events)?;
-    let mut share =
-        tx.prepare_cached("INSERT INTO refs (key, session, hash) SELECT ?1, ?2, hash FROM refs WHERE key = ?3")?;
+    let Some(parent) = &child.row.parent else { return Ok(()) };
+    let mut share = tx.prepare_cached(
+        "INSERT INTO refs (key, session, hash) SELECT ?1, ?2, hash FROM refs WHERE key = ?3 AND session = ?4",
+    )?;
     for (there, here) in &child.shares {
-        share.execute([here.as_str(), child.row.id.as_str(), there.as_str()])?;
+        share.execute([here.as_str(), child.row.id.as_str(), there.as_str(), parent.as_str()])?;
     }
     Ok(())
 }
@@ -192,12 +195,12 @@ fn insert_bytes(tx: &Transaction<'_>, session: &SessionId, key: &RefKey, bytes: 
         ])?;
     }
     let before: Option<Vec<u8>> = tx
-        .prepare_cached("SELECT hash FROM refs WHERE key = ?1")?
-        .query_row([key.as_str()], |row| row.get(0))
+        .prepare_cached("SELECT hash FROM refs WHERE key = ?1 AND session = ?2")?
+        .query_row([key.as_str(), session.as_str()], |row| row.get(0))
         .optional()?;
     tx.prepare_cached(
         "INSERT INTO refs (key, session, hash) VALUES (?1, ?2, ?3)
-         ON CONFLICT (key) DO UPDATE SET hash = excluded.hash",
+         ON CONFLICT (key, session) DO UPDATE SET hash = excluded.hash",
     )?
     .execute(params![key.as_str(), session.as_str(), hash.as_bytes()])?;
     // What a name stood for before goes, unless another name stands for it too.
@@ -214,7 +217,8 @@ fn forget_files(tx: &Transaction<'_>, session: &SessionId, except: &HashSet<RefK
     let rows = find.query_map([session.as_str()], |row| Ok((read_id::<RefKey>(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
     for (key, hash) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
         if !except.contains(&key) {
-            tx.prepare_cached("DELETE FROM refs WHERE key = ?1")?.execute([key.as_str()])?;
+            tx.prepare_cached("DELETE FROM refs WHERE key = ?1 AND session = ?2")?
+                .execute([key.as_str(), session.as_str()])?;
             tx.prepare_cached(DELETE_UNNAMED)?.execute([hash])?;
         }
     }
@@ -266,10 +270,11 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         created: Time::from_millis(row.get(3)?),
         updated: Time::from_millis(row.get(4)?),
         parent: row.get::<_, Option<String>>(5)?.map(|_| read_id(row, 5)).transpose()?,
+        forked: row.get(6)?,
     })
 }
 
-const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated, parent FROM sessions";
+const SESSION_COLUMNS: &str = "SELECT id, folder, title, created, updated, parent, forked FROM sessions";
 /// Of one folder if it is given; those first that were used last, and of these the youngest.
 const LISTED: &str = "WHERE ?1 IS NULL OR folder = ?1 ORDER BY updated DESC, created DESC, id DESC";
 
@@ -294,6 +299,18 @@ impl Store for SqliteStore {
                 insert_input(tx, &row.id, input, row.created, served)?;
             }
             Ok(())
+        })
+        .await
+    }
+
+    async fn create_child(&self, child: NewSession) -> Result<()> {
+        let now = self.clock.now();
+        self.write(move |tx| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
+            if tx.query_row(sql, [child.row.id.as_str()], |row| row.get(0))? {
+                return Err(StoreError::Taken);
+            }
+            insert_child(tx, &child, now)
         })
         .await
     }
@@ -370,7 +387,8 @@ impl Store for SqliteStore {
             tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
             let parent = tx
                 .query_row(
-                    "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent WHERE s.id = ?1",
+                    "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent
+                     WHERE s.id = ?1 AND s.forked IS NULL",
                     [id.as_str()],
                     |row| read_id::<SessionId>(row, 0),
                 )
@@ -378,7 +396,7 @@ impl Store for SqliteStore {
             if let Some(parent) = &parent {
                 insert_input(tx, parent, &tell, now, false)?;
             }
-            let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1";
+            let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1 AND forked IS NULL";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
             match tx.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])? {
                 0 => Err(StoreError::NoSession),
@@ -618,6 +636,16 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn names(&self, session: &SessionId) -> Result<Vec<RefKey>> {
+        let session = session.clone();
+        self.read(move |tx| {
+            let mut statement = tx.prepare_cached("SELECT key FROM refs WHERE session = ?1")?;
+            let keys = statement.query_map([session.as_str()], |row| read_id::<RefKey>(row, 0))?;
+            Ok(keys.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
     async fn rules(&self) -> Result<Vec<String>> {
         self.read(|tx| {
             let mut statement = tx.prepare("SELECT rule FROM rules ORDER BY created, rowid")?;
@@ -638,7 +666,7 @@ impl Store for SqliteStore {
             let found: Option<(Vec<u8>, usize, Vec<u8>)> = tx
                 .prepare_cached(
                     "SELECT b.hash, b.size, b.data FROM refs r JOIN blobs b USING (hash)
-                     WHERE r.key = ?1 AND (?2 IS NULL OR r.session = ?2)",
+                     WHERE r.key = ?1 AND (?2 IS NULL OR r.session = ?2) LIMIT 1",
                 )?
                 .query_row(params![key.as_str(), session.as_ref().map(SessionId::as_str)], |row| {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -753,6 +781,7 @@ mod tests {
             created: now,
             updated: now,
             parent: None,
+            forked: None,
         };
         let input = |payload: String| NewInput { payload, ..NewInput::default() };
         store.create_session(row, vec![input("kept".into())]).await.expect("is made");

@@ -67,6 +67,14 @@ impl Rewind {
     }
 }
 
+/// The parts that are named: files, and hunks as `PATH:K`.
+pub(in crate::cli) fn named_parts(named: &[String]) -> Result<Vec<ChangePart>, Problem> {
+    let is_hunk = |name: &&String| name.rsplit_once(':').is_some_and(|(_, number)| number.parse::<u32>().is_ok());
+    let (hunks, files): (Vec<&String>, Vec<&String>) = named.iter().partition(is_hunk);
+    let owned = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
+    parts(&owned(files), &owned(hunks))
+}
+
 /// The parts that are named, each file once.
 fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem> {
     let mut parts: Vec<ChangePart> = Vec::new();

@@ -92,7 +92,8 @@ impl Stats {
 /// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
 async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &Fact)) -> Result<(), Problem> {
     for session in client.sessions(None).await? {
-        let mut after = 0;
+        // What a fork has of its parent is counted there.
+        let mut after = session.forked.unwrap_or(0);
         loop {
             let page = client.events(&session.id, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };

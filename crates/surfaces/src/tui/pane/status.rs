@@ -52,7 +52,7 @@ impl Status {
                     self.known.context = Some((*used, *window));
                 }
             }
-            Fact::Session(SessionFact::Titled { title }) => self.known.title.clone_from(title),
+            Fact::Session(SessionFact::Titled { title, .. }) => self.known.title.clone_from(title),
             Fact::Request(RequestFact::Received { settings, .. }) => {
                 if !settings.model.is_empty() {
                     self.model.clone_from(&settings.model);

@@ -178,6 +178,7 @@ fn sessions(transcript: &mut Transcript, fact: &SessionFact) {
         SessionFact::Inherited { text, .. } => {
             transcript.entries.push(Entry::Block { lines: text.lines().map(str::to_owned).collect() });
         }
+        SessionFact::Forked { from, .. } => transcript.note(Mark::Info, format!("Forked from session {from}.")),
         SessionFact::Extended { .. } => transcript.note(Mark::Info, handoff::EXTENDED),
         SessionFact::Refused { reason } => transcript.note(Mark::Warning, reason.clone()),
         _ => {}

@@ -72,6 +72,18 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX memory_by_folder ON memory (folder, n);
     ALTER TABLE jobs ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
 ",
+    // A fork tells of the same stored texts as its parent, under the same names, and keeps them when the parent goes.
+    "
+    ALTER TABLE sessions ADD COLUMN forked INTEGER;
+    CREATE TABLE names (
+        key TEXT NOT NULL, session TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (key, session)
+    ) WITHOUT ROWID;
+    INSERT INTO names SELECT key, session, hash FROM refs;
+    DROP TABLE refs;
+    ALTER TABLE names RENAME TO refs;
+    CREATE INDEX refs_by_session ON refs (session);
+    CREATE INDEX refs_by_hash ON refs (hash);
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

@@ -102,7 +102,8 @@ fn record(tx: &Transaction<'_>, events: &[Event], now: Time) -> Result<()> {
     if known == 0 {
         let title = "Tasks".to_owned();
         let folder = String::new();
-        let row = SessionRow { id: session.clone(), folder, title, created: now, updated: now, parent: None };
+        let row =
+            SessionRow { id: session.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
         insert_session(tx, &row)?;
     }
     insert_events(tx, &session, events)

@@ -1,22 +1,57 @@
-//! `trimtab sessions export`: a session whole, as one JSON object, with its change history in the
-//! documented shape. It is written piece by piece: a history may hold more than fits into memory.
+//! A session whole, as one JSON object, with its change history in the documented shape. It is written piece by
+//! piece: a history may hold more than fits into memory.
 
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use trimtab_host::{Client, SessionRow, Set, is_text};
 use trimtab_vocab::event::{BugFact, SessionFact};
 use trimtab_vocab::{Event, Fact, FileWrite, Problem, SessionId};
 
-use super::output::print;
+/// Pieces that wait for whoever writes them.
+const PIECES: usize = 8;
 
-/// Writes a session; `head` is what lists show of it.
-pub(super) async fn export(client: &Client, row: &SessionRow, head: &Value) -> Result<(), Problem> {
-    let head = head.to_string();
-    print(head.strip_suffix('}').unwrap_or(&head))?;
-    print(r#","events":["#)?;
+/// A session as lists show it.
+pub(crate) fn about(row: &SessionRow) -> Value {
+    json!({
+        "id": row.id, "docType": "chat", "parentSessionId": row.parent, "forkedAt": row.forked, "folder": row.folder,
+        "title": row.title, "created": row.created, "updated": row.updated,
+    })
+}
+
+/// The pieces of a session's object, in order. A problem is the last of them, and the object is not whole then.
+pub(crate) fn pieces(client: Client, row: SessionRow) -> mpsc::Receiver<Result<String, Problem>> {
+    let (to, pieces) = mpsc::channel(PIECES);
+    tokio::spawn(async move {
+        if let Err(Stop::Problem(problem)) = write(&client, &row, &to).await {
+            // Whoever has gone does not need to know.
+            let _ = to.send(Err(problem)).await;
+        }
+    });
+    pieces
+}
+
+/// Why an object is not written to its end.
+enum Stop {
+    /// Nobody reads it any more.
+    Unread,
+    Problem(Problem),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<String, Problem>>) -> Result<(), Stop> {
+    let print = async |piece: String| to.send(Ok(piece)).await.map_err(|_| Stop::Unread);
+    let head = about(row).to_string();
+    print(head.strip_suffix('}').unwrap_or(&head).to_owned()).await?;
+    print(r#","events":["#.to_owned()).await?;
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
@@ -35,20 +70,21 @@ pub(super) async fn export(client: &Client, row: &SessionRow, head: &Value) -> R
                     "timestamp": event.time, "fromSeq": last,
                 }));
             }
-            print(&format!("{comma}{}", json!(event)))?;
+            print(format!("{comma}{}", json!(event))).await?;
         }
     }
     let history = client.history(&row.id).await?;
-    print(&format!(r#"],"bugs":{},"extensions":{},"changeHistory":{{"history":["#, json!(bugs), json!(extensions)))?;
+    let lists = format!(r#"],"bugs":{},"extensions":{},"changeHistory":{{"history":["#, json!(bugs), json!(extensions));
+    print(lists).await?;
     let mut named = i64::MIN;
     for (at, set) in history.sets.iter().enumerate() {
         // Two sets of the same millisecond have names of their own all the same.
         named = set.time.millis().max(named.saturating_add(1));
         let comma = if at == 0 { "" } else { "," };
-        print(&format!("{comma}{}", entry(client, row, set, named, at < history.in_force).await?))?;
+        print(format!("{comma}{}", entry(client, row, set, named, at < history.in_force).await?)).await?;
     }
     // The index of the current set; below zero: none is.
-    print(&format!("],\"position\":{}}}}}\n", history.in_force as i64 - 1))
+    print(format!("],\"position\":{}}}}}\n", history.in_force as i64 - 1)).await
 }
 
 /// A bug as the session's document lists it.

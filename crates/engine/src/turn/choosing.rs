@@ -1,0 +1,159 @@
+//! A part of a proposed change: which files of it a person wants, and which hunks of them.
+//!
+//! What is chosen is recorded with the answer; what that makes of the files is found out by the world, from the two
+//! states that the proposal has stored, and recorded before anything is written. So what was approved is what is
+//! applied: the plan is made from that record, and only if it is about the very part that the answer named.
+
+use trimtab_vocab::event::{ProposalFact, ProposalKind};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
+
+use super::batch::{self, SHOWN_DIFF};
+use super::tools::{self, Errand};
+use crate::record::{About, Checkpoint, Chosen, Item, Progress, Session};
+use crate::step::Step;
+use crate::{Change, Effect, Narrowed};
+
+/// A part of what a call proposes, and the rest of it.
+pub(crate) struct Choice {
+    pub(crate) call: CallId,
+    pub(crate) parts: Vec<ChangePart>,
+    pub(crate) left: Vec<ChangePart>,
+}
+
+/// Why these are no part of what a checkpoint asks about, in a sentence for whoever chose them.
+pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangePart]) -> Option<String> {
+    match session.checkpoint(checkpoint) {
+        Some(open) => read(session, open, wanted).err(),
+        None => Some(format!("Nothing called {checkpoint} waits for an answer.")),
+    }
+}
+
+/// Reads what a person has chosen; nothing, if that is all there is.
+pub(crate) fn read(
+    session: &Session,
+    checkpoint: &Checkpoint,
+    wanted: &[ChangePart],
+) -> Result<Option<Choice>, String> {
+    let no_parts = || "This question is not about a change of files: there are no parts of it to choose.".to_owned();
+    let About::Tool { call } = &checkpoint.about else { return Err(no_parts()) };
+    let asked = session.unfinished(&checkpoint.request).and_then(|active| active.batch.as_ref()?.item(call));
+    let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or_else(no_parts)?;
+    if wanted.is_empty() {
+        return Err("Nothing is chosen. To leave all of it, choose another answer.".into());
+    }
+    let each = || writes.iter().zip(item.hunks.iter().copied().chain(std::iter::repeat(0)));
+    for part in wanted {
+        let Some((write, hunks)) = each().find(|(write, _)| write.path == part.path) else {
+            let paths: Vec<&str> = writes.iter().map(|write| write.path.as_str()).collect();
+            return Err(format!("{} is not in this proposal: it changes {}.", part.path, paths.join(", ")));
+        };
+        if !part.hunks.is_empty() && hunks == 0 {
+            let path = &write.path;
+            return Err(format!("{path} has no hunks that could be told apart. Choose the whole file."));
+        }
+        if let Some(wrong) = part.hunks.iter().find(|number| !(1..=hunks).contains(*number)) {
+            return Err(format!("There is no hunk {wrong} in {}: the proposal has {hunks}.", write.path));
+        }
+    }
+    let (mut parts, mut left) = (Vec::new(), Vec::new());
+    for (write, hunks) in each() {
+        let whole = || ChangePart { path: write.path.clone(), hunks: Vec::new() };
+        let named: Vec<&ChangePart> = wanted.iter().filter(|part| part.path == write.path).collect();
+        let is_chosen = |number: &u32| named.iter().any(|part| part.hunks.contains(number));
+        let (chosen, rest): (Vec<u32>, Vec<u32>) = (1..=hunks).partition(is_chosen);
+        if named.is_empty() {
+            left.push(whole());
+        } else if named.iter().any(|part| part.hunks.is_empty()) || rest.is_empty() {
+            parts.push(whole());
+        } else {
+            parts.push(ChangePart { hunks: chosen, ..whole() });
+            left.push(ChangePart { hunks: rest, ..whole() });
+        }
+    }
+    if left.is_empty() {
+        return Ok(None);
+    }
+    if !is_divisible(item) {
+        return Err("A move is one thing: what goes here comes there. Choose both files, or neither.".into());
+    }
+    Ok(Some(Choice { call: call.clone(), parts, left }))
+}
+
+/// Whether a part of it can stand for itself.
+pub(super) fn is_divisible(item: &Item) -> bool {
+    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref());
+    !matches!(errand, Ok(Errand::Change(Change::Move { .. })))
+}
+
+/// What is still to be found out about the part that a person wants.
+pub(super) fn narrow(item: &Item) -> Option<Effect> {
+    let (call, writes) = (item.call.clone(), item.writes.clone()?);
+    let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;
+    Some(Effect::Narrow { call, writes, parts: chosen.parts.clone() })
+}
+
+/// It is known what the part makes of the files.
+pub(crate) fn narrowed(step: &mut Step<'_>, call: &CallId, parts: &[ChangePart], narrowed: Narrowed) {
+    let Some((request, item)) = batch::find(step, call) else { return };
+    let is_wanted = |chosen: &Chosen| chosen.parts == parts && chosen.left_out.is_none();
+    if item.progress != Progress::Started || !item.chosen.as_ref().is_some_and(is_wanted) {
+        return;
+    }
+    match narrowed {
+        Narrowed::Refused { reason } => batch::refuse(step, call, reason),
+        Narrowed::Ready { writes, .. } if !is_of(&writes, &item, parts) => {
+            batch::refuse(step, call, "The part that was chosen could not be made out. Nothing was changed.".into());
+        }
+        Narrowed::Ready { writes, diffs, left } => {
+            let each = writes.iter().zip(parts).zip(diffs.iter().zip(left));
+            let operations = each.map(|((write, part), (diff, left))| {
+                let mut operation = batch::operation(write, diff, hunks_of(part, &item));
+                operation["left"] = left[..left.floor_char_boundary(SHOWN_DIFF)].into();
+                operation
+            });
+            let (proposal, kind) = (ProposalId::of(&request, call), ProposalKind::Files);
+            let (call, operations) = (Some(call.clone()), operations.collect());
+            step.say(Some(&request), ProposalFact::Opened { proposal, call, kind, operations, version: 2 });
+            batch::go(step, &item.call);
+        }
+    }
+    batch::advance(step);
+}
+
+/// How many hunks a part has.
+fn hunks_of(part: &ChangePart, item: &Item) -> u32 {
+    let whole = item.writes.iter().flatten().zip(&item.hunks).find(|(write, _)| write.path == part.path);
+    match part.hunks.len() {
+        0 => whole.map_or(0, |(_, hunks)| *hunks),
+        some => u32::try_from(some).unwrap_or(u32::MAX),
+    }
+}
+
+/// Whether these are the files of the part, from the state that was approved.
+fn is_of(writes: &[FileWrite], item: &Item, parts: &[ChangePart]) -> bool {
+    let from = |path: &str| item.writes.iter().flatten().find(|write| write.path == path);
+    let same = |(write, part): (&FileWrite, &ChangePart)| {
+        write.path == part.path && from(&part.path).is_some_and(|whole| whole.before == write.before)
+    };
+    writes.len() == parts.len() && writes.iter().zip(parts).all(same)
+}
+
+/// What the model is told, so that it does not take the rest for done.
+pub(super) fn told(summary: &str, chosen: &Chosen) -> String {
+    let named = |part: &ChangePart| match part.hunks.as_slice() {
+        [] => format!("all of {}", part.path),
+        [one] => format!("hunk {one} of {}", part.path),
+        several => {
+            let numbers: Vec<String> = several.iter().map(u32::to_string).collect();
+            format!("hunks {} of {}", numbers.join(", "), part.path)
+        }
+    };
+    let left: Vec<String> = chosen.left.iter().map(named).collect();
+    let diff = chosen.left_out.as_deref().unwrap_or_default();
+    format!(
+        "{summary}\nThe user wanted only a part of this change. Left out was {}; it is NOT in the files:\n{diff}\
+         [Do not take what was left out for done, and do not propose it again unless the user asks for it. Read a file \
+         again before you change it.]",
+        left.join("; ")
+    )
+}
