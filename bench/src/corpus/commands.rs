@@ -1,6 +1,6 @@
 //! Commands: what the policy says of each, against what the rules say.
 
-use trimtab_engine::proposal::command::{Decision, Policy, judge};
+use trimtab_engine::proposal::command::{Decision, Policy, default_allow, judge};
 
 use super::answers::percent;
 
@@ -41,7 +41,8 @@ pub(super) fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The policy on the list.
 pub(super) fn ours() -> Sheet {
-    let policy = Policy::new("/home/dev/project", "/home/dev");
+    let list = default_allow().iter().map(|rule| (*rule).to_owned()).collect();
+    let policy = Policy::new("/home/dev/project", "/home/dev").only(list);
     let mut sheet = Sheet::default();
     for (due, line) in lines() {
         let verdict = judge(line, &policy);

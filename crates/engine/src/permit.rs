@@ -266,7 +266,7 @@ pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
     let settings = &active.request.settings;
     let mut policy = Policy::new(session.folder().unwrap_or_default(), settings.machine.home.clone());
     if let Some(allow) = &settings.commands_allowed {
-        policy.allow.clone_from(allow);
+        policy = policy.only(allow.clone());
     }
     policy.ask = prefixes(session, RuleVerdict::Ask);
     policy.deny = prefixes(session, RuleVerdict::Deny);
@@ -298,7 +298,7 @@ fn allowed_by_prefix(session: &Session, active: &Active, command: &str) -> Optio
         return None;
     }
     // The person's own rule counts outside of the sandbox too: they have said so themselves.
-    let policy = Policy { allow, sandboxed: true, ..policy(session, active) };
+    let policy = Policy { sandboxed: true, ..policy(session, active).only(allow) };
     let verdict = command::judge(command, &policy);
     (verdict.decision == Decision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
 }

@@ -174,11 +174,31 @@ fn line(dice: &mut Dice) -> String {
             line.push_str(dice.of(BETWEEN));
         }
         if dice.below(30) == 0 {
-            line.push_str(dice.of(&["x=1 ", " ", "\t", "! ", "time ", "\\\n", "'' ", "> f ", "2>&1 "]));
+            line.push_str(dice.of(&[
+                "x=1 ",
+                " ",
+                "\t",
+                "! ",
+                "time ",
+                "\\\n",
+                "'' ",
+                "> f ",
+                "2>&1 ",
+                "CI=1 ",
+                "NO_COLOR=1 RUST_LOG=a=b ",
+                "CI='1' ",
+                "CI=1\t",
+                "\"CI\"=1 ",
+                "CI+=1 ",
+                "CI=$x ",
+                "< f ",
+                "<b.txt ",
+            ]));
         }
-        line.push_str(
-            dice.of(&["echo", "echo", "ls", "'echo'", "e\"ch\"o", "\\echo", "echo\\\n", "cat", "report", "r'eport'"]),
-        );
+        line.push_str(dice.of(&[
+            "echo", "ls", "'echo'", "e\"ch\"o", "\\echo", "echo\\\n", "cat", "report", "r'eport'", "wc", "cd", "sort",
+            "test", "printf", "sed",
+        ]));
         for _ in 0..dice.below(5) {
             line.push_str(dice.of(SPACES));
             for _ in 0..=dice.below(3) {
@@ -195,6 +215,16 @@ fn line(dice: &mut Dice) -> String {
                 " >>f",
                 " 2>&1",
                 " <<< x",
+                " < f",
+                " <src/main.rs",
+                " < b.txt 2>&1",
+                " <f <b.txt",
+                " < $x",
+                " <*",
+                " [ a ]",
+                " [",
+                " [a",
+                " a[",
                 " &>f",
                 " # end",
                 "\\",
@@ -205,8 +235,8 @@ fn line(dice: &mut Dice) -> String {
     line
 }
 
-/// Programs that report their words: three as functions of the shell, which is quick, and one as a program.
-const FUNCTIONS: [&str; 3] = ["echo", "ls", "cat"];
+/// Programs that report their words: most as functions of the shell, which is quick, and one as a program.
+const FUNCTIONS: [&str; 9] = ["echo", "ls", "cat", "wc", "cd", "sort", "test", "printf", "sed"];
 /// Each process has a file of its own: the parts of a pipeline write at the same time.
 const REPORT: &str = "{ printf '%s\\001' NAME \"$@\"; printf '\\002'; } >> \"$REPORT/PID\"";
 
@@ -214,7 +244,8 @@ const REPORT: &str = "{ printf '%s\\001' NAME \"$@\"; printf '\\002'; } >> \"$RE
 fn called(folder: &Path, number: usize, line: &str) -> Vec<Vec<String>> {
     let reports = folder.join(format!("reports-{number}"));
     fs::create_dir(&reports).expect("a folder");
-    let report_of = |name: &str| REPORT.replace("NAME", name).replace("PID", "$BASHPID");
+    let report_of =
+        |name: &str| REPORT.replace("printf", "builtin printf").replace("NAME", name).replace("PID", "$BASHPID");
     let mut shell = Command::new("bash");
     shell.args(["-c", line]).env_clear().env("REPORT", &reports).env("HOME", HOME).env("LC_ALL", "C.UTF-8");
     shell.env("PATH", format!("{}:/usr/bin:/bin", folder.join("bin").display()));

@@ -70,10 +70,10 @@ pub fn check_command(
     let stems = |verdict: RuleVerdict| trimtab_engine::command_prefixes(rules, Some(folder), verdict);
     let replaced = allow.is_some();
     match (allow, &hands.allow) {
-        (Some(allow), _) => policy.allow = allow,
+        (Some(allow), _) => policy = policy.only(allow),
         (None, set) => {
             if let Some(set) = set {
-                policy.allow.clone_from(set);
+                policy = policy.only(set.clone());
             }
             policy.allow.extend(stems(RuleVerdict::Allow));
         }

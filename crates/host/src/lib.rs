@@ -104,12 +104,13 @@ pub fn command_limits(profile: &config::Profile) -> String {
     };
     format!(
         "time {} s; each process: address space {}, processor {}, one file {}; processes {} (where namespaces hold, \
-         and not for root); all processes together: no limit, since commands get no control group of their own",
+         and not for root); all processes together: no limit ({})",
         profile.hands.timeout_s,
         amount(memory, 1 << 20, "MB"),
         amount(cpu_s, 1, "s"),
         amount(file_size, 1 << 20, "MB"),
         amount(processes, 1, "at a time"),
+        trimtab_world::sandbox::group(),
     )
 }
 

@@ -689,7 +689,7 @@ fn doctor_says_what_is_set_up() {
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
     let limits = "limits of a command: time 30 s; each process: address space no limit";
-    let group = "no control group of their own";
+    let group = "all processes together: no limit (the";
     let set_up = ["key found, reachable, 1 models", "no key (OPENAI_API_KEY is not set)", "200k tokens", "undamaged"];
     for part in set_up.into_iter().chain([limits, group]) {
         assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
+use trimtab_testkit::terminal::Terminal;
 
 fn program() -> Program {
     Program::new(env!("CARGO_BIN_EXE_trimtab"))
@@ -226,6 +227,22 @@ fn a_rule_made_elsewhere_answers_what_waits_once_somebody_resumes_it() {
     assert_eq!(resumed.code, Some(0), "{}", resumed.stdout);
     let events = resumed.events();
     assert_eq!(of(&events, "checkpoint.resolved")[0]["by"], "rule");
+    assert!(program.project().join("made").exists());
+}
+
+#[test]
+fn a_rule_made_elsewhere_answers_the_question_that_somebody_sits_before() {
+    let program = program();
+    program.provider.push(asks(&[("run_command", json!({"command": "touch made"}))]));
+    program.provider.push(says("It is made."));
+    let mut terminal = Terminal::start(&program, &["run", "--trust", "make it"], 100, 30);
+    terminal.wait_for("(always)");
+    assert!(!program.project().join("made").exists());
+    assert_eq!(program.run(&["rules", "add", "allow", "run_command", "touch other"]).code, Some(0));
+    assert!(program.run(&["checkpoints"]).stdout.contains("touch made"), "a rule about something else answers nothing");
+    assert_eq!(program.run(&["rules", "add", "allow", "run_command", "touch *"]).code, Some(0));
+    terminal.wait_for("It is made.");
+    assert_eq!(terminal.wait(), Some(0));
     assert!(program.project().join("made").exists());
 }
 

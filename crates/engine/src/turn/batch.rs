@@ -395,7 +395,8 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     let verdict = active.map(|active| crate::proposal::command::judge(command, &permit::policy(session, active)));
     let (direct, words) = verdict.map_or((None, None), |verdict| (verdict.direct, verdict.argv));
     let limit = overtime::limit(&settings, command, words.as_deref(), timeout_s);
-    let is_git = |words: &Vec<String>| words.first().is_some_and(|program| program == "git");
+    // Also behind `timeout 60`, and a file of that name does no harm.
+    let is_git = |words: &Vec<String>| words.iter().any(|word| word == "git");
     let plain_git = by_itself && words.iter().flatten().any(is_git);
     let direct = direct.map(|argv| if plain_git { crate::proposal::command::shown_by_git(argv) } else { argv });
     let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), command.into()]);

@@ -46,7 +46,7 @@ pub(super) fn read(path: &str, value: &Value, origin: &Origin) -> Result<Vec<Str
 /// Whether an example is covered as it says.
 fn try_out(path: &str, rule: &str, line: &str, expected: bool, origin: &Origin) -> Result<(), Problem> {
     let (folder, home) = SOMEWHERE;
-    let none = Policy { allow: Vec::new(), ..Policy::new(folder, home) };
+    let none = Policy::new(folder, home).only(Vec::new());
     let list = vec![rule.to_owned()];
     let (covered, reason) = match path {
         "commands.deny" => {

@@ -46,6 +46,11 @@ const WAYS_OUT: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
+/// They change what the words of a command mean, which were judged without them: where `cd` goes, and what flags
+/// `grep` and `rg` add by themselves.
+const OTHER_MEANINGS: &[&str] =
+    &["BASHOPTS", "CDPATH", "GLOBIGNORE", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "SHELLOPTS"];
+
 /// Nobody is there to answer a question, to turn a page or to look at colours.
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
@@ -80,6 +85,7 @@ fn is_fit(name: &OsStr, value: &OsStr, sandbox: Sandbox) -> bool {
             || SECRET_ENDS.iter().any(|end| name.ends_with(end))
             || SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
             || WAYS_OUT.contains(&name.as_str())
+            || OTHER_MEANINGS.contains(&name.as_str())
             || has_password(&value.to_string_lossy()))
 }
 
@@ -114,6 +120,8 @@ mod tests {
             "TRIMTAB_ANYTHING",
             "stripe_api_key",
             "XDG_RUNTIME_DIR",
+            "CDPATH",
+            "GREP_OPTIONS",
         ] {
             assert!(!kept(name, "x", Sandbox::Workspace), "{name}");
         }

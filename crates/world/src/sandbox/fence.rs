@@ -10,6 +10,8 @@
 //! * **A filter for system calls** (`fence/calls.rs`): no sockets that lead to other programs, and none
 //!   of the calls by which the other layers could be taken down.
 //!
+//! On macOS there is one, *Seatbelt* (`fence/seatbelt.rs`): a profile that refuses what it does not name.
+//!
 //! Each layer is there even where another one does the same, since each is missing somewhere: user
 //! namespaces on hardened systems and in containers, Landlock on kernels before 5.13. Without any
 //! layer that keeps writes inside, or any that keeps the network out, a command is not started.
@@ -28,6 +30,9 @@ mod namespaces;
 mod other;
 #[cfg(target_os = "linux")]
 mod paths;
+#[cfg(any(test, not(target_os = "linux")))]
+#[cfg_attr(target_os = "linux", allow(dead_code, reason = "it is compiled for its tests"))]
+mod seatbelt;
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;

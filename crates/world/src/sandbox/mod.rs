@@ -22,6 +22,7 @@
 mod collect;
 mod environment;
 mod fence;
+mod group;
 mod protect;
 pub mod run;
 mod strays;
@@ -33,6 +34,7 @@ mod wire;
 use trimtab_vocab::Sandbox;
 
 pub use collect::Collected;
+pub use group::group;
 pub use run::{Limits, Outcome, Setup, Told, probe, run};
 pub use wire::{Fence, Fences};
 

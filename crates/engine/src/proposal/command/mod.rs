@@ -7,6 +7,7 @@
 //! The way of a line: `strange` looks at its characters, `read` splits it into parts and words, `refuse` looks
 //! for what is refused, `rules` matches prefixes, `programs` knows flags and operands.
 
+mod defaults;
 mod deletes;
 mod flags;
 mod own;
@@ -20,6 +21,7 @@ mod wipe;
 mod word;
 mod wrap;
 
+pub use defaults::{default_allow, usual_allow};
 pub use deletes::deletes;
 pub use strange::visible;
 
@@ -63,6 +65,8 @@ pub struct Verdict {
 pub struct Policy {
     /// Prefixes that may run by themselves, as far as the programs' tables allow.
     pub allow: Vec<String>,
+    /// Whether nobody has set that list: then what is known to only look, and the usual checks, run as well.
+    pub usual: bool,
     /// Prefixes that always ask.
     pub ask: Vec<String>,
     /// Prefixes that are refused.
@@ -90,6 +94,7 @@ impl Policy {
         let usual = [".config", ".local/share", ".local/state", "Library/Application Support"];
         Self {
             allow: default_allow().iter().map(|prefix| (*prefix).to_owned()).collect(),
+            usual: true,
             ask: Vec::new(),
             deny: Vec::new(),
             folder: folder.into(),
@@ -100,52 +105,12 @@ impl Policy {
             plain: false,
         }
     }
-}
 
-/// The prefixes that the documents allow from the start.
-pub fn default_allow() -> &'static [&'static str] {
-    &[
-        "npm install",
-        "npm run",
-        "npm test",
-        "yarn install",
-        "yarn add",
-        "yarn test",
-        "yarn build",
-        "pnpm install",
-        "pnpm run",
-        "git status",
-        "git diff",
-        "git log",
-        "git branch",
-        "ls",
-        "pwd",
-        "cat",
-        "head",
-        "tail",
-        "grep",
-        "find",
-        "mkdir",
-        "touch",
-        "echo",
-        "curl",
-        "wget",
-        "cp",
-        "mv",
-        "tsc",
-        "tsc --noEmit",
-        "python",
-        "python3",
-        "pip install",
-        "pip3 install",
-        "cargo build",
-        "cargo run",
-        "cargo test",
-        "cargo check",
-        "go build",
-        "go run",
-        "go test",
-    ]
+    /// The same with a list that somebody has set: that is the whole list.
+    #[must_use]
+    pub fn only(self, allow: Vec<String>) -> Self {
+        Self { allow, usual: false, ..self }
+    }
 }
 
 /// Longer lines ask: nobody reads them before they agree.
@@ -190,11 +155,18 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
         return Verdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
     }
     let mut used: Vec<&str> = Vec::new();
+    // Where the next part runs. Should a `cd` fail, that is further up: what stays below here stays in the folder, too.
+    let mut place = policy.folder.clone();
     for (argv, part) in argv.iter().zip(&reading.parts) {
-        match allowed(argv, part, policy) {
+        match allowed(argv, part, &place, policy) {
             Ok(rule) if !used.contains(&rule) => used.push(rule),
             Ok(_) => {}
             Err((reason, rule)) => return Verdict { reason, rule, ..known },
+        }
+        if let [cd, to] = argv.as_slice()
+            && cd == "cd"
+        {
+            place = paths::resolve(to, &place);
         }
     }
     let rule = used.join(", ");
@@ -238,40 +210,64 @@ fn direct(parts: &[Part], argv: &[Vec<String>]) -> Option<Vec<String>> {
     }
 }
 
-/// The rule that allows one part, or the reason why it asks and the rule that says so.
-fn allowed<'p>(argv: &[String], part: &Part, policy: &'p Policy) -> Result<&'p str, (String, Option<String>)> {
-    let argv = without_show(argv);
+/// The rule that allows one part in this place, or the reason why it asks and the rule that says so.
+fn allowed<'p>(
+    argv: &[String],
+    part: &Part,
+    place: &str,
+    policy: &'p Policy,
+) -> Result<&'p str, (String, Option<String>)> {
+    let whole = without_show(argv);
+    let argv = if policy.usual { without_limit(&whole) } else { &whole };
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let called = shown(&words.join(" "));
-    if let Some(rule) = rules::matching(&policy.ask, &words) {
+    let asked = |words: &[&str]| rules::matching(&policy.ask, words);
+    if let Some(rule) = asked(&words).or_else(|| asked(&whole.iter().map(String::as_str).collect::<Vec<_>>())) {
         return Err((format!("`{called}`: the rule `{}` asks", shown(rule)), Some(rule.to_owned())));
     }
+    if words.first() == Some(&"git") && paths::resolve(place, "/") != paths::resolve(&policy.folder, "/") {
+        let reason = "a folder below may be a repository whose settings name programs";
+        return Err((format!("`{called}`: {reason}"), None));
+    }
+    for redirect in &part.redirects {
+        let target = &redirect.target;
+        paths::readable(&target.text, place).map_err(|reason| (format!("`< {}`: {reason}", target.shown()), None))?;
+    }
     let Some(rule) = rules::matching(&policy.allow, &words) else {
-        return Err((format!("`{called}` is not on the list of what runs by itself"), None));
+        return match defaults::usual(&words).filter(|_| policy.usual) {
+            Some(rule) => match programs::judge(argv, place, 0, 0) {
+                Finding::Safe => Ok(rule),
+                Finding::Never(reason) | Finding::Unsafe(reason) => Err((format!("`{called}`: {reason}"), None)),
+            },
+            None => Err((format!("`{called}` is not on the list of what runs by itself"), None)),
+        };
     };
     let exact = rules::exact(&policy.allow, &words);
+    // What it reads from a pipe or a file nobody has seen.
+    let fed = part.join == Join::Pipe || !part.redirects.is_empty();
     // The longest covering rule says how many words the person has vouched for.
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
-    match programs::judge(&argv, &policy.folder, ruled, 0) {
+    match programs::judge(argv, place, ruled, 0) {
         Finding::Safe => Ok(rule),
         Finding::Never(reason) => Err((format!("`{called}`: {reason}"), None)),
         Finding::Unsafe(reason) => match exact {
-            // A person has read exactly these words and allowed them; the documents have only named prefixes. What
-            // it reads from a pipe nobody has seen.
-            _ if policy.plain
-                && part.join != Join::Pipe
-                && !deletes(&words.join(" "))
-                && vouched(&argv, &policy.folder) =>
-            {
-                Ok(rule)
-            }
-            Some(exact)
-                if !default_allow().contains(&exact) && part.join != Join::Pipe && vouched(&argv, &policy.folder) =>
-            {
-                Ok(exact)
-            }
+            // A person has read exactly these words and allowed them; the documents have only named prefixes.
+            _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
+            Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
             _ => Err((format!("`{called}`: {reason}"), None)),
         },
+    }
+}
+
+/// The words of a command that `timeout` gives only so much time: it is judged as without.
+fn without_limit(argv: &[String]) -> &[String] {
+    let seconds = |text: &str| {
+        let digits = text.trim_end_matches(['s', 'm']);
+        !digits.is_empty() && digits.len() + 1 >= text.len() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    match argv {
+        [timeout, limit, inner @ ..] if timeout == "timeout" && seconds(limit) && !inner.is_empty() => inner,
+        argv => argv,
     }
 }
 

@@ -1,8 +1,13 @@
 //! Fences on systems other than Linux: on macOS what `sandbox-exec` offers, elsewhere none.
 
+use std::path::{Path, PathBuf};
+
 use trimtab_vocab::Sandbox;
 
 use super::super::wire::{Fence, Fences, Order, Ready};
+use super::seatbelt::{Bounds, fenced};
+
+const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
 pub(super) fn shut_in(order: &Order) -> Ready {
@@ -10,81 +15,102 @@ pub(super) fn shut_in(order: &Order) -> Ready {
     if order.sandbox == Sandbox::Off {
         return Ready::Fenced(Fences::none("the sandbox is off"));
     }
-    if !std::path::Path::new(SANDBOX_EXEC).exists() {
+    if !Path::new(SANDBOX_EXEC).exists() {
         return Ready::Failed(
             "The command was not started, since nothing here keeps it from writing elsewhere or off the network."
                 .into(),
         );
     }
-    let mut fences = Fences::none("it is not kept from them here");
+    // Whoever asks what holds wants to know whether the system takes the profile at all.
+    let tried = if order.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
+    match tried {
+        Ok(()) => Ready::Fenced(fences()),
+        Err(why) => Ready::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
+    }
+}
+
+/// What the profile promises.
+fn fences() -> Fences {
+    let mut fences = Fences::none("its sockets and signals end at the profile, but it may see which programs run");
     fences.writes = Fence::Holds;
     fences.protected = Fence::Holds;
     fences.secrets = Fence::Holds;
     fences.network = Fence::Holds;
-    Ready::Fenced(fences)
+    fences
 }
 
-const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
+/// Runs nothing behind the fence.
+fn try_out(order: &Order) -> Result<(), String> {
+    let words = within(order, &["/usr/bin/true".to_owned()])?;
+    let mut command = super::new(&words[0]);
+    let output = command.args(&words[1..]).output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).chars().take(300).collect()),
+    }
+}
 
-/// The last rule that matches decides, so refusals come after what they are exceptions of.
-const PROFILE: &str = r#"(version 1)
-(allow default)
-(deny network*)
-(deny file-write*)
-(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath (param "TEMP")))
-"#;
-
+/// What is executed. Without a fence that is nothing.
 pub(super) fn argv(order: &Order) -> Vec<String> {
-    if order.sandbox == Sandbox::Off {
-        return order.argv.clone();
+    match order.sandbox {
+        Sandbox::Off => order.argv.clone(),
+        _ => within(order, &order.argv).unwrap_or_default(),
     }
-    let mut profile = PROFILE.to_owned();
-    let mut parameters = vec![("TEMP".to_owned(), order.temp.clone().unwrap_or_default())];
-    if order.sandbox == Sandbox::Workspace {
-        profile.push_str("(allow file-write* (subpath (param \"FOLDER\")))\n");
-        parameters.push(("FOLDER".to_owned(), order.folder.clone()));
-        for (n, name) in [".git/hooks", ".git/config", ".trimtab"].iter().enumerate() {
-            profile.push_str(&format!("(deny file-write* (subpath (param \"KEPT{n}\")))\n"));
-            parameters.push((format!("KEPT{n}"), order.folder.join(name)));
-        }
-    }
-    for (n, path) in order.hidden.iter().enumerate() {
-        profile.push_str(&format!("(deny file-read-data (subpath (param \"HIDDEN{n}\")))\n"));
-        parameters.push((format!("HIDDEN{n}"), path.clone()));
-    }
-    let mut argv = vec![SANDBOX_EXEC.to_owned(), "-p".to_owned(), profile];
-    for (name, path) in parameters {
-        argv.extend(["-D".to_owned(), format!("{name}={}", path.display())]);
-    }
-    argv.extend(order.argv.iter().cloned());
-    argv
+}
+
+fn within(order: &Order, argv: &[String]) -> Result<Vec<String>, String> {
+    let bounds = Bounds {
+        sandbox: order.sandbox,
+        folder: without_links(&order.folder),
+        temp: order.temp.as_deref().map(without_links),
+        hidden: order.hidden.iter().map(|path| without_links(path)).collect(),
+    };
+    fenced(SANDBOX_EXEC, &bounds, argv)
+}
+
+/// Where a path leads, also if the end of it is not there: `/tmp` is `/private/tmp` on a Mac.
+fn without_links(path: &Path) -> PathBuf {
+    let real = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        let real = std::fs::canonicalize(above).ok()?;
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    });
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn order(sandbox: Sandbox) -> Order {
+    fn order(sandbox: Sandbox, folder: &str) -> Order {
         let json = serde_json::json!({
-            "argv": ["make", "all"], "cwd": "/w", "folder": "/w", "timeout_ms": 1000, "sandbox": sandbox,
+            "argv": ["make", "all"], "cwd": "/w", "folder": folder, "timeout_ms": 1000, "sandbox": sandbox,
             "hidden": ["/h/.ssh"], "temp": "/t/x", "supervisor": 1, "probe": false,
         });
         serde_json::from_value(json).unwrap()
     }
 
     #[test]
-    fn the_profile_allows_the_folder_and_then_takes_out_what_is_protected() {
-        let argv = argv(&order(Sandbox::Workspace));
-        assert_eq!(argv[..2], [SANDBOX_EXEC, "-p"]);
-        let (allowed, denied) = (argv[2].find("\"FOLDER\"").unwrap(), argv[2].find("\"KEPT0\"").unwrap());
-        assert!(allowed < denied, "the last rule decides");
-        assert!(argv.contains(&"KEPT0=/w/.git/hooks".to_owned()) && argv.contains(&"HIDDEN0=/h/.ssh".to_owned()));
-        assert!(argv.ends_with(&["make".into(), "all".into()]));
+    fn what_is_executed_is_fenced_unless_the_sandbox_is_off() {
+        let words = argv(&order(Sandbox::Workspace, "/w"));
+        assert_eq!(words[..2], [SANDBOX_EXEC, "-p"]);
+        assert!(words.ends_with(&["--".into(), "make".into(), "all".into()]));
+        assert_eq!(argv(&order(Sandbox::Off, "/w")), ["make", "all"]);
     }
 
     #[test]
-    fn a_read_only_profile_does_not_name_the_folder() {
-        assert!(!argv(&order(Sandbox::ReadOnly))[2].contains("FOLDER"));
-        assert_eq!(argv(&order(Sandbox::Off)), ["make", "all"]);
+    fn without_a_fence_nothing_is_executed() {
+        for folder in ["/", "w", ""] {
+            assert_eq!(argv(&order(Sandbox::Workspace, folder)), Vec::<String>::new(), "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_followed_to_where_it_leads_although_its_end_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&real, folder.path().join("link")).unwrap();
+        assert_eq!(without_links(&folder.path().join("link/a/b")), real.join("a/b"));
+        assert_eq!(without_links(Path::new("/nowhere/at/all")), Path::new("/nowhere/at/all"));
     }
 }

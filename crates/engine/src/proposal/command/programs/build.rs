@@ -26,10 +26,28 @@ const GO: &str = "v race cover covermode=% run= skip= count=% short timeout=% be
     parallel=% p=% vet=% n a x list= cpu=% mod=% trimpath buildvcs? shuffle=% msan asan";
 
 pub(super) const ROWS: &[Program] = &[
-    cargo(&["build", "check", "clippy", "doc", "b", "c"], CARGO_SHORT, CARGO, Operands::None, None),
+    cargo(&["build", "check", "b", "c"], CARGO_SHORT, CARGO, Operands::None, None),
+    cargo(&["clippy"], CARGO_SHORT, CARGO, Operands::Text, Some(lints)),
+    cargo(
+        &["doc"],
+        CARGO_SHORT,
+        "release workspace all package=% exclude=% lib bins bin=% no-deps document-private-items features= \
+            all-features no-default-features quiet verbose color=% locked offline frozen jobs=%",
+        Operands::None,
+        None,
+    ),
+    cargo(
+        &["nextest"],
+        "p%qvrj%F:E:",
+        "release workspace all package=% exclude=% lib bins bin=% test=% tests all-targets features= all-features \
+            no-default-features no-run no-fail-fast nocapture no-capture retries=+ quiet verbose color=% locked \
+            offline frozen profile=% run-ignored=%",
+        Operands::Words,
+        Some(runs_or_lists),
+    ),
     cargo(&["test", "t", "bench"], CARGO_SHORT, CARGO, Operands::Text, Some(harness)),
     cargo(&["run", "r"], CARGO_SHORT, CARGO, Operands::Words, None),
-    cargo(&["fmt"], "v", "check all", Operands::None, Some(only_checks)),
+    cargo(&["fmt"], "vqp%", "check all package=% quiet verbose", Operands::Text, Some(only_checks)),
     cargo(
         &["tree", "metadata"],
         "p%e%i%d",
@@ -38,14 +56,13 @@ pub(super) const ROWS: &[Program] = &[
         Operands::None,
         None,
     ),
-    cargo(&["--version", "-V", "version"], "", "", Operands::None, None),
     Program {
         names: &["go"],
         subs: &["build", "vet", "list"],
         flags: Flags {
             style: Style::OneDashFirst,
             short: "",
-            long: "o=> v race tags=% n a x p=% mod=% trimpath buildvcs? json m deps",
+            long: "o=> v race tags=% n a x p=% mod=% trimpath buildvcs? json m deps f= e",
         },
         operands: Operands::Words,
         check: Some(local_package),
@@ -74,9 +91,9 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["pip", "pip3"],
-        subs: &["list", "freeze", "check"],
-        flags: Flags { style: Style::Gnu, short: "o", long: "outdated format=% local" },
-        operands: Operands::None,
+        subs: &["list", "freeze", "check", "show"],
+        flags: Flags { style: Style::Gnu, short: "", long: "format=% local" },
+        operands: Operands::Words,
         check: None,
     },
     // What is installed lands outside the folder, and building it runs code that nobody has looked at.
@@ -86,19 +103,6 @@ pub(super) const ROWS: &[Program] = &[
         flags: Flags { style: Style::Gnu, short: "h", long: "help" },
         operands: Operands::None,
         check: Some(only_helps),
-    },
-    Program {
-        // Not `-p`, `-c`, `--rootdir`, `-o` and the flags that write reports.
-        names: &["pytest"],
-        subs: &[],
-        flags: Flags {
-            style: Style::Gnu,
-            short: "vqxslk:m:r:",
-            long: "verbose quiet exitfirst maxfail=% tb=% collect-only last-failed lf ff durations=% no-header \
-                no-summary color=% version help",
-        },
-        operands: Operands::Read,
-        check: None,
     },
     // Nothing that these do with an address is known to be safe.
     Program {
@@ -122,8 +126,42 @@ fn harness(used: &Used<'_>) -> Result<(), String> {
     SAFE.sort("the test harness", &passed).map(|_| ())
 }
 
+/// Behind `--` stand lints to be strict about; other flags of the compiler may name a linker.
+fn lints(used: &Used<'_>) -> Result<(), String> {
+    let name = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_:-".contains(&b))
+    };
+    let mut passed = used.passed.iter();
+    let wrong = |flag: &str| Err(format!("`{}` is not known to be safe for `cargo clippy`", shown(flag)));
+    if used.operands.len() > used.passed.len() {
+        return wrong(used.operands[0]);
+    }
+    while let Some(flag) = passed.next() {
+        let glued = ["-D", "-W", "-A", "-F"].iter().find_map(|level| flag.strip_prefix(level));
+        let lint = match (glued, *flag) {
+            (Some(""), _) | (_, "--deny" | "--warn" | "--allow" | "--forbid") => passed.next().copied(),
+            (glued, _) => glued,
+        };
+        if !lint.is_some_and(name) {
+            return wrong(flag);
+        }
+    }
+    Ok(())
+}
+
+fn runs_or_lists(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.first() {
+        Some(&("run" | "list")) if used.passed.is_empty() => Ok(()),
+        _ => Err("it is not known to only test".to_owned()),
+    }
+}
+
 fn only_checks(used: &Used<'_>) -> Result<(), String> {
-    if used.has(&["check"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
+    let passed = used.passed == ["--check"];
+    if used.operands.len() > usize::from(passed) {
+        return Err("what it is given is not known to be safe".to_owned());
+    }
+    if used.has(&["check"]) || passed { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
 }
 
 fn only_helps(used: &Used<'_>) -> Result<(), String> {

@@ -2,6 +2,7 @@
 //! external diff) cannot be seen in the words; the sandbox answers for that, and no flag here asks for more of it.
 
 use super::super::flags::{Flags, Style, Used};
+use super::super::word::shown;
 use super::{Check, Operands, Program};
 
 const fn row(
@@ -54,7 +55,7 @@ pub(super) const ROWS: &[Program] = &[
     ),
     row(
         &["tag"],
-        "il",
+        "iln?",
         "list sort= format= contains? merged? points-at= column?",
         Operands::Revisions,
         Some(lists_tags),
@@ -69,10 +70,43 @@ pub(super) const ROWS: &[Program] = &[
     ),
     row(&["ls-tree"], "drtlz", "long name-only name-status full-name full-tree abbrev?", Operands::Revisions, None),
     row(
+        &["shortlog"],
+        "#snecw?",
+        "summary numbered email all since= until= no-merges group= author= format=",
+        Operands::Revisions,
+        Some(no_signature),
+    ),
+    row(&["whatchanged", "diff-tree"], DIFF_SHORT, DIFF, Operands::Revisions, Some(no_signature)),
+    row(&["reflog"], DIFF_SHORT, DIFF, Operands::Revisions, Some(shows_log)),
+    row(
+        &["stash"],
+        "#pu",
+        "stat name-only name-status oneline patch include-untracked",
+        Operands::Revisions,
+        Some(only_shows),
+    ),
+    row(&["worktree"], "vz", "porcelain verbose", Operands::Revisions, Some(only_shows)),
+    row(
+        &["show-ref"],
+        "dsqh",
+        "heads tags branches head dereference hash? abbrev? verify quiet",
+        Operands::Revisions,
+        None,
+    ),
+    row(
+        &["for-each-ref"],
+        "",
+        "count=+ sort= format= points-at= merged? no-merged? contains? no-contains? ignore-case",
+        Operands::Revisions,
+        Some(no_signature),
+    ),
+    row(&["check-ignore"], "qvn", "quiet verbose non-matching no-index", Operands::Revisions, None),
+    row(&["config"], "", "get=%", Operands::None, Some(plain_setting)),
+    row(
         &["rev-parse"],
         "",
         "short? abbrev-ref? show-toplevel is-inside-work-tree verify symbolic-full-name show-prefix git-dir \
-            show-cdup",
+            show-cdup quiet is-inside-git-dir git-common-dir",
         Operands::Revisions,
         None,
     ),
@@ -85,8 +119,8 @@ pub(super) const ROWS: &[Program] = &[
     ),
     row(
         &["blame"],
-        "L:lstewMC",
-        "date= show-email show-name show-number porcelain line-porcelain",
+        "L:lstewM?C?cfn",
+        "date= show-email show-name show-number porcelain line-porcelain color-lines abbrev=+ root incremental",
         Operands::Revisions,
         None,
     ),
@@ -97,7 +131,8 @@ pub(super) const ROWS: &[Program] = &[
         Operands::Revisions,
         None,
     ),
-    row(&["remote"], "v", "verbose", Operands::None, None),
+    // Not `-v`: addresses may hold a password.
+    row(&["remote"], "", "", Operands::None, None),
     row(
         &["merge-base", "name-rev", "cat-file", "count-objects"],
         "ptsvH",
@@ -122,10 +157,36 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
+/// Subcommands that look have others next to them that do not.
+fn only_shows(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.first() {
+        Some(&("list" | "show")) => Ok(()),
+        Some(operand) => Err(format!("`{}` is not known to only show", shown(operand))),
+        None => Err("it is not known to only show".to_owned()),
+    }
+}
+
+/// The same, and without a subcommand it shows, too.
+fn shows_log(used: &Used<'_>) -> Result<(), String> {
+    no_signature(used)?;
+    if used.operands.is_empty() { Ok(()) } else { only_shows(used) }
+}
+
+/// Names that everybody has; what else stands in the configuration may be a secret.
+fn plain_setting(used: &Used<'_>) -> Result<(), String> {
+    let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
+    if used.flags.iter().any(|(_, _, name)| name.is_some_and(plain)) && used.flags.len() == 1 {
+        return Ok(());
+    }
+    Err("the configuration may hold secrets".to_owned())
+}
+
 /// A format may ask for signatures, and a configured program would check them.
 fn no_signature(used: &Used<'_>) -> Result<(), String> {
     let asks = used.flags.iter().any(|(name, _, given)| {
-        matches!(*name, "pretty" | "format") && given.is_some_and(|format| format.contains("%G") || !spelled(format))
+        let Some(given) = given else { return false };
+        matches!(*name, "pretty" | "format" | "sort")
+            && (given.contains("%G") || given.contains("signature") || (*name != "sort" && !spelled(given)))
     });
     if asks {
         Err("the format starts a program that checks signatures, or is one from the configuration".to_owned())
@@ -145,6 +206,7 @@ fn spelled(format: &str) -> bool {
 
 /// A name alone would make a branch.
 fn lists_branches(used: &Used<'_>) -> Result<(), String> {
+    no_signature(used)?;
     if used.operands.is_empty() || used.has(&["list", "contains", "no-contains", "merged", "no-merged", "points-at"]) {
         return Ok(());
     }
@@ -152,6 +214,7 @@ fn lists_branches(used: &Used<'_>) -> Result<(), String> {
 }
 
 fn lists_tags(used: &Used<'_>) -> Result<(), String> {
+    no_signature(used)?;
     if used.operands.is_empty() || used.has(&["l", "list", "contains", "merged", "points-at"]) {
         return Ok(());
     }

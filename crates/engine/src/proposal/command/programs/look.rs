@@ -48,13 +48,14 @@ pub(super) const ROWS: &[Program] = &[
         subs: &[],
         flags: Flags {
             style: Style::Gnu,
-            short: "A+B+C+ce:f@Fg:hHiIlm+nNopqsSt%T%UvVwxd+M+r:aP",
+            short: "A+B+C+ce:f@Fg:hHiIlm+nNopqsSt%T%uUvVwxd+M+r:aP.0",
             long: "after-context=+ before-context=+ context=+ count count-matches regexp= file=@ fixed-strings glob= \
                 iglob= hidden ignore-case files-with-matches files-without-match max-count=+ line-number \
                 no-line-number only-matching quiet case-sensitive smart-case type= type-not= type-list multiline \
                 invert-match word-regexp line-regexp max-depth=+ max-columns=+ replace= text pcre2 json files \
                 stats trim vimgrep column color= heading no-heading sort= sortr= no-config no-filename \
-                with-filename null max-filesize= no-messages version help",
+                with-filename null max-filesize= no-messages no-ignore no-ignore-vcs unrestricted passthru \
+                version help",
         },
         operands: Operands::Search,
         check: Some(rg_lists),
@@ -95,14 +96,50 @@ pub(super) const ROWS: &[Program] = &[
         Operands::Read,
     ),
     row(&["tr"], "cCdst", "complement delete squeeze-repeats truncate-set1", Operands::Text),
-    row(&["nl", "rev", "fold", "expand", "unexpand", "fmt", "column", "paste", "comm", "join"], "", "", Operands::Read),
-    row(&["basename", "dirname"], "azs:", "", Operands::Text),
+    row(
+        &["nl"],
+        "b:d:f:h:i+l+n%ps:v+w+",
+        "body-numbering= number-format=% number-separator= number-width=+",
+        Operands::Read,
+    ),
+    row(&["rev"], "", "", Operands::Read),
+    row(&["fold"], "bsw+", "bytes spaces width=+", Operands::Read),
+    row(&["expand", "unexpand"], "it+", "initial tabs=+", Operands::Read),
+    row(&["fmt"], "csuw+", "width=+", Operands::Read),
+    row(&["column"], "tns:c+xo:N:R:", "table separator= output-separator= fillrows", Operands::Read),
+    row(&["paste"], "d:sz", "delimiters= serial zero-terminated", Operands::Read),
+    row(&["comm"], "123z", "check-order nocheck-order output-delimiter= total zero-terminated", Operands::Read),
+    row(&["join"], "it:1+2+j+a+v+o:e:", "ignore-case header", Operands::Read),
+    row(&["basename", "dirname"], "azs:", "multiple suffix= zero", Operands::Text),
+    row(
+        &["realpath", "readlink"],
+        "femnqsvzLP",
+        "canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent strip no-symlinks logical \
+            physical relative-to=@ relative-base=@ zero",
+        Operands::Read,
+    ),
     row(&["stat"], "Lc:ft", "dereference format= printf= terse file-system", Operands::Read),
+    // Not `-f`, `-m` and `-C`, which read and write files of its own, nor `-z`, which unpacks.
     row(&["file"], "bihLk", "brief mime mime-type mime-encoding no-dereference", Operands::Read),
     row(
+        &["od"],
+        "A%t%cdxobN+j+vw?",
+        "address-radix=% format=% read-bytes=+ skip-bytes=+ output-duplicates",
+        Operands::Read,
+    ),
+    row(&["hexdump"], "Cbcdoxvn+s+", "canonical length=+ skip=+ no-squeezing", Operands::Read),
+    Program {
+        // A second operand would be written, and `-r` would write it backwards.
+        names: &["xxd"],
+        subs: &[],
+        flags: Flags { style: Style::Separate, short: "pubic+g+l+s+", long: "" },
+        operands: Operands::Read,
+        check: Some(at_most_one),
+    },
+    row(
         &["du"],
-        "abcd:hkmsSLPx",
-        "all bytes total max-depth=+ human-readable summarize exclude= apparent-size si",
+        "abcd+hkmsSPx",
+        "all bytes total max-depth=+ human-readable summarize exclude= apparent-size si separate-dirs",
         Operands::Read,
     ),
     row(&["df"], "ahHiklPTx:t:", "all human-readable inodes local total print-type", Operands::Read),
@@ -110,7 +147,8 @@ pub(super) const ROWS: &[Program] = &[
         &["diff"],
         "abBcdEiNpqrstTuU:wyC:I:x:W:",
         "brief unified? context? side-by-side recursive new-file ignore-case ignore-all-space \
-            ignore-blank-lines color? stat exclude= width= report-identical-files strip-trailing-cr",
+            ignore-blank-lines color? stat exclude= width= report-identical-files strip-trailing-cr \
+            ignore-space-change ignore-trailing-space minimal text suppress-common-lines",
         Operands::Read,
     ),
     row(&["cmp"], "bi:ln:s", "print-bytes verbose silent quiet", Operands::Read),
@@ -122,7 +160,7 @@ pub(super) const ROWS: &[Program] = &[
     ),
     row(
         &["tree"],
-        "adfL:I:P:hpsugDFCnrtvxiASqN",
+        "adfL:I:P:hpsugDFCnrtvxiASqNJ",
         "noreport dirsfirst gitignore filelimit= prune du si matchdirs ignore-case",
         Operands::Read,
     ),
@@ -130,13 +168,20 @@ pub(super) const ROWS: &[Program] = &[
         // An operand, as well as `-s`, would set the clock.
         names: &["date"],
         subs: &[],
-        flags: Flags { style: Style::Gnu, short: "uRI?d:", long: "utc universal rfc-email rfc-3339= iso-8601? date=" },
+        flags: Flags {
+            style: Style::Gnu,
+            short: "uRI?d:r@",
+            long: "utc universal rfc-email rfc-3339= iso-8601? date= reference=@",
+        },
         operands: Operands::Text,
         check: Some(only_formats),
     },
     row(&["which", "type"], "a", "all", Operands::Text),
-    row(&["whoami", "nproc", "arch", "tty"], "", "", Operands::None),
+    row(&["whoami", "nproc", "arch", "tty"], "", "all", Operands::None),
+    row(&["free"], "bkmght", "human mega giga total", Operands::None),
+    row(&["uptime"], "ps", "pretty since", Operands::None),
     row(&["uname"], "asnrvmpio", "all", Operands::None),
+    row(&["hostname"], "fsdiI", "fqdn short", Operands::None),
     row(&["id"], "ugGnr", "", Operands::None),
     row(&["seq"], "s:w", "", Operands::Text),
     Program {
@@ -152,7 +197,22 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Search,
         check: Some(only_filters),
     },
-    row(&["test"], "", "", Operands::None),
+    Program {
+        // Not `-x`, `-X` and `-l`, which start programs, nor `-L` and what names another place.
+        names: &["fd", "fdfind"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Gnu,
+            short: "HIsigFpae:t%d+E:01u",
+            long: "hidden no-ignore case-sensitive ignore-case glob fixed-strings full-path absolute-path extension= \
+                type=% max-depth=+ min-depth=+ exclude= print0 max-results=+ size= changed-within= changed-before= \
+                unrestricted color=%",
+        },
+        operands: Operands::Search,
+        check: None,
+    },
+    // What they ask is looked at word by word elsewhere.
+    row(&["test", "["], "", "", Operands::None),
 ];
 
 fn rg_lists(used: &Used<'_>) -> Result<(), String> {
@@ -167,8 +227,11 @@ fn rg_lists(used: &Used<'_>) -> Result<(), String> {
 
 fn only_filters(used: &Used<'_>) -> Result<(), String> {
     let filter = used.operands.first().map(|filter| filter.to_lowercase()).unwrap_or_default();
-    match ["env", "input", "import", "include"].iter().find(|word| filter.contains(**word)) {
-        Some(word) => Err(format!("`{word}` looks beyond what it is given")),
+    match ["env", "input", "import", "include", "repeat", "while", "until", "recurse(", "def "]
+        .iter()
+        .find(|word| filter.contains(**word))
+    {
+        Some(word) => Err(format!("`{word}` may look beyond what it is given, or never end")),
         None => Ok(()),
     }
 }

@@ -4,13 +4,17 @@
 //! by copying, moving and building), it ends by itself, and it starts nothing that its arguments name.
 
 mod build;
+mod check;
 mod files;
 mod git;
+mod language;
 mod look;
 mod node;
 mod perilous;
+mod shell;
 
 pub(super) use git::SHOW_ONLY;
+pub(super) use shell::builds_by_script;
 
 use super::flags::{Flags, Used, Value, number, plain_word};
 use super::paths::{argument_stays, readable, resolve, stays, writable};
@@ -70,14 +74,26 @@ fn rows() -> impl Iterator<Item = &'static Program> {
 /// Wrappers around wrappers, more than anyone writes.
 const DEEPEST: usize = 6;
 
-/// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words;
-/// `layer` counts the wrappers around the command.
+/// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words, and
+/// none if the rule is one of ours; `layer` counts the wrappers around the command.
 pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> Finding {
     if layer > DEEPEST {
         return Finding::Never("it is wrapped too deeply".to_owned());
     }
     let Some(program) = argv.first() else { return Finding::Unsafe("there is no command".to_owned()) };
     let name = super::wrap::base_name(program);
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    if shell::is_harmless(&words, folder) || language::only_prints(program, &argv[1..], folder) {
+        return Finding::Safe;
+    }
+    if check::ROWS.iter().any(|row| is_row(row, argv, folder)) {
+        return Finding::Safe;
+    }
+    if let Some(called) = check::as_called(argv)
+        && let Finding::Safe = judge(&called, folder, 0, layer + 1)
+    {
+        return Finding::Safe;
+    }
     if let Some(finding) = perilous::judge(&name, argv, folder, layer) {
         return finding;
     }
@@ -111,23 +127,25 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe)
 }
 
+/// Whether a command is used as a row has it.
+fn is_row(row: &Program, argv: &[String], folder: &str) -> bool {
+    let [program, args @ ..] = argv else { return false };
+    let args = match (row.subs, args) {
+        ([], args) => args,
+        (subs, [sub, args @ ..]) if subs.contains(&sub.as_str()) => args,
+        _ => return false,
+    };
+    row.names.contains(&program.as_str()) && by_row(row, program, args, folder).is_ok()
+}
+
 /// Whether a command, its words known, is one that changes no file: a program that looks, used as its table has it.
 pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
     let Some(program) = argv.first() else { return false };
     if program == "find" {
         return look::find(&argv[1..], folder) == Finding::Safe;
     }
-    look::ROWS.iter().chain(git::ROWS).filter(|row| row.names.contains(&program.as_str())).any(|row| {
-        let args = match row.subs {
-            [] => &argv[1..],
-            subs => match argv.get(1) {
-                Some(sub) if subs.contains(&sub.as_str()) => &argv[2..],
-                _ => return false,
-            },
-        };
-        let writes = |used: &Used<'_>| used.flags.iter().any(|(_, value, _)| matches!(value, Value::Out));
-        by_row(row, program, args, folder).is_ok() && row.flags.sort(program, args).is_ok_and(|used| !writes(&used))
-    })
+    // None of their rows has a flag whose value is written.
+    look::ROWS.iter().chain(git::ROWS).any(|row| is_row(row, argv, folder))
 }
 
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
@@ -150,6 +168,9 @@ fn into(used: &Used<'_>, folder: &str) -> Result<(), String> {
 /// the folder, but no flag: none is known to be safe.
 fn unknown(argv: &[String], folder: &str, ruled: usize) -> Result<(), String> {
     stays_or_name(&argv[0], folder)?;
+    if ruled == 0 {
+        return Err(format!("`{}` is used in a way that is not known to be safe", shown(&argv[0])));
+    }
     for (at, arg) in argv.iter().enumerate().skip(1) {
         argument_stays(arg, folder)?;
         if at >= ruled && !plain_word(arg) {
@@ -204,7 +225,9 @@ fn by_row(row: &Program, name: &str, args: &[String], folder: &str) -> Result<()
         Operands::Words => {
             for operand in operands {
                 argument_stays(operand, folder)?;
-                if !plain_word(operand) {
+                // What says how a program of the folder is to be used changes nothing.
+                let helps = used.passed.contains(operand) && matches!(*operand, "--help" | "-h" | "--version");
+                if !plain_word(operand) && !helps {
                     return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
                 }
             }

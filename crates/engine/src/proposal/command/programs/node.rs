@@ -23,17 +23,17 @@ const fn row(
 
 pub(super) const ROWS: &[Program] = &[
     row(&["npm", "pnpm", "yarn"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
-    row(&["npm", "pnpm", "yarn"], &["test", "build", "start", "lint"], "sw%", QUIET, Operands::Words, None),
-    // With the name of a package, `install` and `add` run code that is not in the folder yet.
-    row(&["npm", "pnpm", "yarn"], &["install", "ci"], "s", INSTALL, Operands::None, None),
     row(
         &["npm", "pnpm", "yarn"],
-        &["ls", "list", "outdated", "why"],
-        "",
-        "depth=% all json long parseable",
+        &["test", "build", "start", "lint", "typecheck", "type-check"],
+        "sw%",
+        QUIET,
         Operands::Words,
         None,
     ),
+    // With the name of a package, `install` and `add` run code that is not in the folder yet.
+    row(&["npm", "pnpm", "yarn"], &["install", "ci"], "s", INSTALL, Operands::None, None),
+    row(&["npm", "pnpm", "yarn"], &["ls", "list", "why"], "", "depth=% all json long parseable", Operands::Words, None),
     row(&["yarn", "pnpm"], &["add"], "", "help", Operands::None, Some(names_package)),
     Program {
         // Not `--outDir` and its kin, `--build`, `--init` and `--watch`: they write elsewhere or do not end.
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Program] = &[
                 moduleResolution=% noUnusedLocals noUnusedParameters noImplicitAny noImplicitReturns \
                 strictNullChecks isolatedModules explainFiles noErrorTruncation removeComments declaration \
                 sourceMap types=% allowSyntheticDefaultImports experimentalDecorators \
-                forceConsistentCasingInFileNames",
+                forceConsistentCasingInFileNames incremental",
         },
         operands: Operands::Write,
         check: Some(no_response_file),
@@ -59,10 +59,10 @@ pub(super) const ROWS: &[Program] = &[
         flags: Flags {
             style: Style::Gnu,
             short: "hvq",
-            long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored",
+            long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored no-fix format=% cache",
         },
         operands: Operands::Read,
-        check: None,
+        check: Some(shows_as_usual),
     },
     Program {
         names: &["prettier"],
@@ -77,13 +77,29 @@ pub(super) const ROWS: &[Program] = &[
         flags: Flags {
             style: Style::Separate,
             short: "t:i",
-            long: "verbose silent bail ci coverage runInBand testNamePattern= passWithNoTests version help",
+            long: "verbose silent bail ci coverage runInBand testNamePattern= passWithNoTests reporter=% \
+                watchAll=% watch=% version help",
         },
         operands: Operands::Words,
-        check: None,
+        check: Some(shows_as_usual),
     },
     row(&["node", "nodejs", "deno", "bun"], &[], "vh", "version help", Operands::None, Some(says_something)),
 ];
+
+/// The name of another way to show results is a program, and a watch does not end.
+fn shows_as_usual(used: &Used<'_>) -> Result<(), String> {
+    let odd = |flag: &&(&str, _, Option<&str>)| match (flag.0, flag.2) {
+        ("format" | "reporter", Some(name)) => {
+            !matches!(name, "json" | "stylish" | "compact" | "verbose" | "dot" | "default" | "spec")
+        }
+        ("watch" | "watchAll", Some(value)) => value != "false",
+        _ => false,
+    };
+    match used.flags.iter().find(odd) {
+        Some((name, ..)) => Err(format!("what `--{name}` names is not known to be safe")),
+        None => Ok(()),
+    }
+}
 
 /// `npm run env` shows the environment, keys and all.
 fn own_script(used: &Used<'_>) -> Result<(), String> {

@@ -81,7 +81,8 @@ fn git_perils(name: &str, argv: &[String]) -> Option<Finding> {
         "push" => has(&["-d", "--delete", "-f", "--force", "--mirror", "--prune"]),
         "stash" => has(&["drop", "clear"]),
         "worktree" | "remote" => has(&["remove", "rm", "prune"]),
-        "filter-branch" | "reflog" | "update-ref" => argv.len() > 2,
+        "filter-branch" | "update-ref" => argv.len() > 2,
+        "reflog" => has(&["expire", "delete", "drop"]),
         _ => false,
     };
     loses.then(|| Finding::Never(format!("`git {sub}` deletes")))

@@ -95,6 +95,11 @@ impl Reader {
                     word.text.push(c);
                     self.at += 1;
                 }
+                // The command of that name, or a word for it: no bracket closes it.
+                '[' if !any && self.peek(1).is_none_or(|c| matches!(c, ' ' | '\t' | '\n')) => {
+                    word.text.push(c);
+                    self.at += 1;
+                }
                 '*' | '?' | '[' => {
                     self.trouble(format!("the pattern `{c}` is expanded by the shell"));
                     word.text.push(c);

@@ -60,6 +60,17 @@ const DEEPEST: u16 = 24;
 const RESERVED: &str =
     "if then else elif fi while until do done for case esac in function select time coproc { } ! [[ ]]";
 
+/// Variables that change what programs show, and neither what they run nor where they look.
+const HARMLESS: &str = "CI NODE_ENV RUST_BACKTRACE RUST_LOG NO_COLOR FORCE_COLOR CLICOLOR CARGO_TERM_COLOR CARGO_INCREMENTAL \
+    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE LC_ALL LANG TZ COLUMNS CGO_ENABLED DEBUG LOG_LEVEL";
+
+/// Whether a command may be given this variable without a question.
+fn is_harmless(name: &str, value: &str) -> bool {
+    among(HARMLESS, name)
+        && value.len() < 100
+        && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b',' | b'=' | b':'))
+}
+
 /// Reads `line`; `home` and `folder` stand in for the variables that a shell would know.
 pub(super) fn read(line: &str, home: &str, folder: &str) -> Reading {
     let mut vars = BTreeMap::new();
@@ -293,7 +304,12 @@ impl Reader {
         }
         if draft.words.is_empty() {
             if let Some((name, value)) = word.assignment() {
-                self.trouble(format!("`{name}=…` sets a variable"));
+                if word.bare && word.known && is_harmless(&name, &value) {
+                    // Only a shell sets it.
+                    draft.redirected = true;
+                } else {
+                    self.trouble(format!("`{name}=…` sets a variable"));
+                }
                 self.remember(name, value);
                 draft.assigned = true;
                 return;
@@ -344,6 +360,8 @@ impl Reader {
             ">&" if matches!(fd, "1" | "2") && target.known && matches!(target.text.as_str(), "1" | "2") => {}
             ">" | ">>" if matches!(fd, "1" | "2") && target.known && target.text == "/dev/null" => {}
             "<" if fd == "0" && target.known && target.text == "/dev/null" => {}
+            // As if the program had been given the file's name: whether it may read it is asked later.
+            "<" if fd == "0" && target.known => draft.redirects.push(Redirect { target, writes: false }),
             _ => {
                 let writes = operator.contains('>');
                 let verb = if writes { "writes to" } else { "reads from" };

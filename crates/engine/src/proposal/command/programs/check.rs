@@ -1,0 +1,274 @@
+//! Checks and tests of a folder's own code, in Python and elsewhere, and the builds that bundle them. They run as
+//! `cargo test` does; flags that repair, that write reports elsewhere or that name a plugin or a configuration ask.
+//!
+//! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
+
+use super::super::flags::{Flags, Style, Used, plain_word};
+use super::super::word::{among, shown};
+use super::shell::TARGETS;
+use super::{Check, Operands, Program};
+
+const fn row(
+    name: &'static [&'static str],
+    subs: &'static [&'static str],
+    short: &'static str,
+    long: &'static str,
+    operands: Operands,
+    check: Option<Check>,
+) -> Program {
+    Program { names: name, subs, flags: Flags { style: Style::Gnu, short, long }, operands, check }
+}
+
+pub(super) const ROWS: &[Program] = &[
+    // Not `-p`, `-c`, `-o`, `-W`, `--rootdir` and the flags that write reports.
+    row(
+        &["pytest", "py.test"],
+        &[],
+        "vqxslk:m:r:n%",
+        "verbose quiet exitfirst maxfail=% tb=% collect-only co last-failed lf failed-first ff new-first nf stepwise \
+            sw durations=% no-header no-summary color=% capture=% disable-warnings strict-markers setup-show \
+            fixtures markers ignore=@ deselect= cov? cov-report=% no-cov timeout=% version help",
+        Operands::Read,
+        Some(reports_here),
+    ),
+    row(&["unittest"], &[], "vqfcbk:s@p:t@", "verbose quiet failfast catch buffer", Operands::Words, None),
+    // Not `--fix`, `--config`, `--output-file`, `--add-noqa` and `--watch`.
+    row(
+        &["ruff"],
+        &["check"],
+        "qve",
+        "no-fix select= ignore= extend-select= extend-ignore= output-format=% statistics quiet verbose exit-zero \
+            target-version=% line-length=+ preview diff no-cache exclude= extend-exclude= show-files",
+        Operands::Read,
+        Some(no_list_of_arguments),
+    ),
+    row(
+        &["ruff"],
+        &["format"],
+        "qv",
+        "check diff quiet verbose target-version=% line-length=+ preview no-cache exclude=",
+        Operands::Read,
+        Some(only_compares),
+    ),
+    row(
+        &["black"],
+        &[],
+        "qvSl+t%",
+        "check diff quiet verbose color no-color line-length=+ target-version=% skip-string-normalization fast safe \
+            include= exclude= extend-exclude= workers=+",
+        Operands::Read,
+        Some(only_compares),
+    ),
+    row(
+        &["isort"],
+        &[],
+        "cqvl+",
+        "check check-only diff profile=% line-length=+ quiet verbose",
+        Operands::Read,
+        Some(only_compares),
+    ),
+    // Not `--install-types`, `--config-file`, `--python-executable` and the reports.
+    row(
+        &["mypy"],
+        &[],
+        "vp%m%",
+        "strict ignore-missing-imports no-error-summary show-error-codes show-error-context pretty no-pretty \
+            no-color-output check-untyped-defs namespace-packages explicit-package-bases follow-imports=% \
+            python-version=% exclude= disallow-untyped-defs disallow-untyped-calls disallow-incomplete-defs \
+            warn-unused-ignores warn-return-any warn-unreachable no-incremental no-implicit-optional package=% \
+            module=% verbose",
+        Operands::Read,
+        Some(no_list_of_arguments),
+    ),
+    row(
+        &["flake8"],
+        &[],
+        "qv",
+        "max-line-length=+ select= ignore= extend-ignore= extend-select= count statistics show-source exclude= \
+            extend-exclude= max-complexity=+ quiet verbose",
+        Operands::Read,
+        None,
+    ),
+    row(&["pylint"], &[], "Er%", "disable= enable= errors-only reports=% score=% jobs=+", Operands::Read, None),
+    Program {
+        names: &["gofmt"],
+        subs: &[],
+        flags: Flags { style: Style::OneDash, short: "", long: "l d s e" },
+        operands: Operands::Read,
+        check: Some(lists_or_compares),
+    },
+    Program {
+        names: &["go"],
+        subs: &["env"],
+        flags: Flags { style: Style::OneDash, short: "", long: "json" },
+        operands: Operands::Words,
+        check: Some(plain_settings),
+    },
+    row(&["golangci-lint"], &["run"], "v", "verbose timeout=% fast", Operands::Read, None),
+    // Not `-f`, `--eval`, `-I` and settings of variables.
+    row(
+        &["make"],
+        &[],
+        "j?kniBsC@",
+        "jobs? keep-going dry-run just-print silent quiet always-make directory=@",
+        Operands::Words,
+        Some(builds),
+    ),
+    row(&["cmake"], &["--build"], "j?v", "target=% config=% parallel? verbose", Operands::Read, Some(builds_target)),
+    row(
+        &["ctest"],
+        &[],
+        "VNj+R:E:L:",
+        "verbose output-on-failure test-dir=@ parallel=+ tests-regex= exclude-regex= show-only",
+        Operands::None,
+        None,
+    ),
+    Program {
+        names: &["mvn"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Separate,
+            short: "qBoeV",
+            long: "quiet batch-mode offline errors no-transfer-progress",
+        },
+        operands: Operands::Words,
+        check: Some(builds),
+    },
+    Program {
+        names: &["gradle"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Separate,
+            short: "qiw",
+            long: "quiet info warn offline no-daemon continue stacktrace",
+        },
+        operands: Operands::Words,
+        check: Some(builds),
+    },
+    row(&["rspec"], &[], "fe:", "format=% fail-fast example= color no-color", Operands::Read, None),
+    row(&["mix"], &["test", "compile"], "", "trace stale failed cover warnings-as-errors", Operands::Read, None),
+    Program {
+        names: &["swift"],
+        subs: &["build", "test"],
+        flags: Flags { style: Style::Separate, short: "vc%", long: "verbose configuration=% filter= parallel" },
+        operands: Operands::None,
+        check: None,
+    },
+    Program {
+        // A property (`-p:`) may name a program.
+        names: &["dotnet"],
+        subs: &["build", "test"],
+        flags: Flags {
+            style: Style::Separate,
+            short: "c%v%",
+            long: "nologo no-restore no-build configuration=% verbosity=% filter=",
+        },
+        operands: Operands::Read,
+        check: None,
+    },
+];
+
+/// Checks that Python runs as modules.
+const MODULES: &str = "pytest unittest ruff black isort mypy flake8 pylint";
+/// Programs of JavaScript that a folder brings along.
+const BROUGHT: &str = "tsc eslint prettier jest vitest mocha";
+
+/// The words of a check that another program is asked to start, as if it had been called itself. What the folder does
+/// not bring along would have to be fetched, and there is no network in the sandbox.
+pub(super) fn as_called(argv: &[String]) -> Option<Vec<String>> {
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    if let Some(argv) = in_packages(&words) {
+        return Some(argv);
+    }
+    let skipped = match words.as_slice() {
+        ["python" | "python3", "-m", module, ..] if among(MODULES, module) => 2,
+        ["poetry" | "pipenv" | "uv", "run", module, ..] if *module != "unittest" && among(MODULES, module) => 2,
+        ["poetry" | "pipenv" | "uv", "run", "python" | "python3", "-m", ..] => 2,
+        ["npx", "--no-install" | "--no", "vitest", "run", ..] | ["pnpm", "exec", "vitest", "run", ..] => 2,
+        ["npx" | "yarn" | "pnpm", "vitest", "run", ..] => 1,
+        [.., "vitest"] | [_, "vitest", ..] | [_, _, "vitest", ..] => return None,
+        ["npx", "--no-install" | "--no", program, ..] | ["pnpm", "exec", program, ..] if among(BROUGHT, program) => 2,
+        ["npx" | "yarn" | "pnpm", program, ..] if among(BROUGHT, program) => 1,
+        ["bundle", "exec", "rspec", ..] => 2,
+        _ => return None,
+    };
+    Some(argv[skipped..].to_vec())
+}
+
+/// The words without the packages of the folder that a script is run in.
+fn in_packages(words: &[&str]) -> Option<Vec<String>> {
+    let (manager, rest) = match words {
+        [manager @ "pnpm", "-r" | "--recursive", rest @ ..] => (manager, rest),
+        [manager @ "pnpm", "--filter" | "-F", package, rest @ ..] if is_package(package) => (manager, rest),
+        [manager @ "yarn", "workspace", package, rest @ ..] if is_package(package) => (manager, rest),
+        _ => return None,
+    };
+    // A path would lead to other folders.
+    fn is_package(name: &str) -> bool {
+        let name = name.strip_prefix('@').unwrap_or(name);
+        plain_word(name) && !name.starts_with('.')
+    }
+    let is_script = matches!(rest.first(), Some(&("test" | "build" | "lint" | "run")));
+    is_script.then(|| std::iter::once(manager).chain(rest).map(|word| (*word).to_owned()).collect())
+}
+
+/// A report goes to the screen, or to its usual place in the folder.
+fn reports_here(used: &Used<'_>) -> Result<(), String> {
+    let elsewhere = |flag: &&(&str, _, Option<&str>)| {
+        flag.0 == "cov-report" && !flag.2.is_some_and(|kind| among("term term-missing xml html json lcov", kind))
+    };
+    match used.flags.iter().find(elsewhere) {
+        Some((_, _, kind)) => Err(format!("`{}` may be written anywhere", shown(kind.unwrap_or_default()))),
+        None => Ok(()),
+    }
+}
+
+fn no_list_of_arguments(used: &Used<'_>) -> Result<(), String> {
+    match used.operands.iter().find(|operand| operand.starts_with('@')) {
+        Some(operand) => Err(format!("`{}` holds further arguments", shown(operand))),
+        None => Ok(()),
+    }
+}
+
+fn only_compares(used: &Used<'_>) -> Result<(), String> {
+    no_list_of_arguments(used)?;
+    if used.has(&["check", "check-only", "diff", "c"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
+}
+
+/// Without either `gofmt` prints the sources, which is no check.
+fn lists_or_compares(used: &Used<'_>) -> Result<(), String> {
+    if used.has(&["l", "d"]) { Ok(()) } else { Err("it prints the sources again".to_owned()) }
+}
+
+/// Addresses of proxies may hold a password.
+fn plain_settings(used: &Used<'_>) -> Result<(), String> {
+    const PLAIN: &str = "GOPATH GOROOT GOVERSION GOOS GOARCH GOMOD GOWORK GOBIN GOCACHE GOMODCACHE CGO_ENABLED";
+    match used.operands.iter().find(|name| !among(PLAIN, name)) {
+        Some(name) => Err(format!("`{}` may hold a secret", shown(name))),
+        None if used.operands.is_empty() => Err("all of them may hold a secret".to_owned()),
+        None => Ok(()),
+    }
+}
+
+fn builds_target(used: &Used<'_>) -> Result<(), String> {
+    let unusual =
+        |flag: &&(&str, _, Option<&str>)| flag.0 == "target" && !flag.2.is_some_and(|name| among(TARGETS, name));
+    match used.flags.iter().find(unusual) {
+        Some((_, _, name)) => Err(format!("`{}` may do more than build", shown(name.unwrap_or_default()))),
+        None if used.passed.is_empty() => Ok(()),
+        None => Err("what another program is told is not known to be safe".to_owned()),
+    }
+}
+
+/// The targets are named and usual ones: `make deploy` does more than build, and `make` may do anything.
+fn builds(used: &Used<'_>) -> Result<(), String> {
+    let number = |target: &str| target.bytes().all(|b| b.is_ascii_digit());
+    let mut targets = used.operands.iter().filter(|target| !number(target)).peekable();
+    if targets.peek().is_none() {
+        return Err("what it does without a target is not known".to_owned());
+    }
+    match targets.find(|target| !among(TARGETS, target)) {
+        Some(target) => Err(format!("`{}` may do more than build and check", shown(target))),
+        None => Ok(()),
+    }
+}
