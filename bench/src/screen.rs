@@ -17,6 +17,8 @@ use crate::table::{Table, median};
 const LINES: usize = 100_000;
 /// Keys that are pressed.
 const KEYS: usize = 300;
+/// Seconds for which nothing happens.
+const IDLE: u64 = 10;
 
 pub fn measure(binary: &Path, table: &mut Table) {
     let times: Vec<Duration> = (0..ROUNDS / 3).map(|_| time_to_ask(binary)).collect();
@@ -30,8 +32,10 @@ pub fn measure(binary: &Path, table: &mut Table) {
         vec![last(&streaming)],
         Some(("at rest", last(&alone))),
     );
-    let (idle, seconds) = idle(binary);
-    table.durations(&format!("screen: processor time of {seconds} s at rest"), vec![idle], None);
+    for (what, has_session) in [("at rest", false), ("at rest, a session open", true)] {
+        let idle = idle(binary, has_session);
+        table.durations(&format!("screen: processor time of {IDLE} s {what}"), vec![idle], None);
+    }
 }
 
 fn program(binary: &Path) -> Program {
@@ -62,7 +66,12 @@ fn time_to_ask(binary: &Path) -> Duration {
 
 /// Times from a key to the screen: at rest, and while a reply streams in below a long conversation.
 fn keys(binary: &Path) -> (Vec<Duration>, Vec<Duration>) {
-    let program = program(binary);
+    let mut program = program(binary);
+    // A conversation of this length is more than models take; what is measured is the screen.
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    let facts = "[\"anthropic/endless\"]\nwindow = 1000000000\nmax_output = 100000000\n";
+    std::fs::write(program.home().join("models.toml"), facts).expect("written");
+    program.set("TRIMTAB_MODEL", "anthropic/endless");
     let pieces: Vec<String> = (0..LINES / 100)
         .map(|page| (0..100).map(|line| format!("Line {} of a long answer.\n\n", page * 100 + line)).collect())
         .collect();
@@ -127,16 +136,21 @@ fn wait_for_cursor(terminal: &Terminal, column: u16) {
     }
 }
 
-/// Processor time while nothing happens, and in how many seconds.
-fn idle(binary: &Path) -> (Duration, u64) {
-    const SECONDS: u64 = 10;
+/// Processor time while nothing happens.
+fn idle(binary: &Path, has_session: bool) -> Duration {
     let program = program(binary);
     let terminal = Terminal::start(&program, &[], 80, 24);
     terminal.wait_for("? help");
-    terminal.settled();
+    if has_session {
+        program.provider.push(Answer::anthropic(Reply::new().text(["An answer."])));
+        say(&terminal, "Ask");
+        terminal.wait_for("Done");
+    }
+    // What looks often after something has happened does so for a few seconds.
+    std::thread::sleep(Duration::from_secs(IDLE));
     let before = processor_time(terminal.id());
-    std::thread::sleep(Duration::from_secs(SECONDS));
-    (processor_time(terminal.id()).saturating_sub(before), SECONDS)
+    std::thread::sleep(Duration::from_secs(IDLE));
+    processor_time(terminal.id()).saturating_sub(before)
 }
 
 /// The kernel counts in hundredths of a second.

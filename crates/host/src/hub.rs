@@ -20,6 +20,11 @@ use crate::client::store_problem;
 const QUEUE: usize = 1024;
 /// How often a watcher looks whether another process wrote something.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often it looks once nothing was written for a while: a screen that somebody left open must cost next to
+/// nothing, and this is still quick enough for a person.
+const LOOK_SELDOM: Duration = Duration::from_millis(250);
+/// Looks in vain after which it looks less often.
+const IN_VAIN: u32 = 100;
 const PAGE: u32 = 500;
 
 #[derive(Debug, Clone)]
@@ -95,6 +100,8 @@ pub struct Watch {
     seen: u64,
     backlog: VecDeque<Event>,
     version: Option<u64>,
+    /// Looks since something was written last.
+    looks: u32,
     /// Words that were said before this watch began and are in no log yet.
     so_far: Option<Event>,
 }
@@ -103,7 +110,7 @@ impl Watch {
     pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
         // Subscribed before the log is first read: nothing falls between the two.
         let (live, so_far) = hub.subscribe(&session);
-        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, so_far }
+        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, looks: 0, so_far }
     }
 
     /// The next fact, recorded or live. Recorded ones come once each, in order, without gaps. May
@@ -112,6 +119,7 @@ impl Watch {
         loop {
             if let Some(event) = self.backlog.pop_front() {
                 self.seen = event.seq.unwrap_or(self.seen);
+                self.looks = 0;
                 return Ok(event);
             }
             if self.version.is_none() {
@@ -121,6 +129,7 @@ impl Watch {
             if let Some(event) = self.so_far.take() {
                 return Ok(event);
             }
+            let pause = if self.looks < IN_VAIN { LOOK_EVERY } else { LOOK_SELDOM };
             tokio::select! {
                 biased;
                 news = self.live.recv() => match news {
@@ -128,6 +137,7 @@ impl Watch {
                         None => return Ok(Event::clone(&event)),
                         Some(seq) if seq == self.seen + 1 => {
                             self.seen = seq;
+                            self.looks = 0;
                             return Ok(Event::clone(&event));
                         }
                         Some(seq) if seq <= self.seen => {}
@@ -138,8 +148,9 @@ impl Watch {
                     // The hub outlives its watchers; were it gone, the log would still be there.
                     Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,
                 },
-                () = tokio::time::sleep(LOOK_EVERY) => {
+                () = tokio::time::sleep(pause) => {
                     let version = self.store.version().await.map_err(store_problem)?;
+                    self.looks = self.looks.saturating_add(1);
                     if self.version != Some(version) {
                         self.version = None;
                     }

@@ -112,6 +112,11 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     keep("transcript", &terminal);
     terminal.press("q");
     terminal.wait_for("? help");
+    terminal.press("\x1bt");
+    terminal.wait_for("What took how long");
+    keep("trace", &terminal);
+    terminal.press("q");
+    terminal.wait_for("? help");
     terminal.press("?");
     terminal.wait_for("Talk");
     keep("help", &terminal);

@@ -219,6 +219,35 @@ fn a_lost_terminal_leaves_the_request_resumable() {
     assert!(resumed.stdout.contains("Said after all."), "{resumed:?}");
 }
 
+/// A debug build has a command that is a defect.
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_gives_the_terminal_back_says_what_happened_and_loses_nothing() {
+    let program = trusted();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(says("It is made."));
+    let mut terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make it");
+    terminal.wait_for("Run this command?");
+    terminal.press("\x1bq");
+    terminal.wait_for("1 question waits");
+    terminal.press("/panic");
+    terminal.wait_for("› /panic");
+    terminal.press(ENTER);
+    assert_eq!(terminal.wait(), Some(101));
+    let told = terminal.settled();
+    assert!(told.contains("a defect, made on purpose"), "{told}");
+    terminal.with_screen(|screen| {
+        assert!(!screen.hide_cursor() && !screen.bracketed_paste() && !screen.alternate_screen());
+    });
+    assert!(terminal.is_plain(), "what is typed is shown again, and Ctrl-C ends programs again");
+    drop(terminal);
+    let again = Terminal::start(&program, &[], 80, 24);
+    again.wait_for("Run this command?");
+    again.press("1");
+    again.wait_for("It is made.");
+}
+
 #[test]
 fn a_new_size_at_any_time_loses_no_line() {
     let program = program();
@@ -259,6 +288,14 @@ fn the_screen_is_never_cleared_and_views_restore_it() {
     }
 }
 
+/// Whether words are in a file by now, so that they outlive anything.
+fn is_kept(drawer: &std::path::Path, words: &str) -> bool {
+    let files = std::fs::read_dir(drawer).into_iter().flatten().flatten();
+    // A file whose name begins with a dot is still being written.
+    let whole = files.filter(|file| !file.file_name().to_string_lossy().starts_with('.'));
+    whole.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|text| text.contains(words))
+}
+
 #[test]
 fn a_draft_outlives_a_kill() {
     let program = program();
@@ -267,17 +304,111 @@ fn a_draft_outlives_a_kill() {
     terminal.press("half a thought");
     terminal.wait_for("half a thought");
     let drawer = program.home().join("drawer");
-    let is_kept = || {
-        let files = std::fs::read_dir(&drawer).into_iter().flatten().flatten();
-        // A file whose name begins with a dot is still being written.
-        let whole = files.filter(|file| !file.file_name().to_string_lossy().starts_with('.'));
-        whole.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|text| text.contains("half a thought"))
-    };
-    terminal.wait_until("the draft in its file", |_| is_kept());
+    terminal.wait_until("the draft in its file", |_| is_kept(&drawer, "half a thought"));
     terminal.signal(Signal::KILL);
     drop(terminal);
     let again = Terminal::start(&program, &[], 80, 24);
     again.wait_for("› half a thought");
+}
+
+#[test]
+fn a_key_writes_no_more_than_what_it_changed() {
+    let program = program();
+    program.provider.push(says(&"A line of an answer.\n\n".repeat(30)));
+    let terminal = Terminal::start(&program, &[], 160, 50);
+    say(&terminal, "Fill the screen");
+    terminal.wait_for("Done");
+    terminal.settled();
+    let before = terminal.bytes().len();
+    terminal.press("x");
+    terminal.wait_for("› x");
+    terminal.settled();
+    let written = terminal.bytes().len() - before;
+    // The hint of the empty input goes, the letter comes; a screen of this size has eight thousand cells.
+    assert!(written < 600, "{written} bytes for one key");
+    terminal.press("y");
+    terminal.wait_for("› xy");
+    terminal.settled();
+    let second = terminal.bytes().len() - before - written;
+    assert!(second < 100, "{second} bytes for one more");
+}
+
+#[test]
+fn the_demonstration_lets_one_try_a_piece_of_work() {
+    let program = program();
+    let mut terminal = Terminal::start(&program, &["demo", "--tui"], 100, 40);
+    terminal.wait_for("Let greet.sh work without a name, too");
+    terminal.press(ENTER);
+    for (asked, answer) in [
+        ("Do you trust the files", "1"),
+        ("when nobody is named?", "1"),
+        ("Carry out this plan", "1"),
+        ("Run 2 cmds", "1"),
+        ("Run this command?", "1"),
+        ("Run this command?", "1"),
+    ] {
+        terminal.wait_for(asked);
+        terminal.press(answer);
+        terminal.wait_until_gone(asked);
+    }
+    terminal.wait_for("Done");
+    terminal.press("\x04");
+    assert_eq!(terminal.wait(), Some(0));
+}
+
+#[test]
+fn half_an_answer_outlives_a_kill() {
+    let program = trusted();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(says("It is made."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make it");
+    terminal.wait_for("Run this command?");
+    terminal.press("e");
+    terminal.wait_for("Run this instead");
+    terminal.press(" too");
+    terminal.wait_for("› touch made too");
+    let drawer = program.home().join("drawer");
+    terminal.wait_until("the answer in its file", |_| is_kept(&drawer, "touch made too"));
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    let again = Terminal::start(&program, &[], 80, 24);
+    again.wait_for("› touch made too");
+    again.press(ENTER);
+    // What a person has edited is judged and asked about like anything else.
+    again.wait_for("You have edited it.");
+    again.press("1");
+    again.wait_for("It is made.");
+    assert!(program.project().join("too").exists());
+}
+
+#[test]
+fn a_second_terminal_begins_a_session_of_its_own_and_can_join_the_first() {
+    let program = trusted();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));
+    program.provider.push(Answer::anthropic(Reply::new().text(["It is ", "made."])).gated(&gate));
+    program.provider.push(says("Said to both."));
+    let first = Terminal::start(&program, &[], 80, 24);
+    say(&first, "Make it");
+    first.wait_for("Run this command?");
+    let second = Terminal::start(&program, &[], 80, 24);
+    second.wait_for("Say what you would like to have done");
+    assert!(!second.screen().contains("Run this command?"));
+    // It joins, and answers; the first goes on with the answer.
+    second.press("\x1bs");
+    second.wait_for("Make it");
+    second.press(ENTER);
+    second.wait_for("Run this command?");
+    second.press("1");
+    first.wait_until_gone("Run this command?");
+    gate.open();
+    first.wait_for("It is made.");
+    second.wait_for("It is made.");
+    // What is said in one is seen in both.
+    say(&second, "And now?");
+    second.wait_for("Said to both.");
+    first.wait_for("Said to both.");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
 
 use crate::program::Program;
 
@@ -130,6 +130,15 @@ impl Terminal {
     /// The cells as an escape-coded text, to draw pictures from.
     pub fn with_screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
         look(self.seen().parser.screen())
+    }
+
+    /// Whether what is typed is shown and sent line by line, and Ctrl-C is a signal: the way of a shell.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn is_plain(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.ours).expect("a terminal").local_modes;
+        modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG)
     }
 
     /// Stops answering questions, as some terminals never do.

@@ -37,6 +37,9 @@ impl Config {
         for name in profile.stray_variables() {
             note(&format!("note: the environment variable {name} sets nothing"));
         }
+        for problem in crate::tui::check(&profile) {
+            note(&format!("note: {} {}", problem.message, problem.hint.unwrap_or_default()));
+        }
         if !self.json {
             let found = if profile.file.exists() { "" } else { " (not there yet)" };
             print(&format!(

@@ -46,6 +46,9 @@ impl Doctor {
                 for name in profile.stray_variables() {
                     report.note(&format!("the environment variable {name} sets nothing"))?;
                 }
+                for problem in crate::tui::check(&profile) {
+                    report.bad(&problem)?;
+                }
                 check_models(&profile, &mut report).await?;
                 check_fences(&profile, &mut report).await?;
                 check_store(&profile, &mut report).await?;

@@ -10,7 +10,7 @@ use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{Control, Event, Fact, Mode, SessionId, Time, WhileRunning};
 
 use super::command::{self, Command};
-use super::composer::{Composer, Draft, Outcome as Typed, Source};
+use super::composer::{Composer, Draft, Kept, Outcome as Typed, Source};
 use super::dialog::{self, Dialogs};
 use super::keys::{Action, Chord, Input, Key, KeyMap};
 use super::news::{News, Wish};
@@ -22,6 +22,7 @@ use super::pane::sticky::Sticky;
 use super::picker::Item;
 use super::setup::Setup;
 use super::theme::Theme;
+use super::trace::Trace;
 use super::transcript::{Mark, Transcript};
 use super::view::{self, View};
 
@@ -41,6 +42,7 @@ pub(super) struct App {
     pub(super) ticks: usize,
     pub(super) session: Option<SessionId>,
     pub(super) transcript: Transcript,
+    pub(super) trace: Trace,
     pub(super) activity: Activity,
     pub(super) steps: Steps,
     pub(super) batch: Batch,
@@ -90,6 +92,7 @@ impl App {
             ticks: 0,
             session: None,
             transcript: Transcript::default(),
+            trace: Trace::default(),
             activity: Activity::default(),
             steps: Steps::default(),
             batch: Batch::default(),
@@ -114,6 +117,7 @@ impl App {
         if self.hint.as_ref().is_some_and(|(_, until)| *until < now) {
             self.hint = None;
         }
+        self.quit_at = self.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
         match news {
             News::Input(input) => self.input(&input),
             News::Tick => self.ticks = self.ticks.wrapping_add(1),
@@ -128,9 +132,14 @@ impl App {
                 self.dialogs.set_diff(&call, &files);
                 self.transcript.set_diff(&call, files);
             }
-            News::Sessions { rows, jobs, .. } => {
+            News::Sessions { query, rows, jobs } => {
                 if let Some(View::Sessions(view)) = &mut self.view {
-                    view.set(&rows, &jobs, now);
+                    view.set(&query, rows, &jobs, now);
+                }
+            }
+            News::Models(models) => {
+                if let Some(View::Models(view)) = &mut self.view {
+                    view.add(models);
                 }
             }
             News::Edited(text) => match self.dialogs.current() {
@@ -144,7 +153,10 @@ impl App {
             News::Failed(problem) | News::Lost(problem) => {
                 self.dialogs.reopen();
                 let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-                self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message));
+                match &mut self.view {
+                    Some(View::Sessions(view)) => view.failed(problem.message),
+                    _ => self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message)),
+                }
             }
             News::Model(name) => {
                 self.say(format!("{name} is used from the next request on."));
@@ -180,6 +192,11 @@ impl App {
         self.activity.is_running() || self.hint.is_some() || self.quit_at.is_some()
     }
 
+    /// Whether something was said in the session, and nothing is under way.
+    pub(super) fn has_talked(&self) -> bool {
+        self.session.is_some() && !self.transcript.entries().is_empty() && !self.activity.is_open()
+    }
+
     /// A hint at the bottom for a while.
     pub(super) fn hint(&self) -> Option<&str> {
         self.hint.as_ref().map(|(text, _)| text.as_str())
@@ -195,9 +212,7 @@ impl App {
 
     /// The finished rows that are to be printed.
     pub(super) fn finished(&mut self, most: usize) -> Vec<Line<'static>> {
-        let rows = self.transcript.finished(usize::from(self.size.width), &self.theme, most);
-        self.sticky.printed(rows.len());
-        rows
+        self.transcript.finished(usize::from(self.size.width), &self.theme, most)
     }
 
     /// What is said when the person leaves.
@@ -214,7 +229,8 @@ impl App {
     /// Shows another session, or none yet.
     fn open(&mut self, session: Option<SessionId>) {
         self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
-        (self.activity, self.batch, self.sticky, self.dialogs) = Default::default();
+        (self.activity, self.batch, self.sticky, self.trace) = Default::default();
+        self.dialogs.begin_session();
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
@@ -234,6 +250,7 @@ impl App {
         }
         let live = !self.transcript.is_reading();
         self.transcript.see(event);
+        self.trace.see(event);
         self.activity.see(event);
         self.steps.see(event);
         self.batch.see(event);
@@ -293,8 +310,11 @@ impl App {
                 self.composer.input(input, &self.keys);
                 return self.keep();
             }
+            let is_writing = dialog.is_writing();
             match dialog.input(input, &self.keys) {
+                dialog::Outcome::Moved if is_writing => self.keep(),
                 dialog::Outcome::Moved => {}
+                // Its words are kept until something else is written: a kill may still come before the fact.
                 dialog::Outcome::Answer(answer) => self.wish(Wish::Answer(answer)),
                 dialog::Outcome::Editor(text) => self.wish(Wish::Edit(text)),
                 dialog::Outcome::EditPlan => {
@@ -345,8 +365,8 @@ impl App {
 
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
-        let kept = Box::new(self.composer.kept());
-        self.wish(Wish::Keep(kept));
+        let kept = Kept { answer: self.dialogs.half(), ..self.composer.kept() };
+        self.wish(Wish::Keep(Box::new(kept)));
     }
 
     /// Puts something into the input.
@@ -396,9 +416,11 @@ impl App {
                 });
             }
             Some(Action::Transcript) => self.view = Some(View::Transcript(view::transcript::Whole::new())),
+            Some(Action::Trace) => self.view = Some(View::Trace(view::trace::Waterfall::new())),
             Some(Action::Steps) => self.steps.is_shown = !self.steps.is_shown,
             Some(Action::Help) => self.view = Some(View::Help(view::help::Help::default())),
             Some(Action::EditPending) => self.take_back(),
+            Some(Action::Paste) => self.wish(Wish::Paste),
             Some(Action::Redraw) => self.wish(Wish::Redraw),
             Some(Action::Suspend) => self.wish(Wish::Suspend),
             Some(Action::Questions) => self.dialogs.put_aside(),
@@ -465,9 +487,10 @@ impl App {
         match command {
             Command::Help => self.act(Some(Action::Help)),
             Command::Transcript => self.act(Some(Action::Transcript)),
+            Command::Trace => self.act(Some(Action::Trace)),
             Command::Steps => self.act(Some(Action::Steps)),
             Command::Sessions => {
-                self.view = Some(View::Sessions(Box::new(view::sessions::Sessions::new())));
+                self.view = Some(View::Sessions(Box::new(view::sessions::Sessions::new(self.session.clone()))));
                 self.wish(Wish::LoadSessions { query: String::new() });
             }
             Command::New => {
@@ -488,8 +511,8 @@ impl App {
                 None => self.say("There is no session yet."),
             },
             Command::Model(name) if name.is_empty() => {
-                let model = self.status.model.clone();
-                self.say(format!("The model is {model}; /model PROVIDER/NAME chooses another."));
+                self.view = Some(View::Models(Box::new(view::models::Models::new())));
+                self.wish(Wish::LoadModels);
             }
             Command::Model(name) => self.wish(Wish::Model(name)),
             Command::Changes => match self.session {
@@ -499,6 +522,8 @@ impl App {
                 }
                 None => self.say("Nothing is changed yet."),
             },
+            #[cfg(debug_assertions)]
+            Command::Panic => panic!("a defect, made on purpose"),
             Command::Quit => self.wish(Wish::Quit),
         }
     }
@@ -512,7 +537,14 @@ impl App {
         match outcome {
             view::Outcome::Moved => {}
             view::Outcome::Close => self.view = None,
-            view::Outcome::Wish(wish) => self.wish(wish),
+            view::Outcome::Wish(wish) => {
+                if matches!(&wish, Wish::Forget { session, .. } if self.session.as_ref() == Some(session)) {
+                    self.open(None);
+                    self.transcript
+                        .note(Mark::Quiet, "The session is forgotten; a new one begins with your next words.");
+                }
+                self.wish(wish);
+            }
             view::Outcome::CloseWith(wish) => {
                 self.view = None;
                 match wish {

@@ -10,12 +10,16 @@ pub(super) enum Command {
     New,
     Changes,
     Transcript,
+    Trace,
     Steps,
     Mode(Mode),
     /// Carry out what was talked about.
     Implement,
     Control(Control),
     Model(String),
+    /// A defect, made on purpose: what it leaves behind has to be seen.
+    #[cfg(debug_assertions)]
+    Panic,
     Quit,
 }
 
@@ -26,6 +30,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("new", "begin a new session"),
     ("changes", "what was changed; take it back, or bring it forward"),
     ("transcript", "everything that was said and done"),
+    ("trace", "what took how long"),
     ("steps", "show or hide the steps"),
     ("auto", "the model decides what a request needs"),
     ("chat", "talk only, nothing is done"),
@@ -34,7 +39,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("pause", "rest after this step"),
     ("resume", "go on after a rest"),
     ("skip", "leave what runs now, and go on with the next"),
-    ("model", "use another model from the next request on: /model PROVIDER/NAME"),
+    ("model", "choose another model for the next request: /model, or /model PROVIDER/NAME"),
     ("handoff", "go on in a new session with a summary and the open tasks"),
     ("extend", "go on here with the whole conversation"),
     ("quit", "leave; what runs can be resumed"),
@@ -55,6 +60,7 @@ pub(super) fn read(text: &str) -> Option<Command> {
         "new" => Command::New,
         "changes" => Command::Changes,
         "transcript" => Command::Transcript,
+        "trace" => Command::Trace,
         "steps" => Command::Steps,
         "auto" => Command::Mode(Mode::Auto),
         "chat" => Command::Mode(Mode::Chat),
@@ -66,6 +72,8 @@ pub(super) fn read(text: &str) -> Option<Command> {
         "handoff" => Command::Control(Control::Handoff),
         "extend" => Command::Control(Control::Extend),
         "model" => Command::Model(argument.to_owned()),
+        #[cfg(debug_assertions)]
+        "panic" => Command::Panic,
         "quit" | "exit" => Command::Quit,
         _ => return None,
     })

@@ -1,5 +1,6 @@
 //! Which session was on the screen of a folder, for a program that did not come to leave it: it is there again.
 
+use rustix::process::{Pid, getpid, test_kill_process};
 use trimtab_host::Drawer;
 use trimtab_vocab::SessionId;
 
@@ -15,14 +16,27 @@ impl Desk {
         Self { drawer, name: Drawer::name("desk", folder) }
     }
 
-    /// The session that was left open.
+    /// The session that was left open by a program that is gone.
     pub(super) fn left(&self) -> Option<SessionId> {
-        self.drawer.read(&self.name)?.trim().parse().ok()
+        self.read().filter(|(_, is_shown)| !is_shown).map(|(session, _)| session)
+    }
+
+    /// The session that another terminal shows now.
+    pub(super) fn shown(&self) -> Option<SessionId> {
+        self.read().filter(|(_, is_shown)| *is_shown).map(|(session, _)| session)
+    }
+
+    fn read(&self) -> Option<(SessionId, bool)> {
+        let note = self.drawer.read(&self.name)?;
+        let (session, process) = note.trim().split_once(' ').unwrap_or((note.trim(), ""));
+        let process = process.parse().ok().and_then(Pid::from_raw).filter(|process| *process != getpid());
+        let is_shown = process.is_some_and(|process| test_kill_process(process).is_ok());
+        Some((session.parse().ok()?, is_shown))
     }
 
     /// This one is open. Without the note only the way back to it is longer.
     pub(super) fn put(&self, session: &SessionId) {
-        let _ = self.drawer.write(&self.name, session.as_str());
+        let _ = self.drawer.write(&self.name, &format!("{session} {}", getpid().as_raw_nonzero()));
     }
 
     /// None is.

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, JobState, Pills, Say, Target};
+use trimtab_host::{Client, Drawer, JobState, Pills, Say, Target};
 use trimtab_vocab::{Approve, Control, Mode, Problem, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{Draft, Source, files};
 use super::desk::Desk;
+use super::keys::Input;
 use super::news::{News, Wish};
+use super::picker::Item;
 use crate::cli::diff::Loaded;
 use crate::cli::picture;
 
@@ -84,6 +86,14 @@ impl Errands {
                 self.send(draft, mode, while_running, session);
             }
             Wish::Keep(kept) => self.keeper.change(*kept),
+            Wish::Paste => {
+                let drawer = Drawer::of(&self.profile().data);
+                self.spawn(async move {
+                    let told = super::clipboard::read(&drawer).await.map(|text| News::Input(Input::Paste(text)));
+                    let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
+                    Ok(Some(told.unwrap_or_else(|| News::NotReady(nothing.into()))))
+                });
+            }
             Wish::Answer(answer) => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move { client.answer(&session, answer).await.map(|()| None) });
@@ -133,14 +143,13 @@ impl Errands {
             }
             Wish::LoadSessions { query } => {
                 let folder = self.folder.clone();
+                self.spawn(async move { sessions(&client, &folder, query).await.map(Some) });
+            }
+            Wish::Forget { session, query } => {
+                let folder = self.folder.clone();
                 self.spawn(async move {
-                    let (tags, words) = tags_and_words(&query);
-                    let rows = match query.trim().is_empty() {
-                        true => client.sessions(Some(&folder)).await?,
-                        false => client.search(Some(&folder), &tags, &words).await?,
-                    };
-                    let jobs = client.jobs(false).await?;
-                    Ok(Some(News::Sessions { rows, jobs }))
+                    client.delete(&session).await?;
+                    sessions(&client, &folder, query).await.map(Some)
                 });
             }
             Wish::Offer(Source::Files) => {
@@ -171,6 +180,13 @@ impl Errands {
                 let model = "replay/demo".to_owned();
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
                 self.tell(News::Ready(model));
+            }
+            Wish::LoadModels => {
+                let profile = self.profile();
+                for name in profile.providers.keys().filter(|name| profile.is_set_up(name)) {
+                    let (profile, name) = (profile.clone(), name.clone());
+                    self.spawn(async move { models(&profile, &name).await.map(Some) });
+                }
             }
             Wish::Model(name) => {
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(name.clone());
@@ -269,6 +285,33 @@ impl Errands {
         let (client, news) = (self.client.clone(), self.news.clone());
         self.watching = Some(tokio::spawn(follow(client, session, after, news)));
     }
+}
+
+/// The sessions of a folder that fit what is searched.
+async fn sessions(client: &Client, folder: &str, query: String) -> Result<News, Problem> {
+    let (tags, words) = tags_and_words(&query);
+    let rows = match query.trim().is_empty() {
+        true => client.sessions(Some(folder)).await?,
+        false => client.search(Some(folder), &tags, &words).await?,
+    };
+    let jobs = client.jobs(false).await?;
+    Ok(News::Sessions { query, rows, jobs })
+}
+
+/// The models of a provider, with what is known of them.
+async fn models(profile: &Profile, provider: &str) -> Result<News, Problem> {
+    let mut models = Vec::new();
+    for model in trimtab_host::list_models(profile, provider).await? {
+        let name = format!("{provider}/{}", model.name);
+        let facts = profile.catalog.facts(&name);
+        let price = match facts.prices {
+            Some(prices) => format!(", ${} in, ${} out per million tokens", prices.input, prices.output),
+            None => String::new(),
+        };
+        let window = model.window.unwrap_or(facts.window) / 1_000;
+        models.push(Item::noted(name, format!("{window}k tokens{price}")));
+    }
+    Ok(News::Models(models))
 }
 
 /// Tells every fact of a session from here on.

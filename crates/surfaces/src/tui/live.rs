@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
+use trimtab_vocab::Mode;
 
 use super::app::App;
 use super::keys::Action;
@@ -37,6 +38,7 @@ impl App {
             lines.truncate(room);
             left -= u16::try_from(lines.len()).unwrap_or(left);
             above.extend(lines);
+            usize::from(left)
         };
         // In the order of importance; they are drawn in the order of the screen below.
         let activity = self.activity.lines(columns, &self.theme, self.now, self.ticks);
@@ -57,15 +59,18 @@ impl App {
             }
         };
         let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
-        let sticky = match is_sticky && self.sticky.is_shown(usize::from(height.saturating_sub(6))) {
-            true => self.sticky.lines(columns, &self.theme, &self.keys.key(Action::Transcript)),
-            false => Vec::new(),
-        };
         add(activity, 5);
         add(aside, 1);
         add(batch, 12);
-        add(steps, 12);
-        add(sticky, 2);
+        let sight = add(steps, 12);
+        // The bar is there while the beginning of the answer is not; its own rows take some of the sight.
+        let sticky = match is_sticky && self.sticky.is_armed() {
+            true => self.sticky.lines(columns, &self.theme, &self.keys.key(Action::Transcript)),
+            false => Vec::new(),
+        };
+        if self.transcript.since_reply() + sticky.len() > sight {
+            add(sticky, 2);
+        }
         // What is under way gets what is left, but for a row that keeps the conversation in sight.
         let room = usize::from(left.saturating_sub(u16::from(height >= 12)));
         let mut rows = self.transcript.unfinished(columns, &self.theme, room);
@@ -96,7 +101,13 @@ impl App {
         y += input;
         if has_status {
             let help = self.keys.key(Action::Help);
-            let hint = self.hint().map_or_else(|| format!("{help} help"), str::to_owned);
+            let now = self.keys.key(Action::Implement);
+            // After a talk, one key goes over to the work.
+            let offer = match self.status.mode == Mode::Chat && self.has_talked() && width >= 60 {
+                true => format!("{now} implements it now · "),
+                false => String::new(),
+            };
+            let hint = self.hint().map_or_else(|| format!("{offer}{help} help"), str::to_owned);
             let line = self.status.line(columns, &self.theme, &hint);
             line.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
         }
@@ -108,7 +119,7 @@ impl App {
         let view = self.view.as_mut()?;
         let area = Rect::new(0, 0, self.size.width.max(1), self.size.height.max(1));
         let mut buf = Buffer::empty(area);
-        let cursor = view.draw(area, &mut buf, &self.theme, &self.keys, &mut self.transcript);
+        let cursor = view.draw(area, &mut buf, &self.theme, &self.keys, (&mut self.transcript, &self.trace, self.now));
         Some(Drawn { cells: buf, cursor })
     }
 }

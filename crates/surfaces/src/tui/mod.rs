@@ -12,6 +12,7 @@ pub mod theme;
 
 mod app;
 mod aside;
+mod clipboard;
 mod command;
 mod desk;
 mod dialog;
@@ -26,10 +27,11 @@ mod screen;
 mod start;
 mod terminal;
 mod text;
+mod trace;
 mod transcript;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
-pub use start::{Wanted, is_there, run};
+pub use start::{Wanted, check, is_there, run};

@@ -32,7 +32,9 @@ pub(super) enum News {
     /// The history of the session.
     History(Box<History>),
     /// Sessions that fit what was searched, and those that have unfinished requests.
-    Sessions { rows: Vec<SessionRow>, jobs: Vec<JobRow> },
+    Sessions { query: String, rows: Vec<SessionRow>, jobs: Vec<JobRow> },
+    /// Models that a provider has.
+    Models(Vec<Item>),
     /// What was written in the editor; nothing if it was not left well.
     Edited(Option<String>),
     /// Something that was wished for did not work.
@@ -66,6 +68,8 @@ pub(super) enum Wish {
     Local,
     /// Work with the recorded model.
     Demo,
+    /// Ask the providers which models they have.
+    LoadModels,
     /// Use another model from the next request on.
     Model(String),
     /// Run a command of the person's own, as a shell does.
@@ -74,6 +78,8 @@ pub(super) enum Wish {
     Redraw,
     /// The plan that is asked about should be this one.
     Plan(Vec<PlanStep>),
+    /// Take what is in the clipboard, as if it were pasted.
+    Paste,
     /// Write the draft down, so that it outlives the program.
     Keep(Box<Kept>),
     /// Answer what is asked.
@@ -92,6 +98,8 @@ pub(super) enum Wish {
     LoadHistory,
     /// Look for sessions.
     LoadSessions { query: String },
+    /// Forget a session, and look for sessions again.
+    Forget { session: SessionId, query: String },
     /// Let the person write in their editor.
     Edit(String),
     /// Tell the person, who looks elsewhere, that something needs them.

@@ -17,8 +17,10 @@ use super::news::{News, Wish};
 use super::screen::Screen;
 use super::terminal::{Heard, Reader, Taken};
 
-/// The time between two frames.
+/// The time between two frames of what goes on by itself.
 const FRAME: Duration = Duration::from_millis(16);
+/// The time between two frames while a person types: what they do is not to wait for what streams in.
+const TYPED: Duration = Duration::from_millis(2);
 /// How often what moves by itself moves.
 const TICK: Duration = Duration::from_millis(100);
 /// Finished rows that one frame prints at most.
@@ -44,6 +46,8 @@ pub(super) struct Runtime {
     /// The terminal has changed its size, and where the cursor is is not known yet.
     is_lost: Option<Size>,
     is_dirty: bool,
+    /// A person has done something that the screen does not show yet.
+    is_awaited: bool,
 }
 
 fn broken(error: io::Error) -> Problem {
@@ -59,10 +63,10 @@ impl Runtime {
         row: u16,
         reflows: bool,
         taken: Taken,
-    ) -> Self {
+    ) -> Result<Self, Problem> {
         let screen = Screen::new(io::stdout(), app.size, row, reflows);
-        let (reader, taken) = (Reader::start(), Some(taken));
-        Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true }
+        let (reader, taken) = (Reader::start().map_err(broken)?, Some(taken));
+        Ok(Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
     }
 
     /// Runs until the person leaves or a signal comes.
@@ -71,6 +75,7 @@ impl Runtime {
         let mut terminate = listen(SignalKind::terminate())?;
         let mut hang_up = listen(SignalKind::hangup())?;
         let mut interrupt = listen(SignalKind::interrupt())?;
+        let mut resized = listen(SignalKind::window_change())?;
         if let Some(ended) = self.carry_out(first).await? {
             return Ok(ended);
         }
@@ -79,14 +84,19 @@ impl Runtime {
         let ended = loop {
             let moves = self.app.moves();
             let next_tick = ticked + TICK;
+            let next_frame = drawn + if self.is_awaited { TYPED } else { FRAME };
             let told = tokio::select! {
                 biased;
                 _ = terminate.recv() => break Ended::Signal(15),
                 _ = hang_up.recv() => break Ended::Signal(1),
                 _ = interrupt.recv() => break Ended::Signal(2),
-                () = tokio::time::sleep_until(drawn + FRAME), if self.is_dirty && self.is_lost.is_none() => {
+                () = tokio::time::sleep_until(next_frame), if self.is_dirty && self.is_lost.is_none() => {
                     self.draw().map_err(broken)?;
                     drawn = Instant::now();
+                    continue;
+                }
+                _ = resized.recv() => {
+                    self.reader.wake();
                     continue;
                 }
                 heard = self.reader.next() => match self.hear(heard) {
@@ -103,6 +113,7 @@ impl Runtime {
             if let News::Sent(sent) = &told {
                 self.errands.made(&sent.session);
             }
+            self.is_awaited |= matches!(told, News::Input(_));
             let wishes = self.app.update(told, trimtab_host::now());
             self.is_dirty = true;
             if let Some(ended) = self.carry_out(wishes).await? {
@@ -144,7 +155,7 @@ impl Runtime {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        self.is_dirty = false;
+        (self.is_dirty, self.is_awaited) = (false, false);
         if let Some(over) = self.app.cover() {
             return self.screen.cover(over);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ratatui::layout::Size;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Drawer, JobState, Pills};
+use trimtab_host::{Client, Drawer, JobRow, JobState, Pills};
 use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
 
 use super::app::{App, Setting};
@@ -37,6 +37,13 @@ pub struct Wanted {
 /// Whether there is a person at a terminal.
 pub fn is_there() -> bool {
     terminal::is_there()
+}
+
+/// What is wrong with the settings of the terminal UI: it would not begin with them.
+pub fn check(profile: &Profile) -> Vec<Problem> {
+    let keys = KeyMap::with(&profile.tui.keys).err();
+    let theme = Theme::named(&profile.tui.theme, Palette::Plain).err();
+    keys.into_iter().chain(theme).chain(parts(&profile.tui.status).err()).collect()
 }
 
 /// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
@@ -75,9 +82,15 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
     let mut app = App::new(Setting { theme, keys, size, now, folder: place, status, while_running, pills });
-    let (kept, keeper) = DraftKeeper::open(drawer.clone(), &folder);
+    // What somebody writes in another terminal is theirs.
+    let drafts = match desk.shown() {
+        None => folder.clone(),
+        Some(_) => format!("{folder} {}", std::process::id()),
+    };
+    let (kept, keeper) = DraftKeeper::open(drawer.clone(), &drafts);
     let said = SaidFile::of(drawer, &folder);
     app.composer.set_history(said.read());
+    app.dialogs.restore(kept.answer.clone());
     app.composer.restore(kept);
     if let Some(draft) = draft {
         app.composer.set_draft(&Draft::new(draft));
@@ -90,7 +103,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
             Vec::<Wish>::new()
         }
     };
-    let ended = Runtime::new(app, errands, news, row, reflows(), taken).run(first).await?;
+    let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
         Ended::Left => None,
         Ended::Signal(signal) => Some(signal),
@@ -130,7 +143,8 @@ fn parts(wanted: &[String]) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// The session to begin with: the one that is named, or one in which something is unfinished.
+/// The session to begin with: the one that is named, or one in which something is unfinished. What another process
+/// works on is its own; whoever wants to look at it finds it among the sessions.
 async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Result<Option<SessionId>, Problem> {
     if let Some(session) = wanted.session {
         let known = client.sessions(None).await?.iter().any(|row| row.id == session);
@@ -140,11 +154,12 @@ async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Re
                 .hint("`trimtab sessions list` shows those there are.")),
         };
     }
-    let open = client
-        .jobs(false)
-        .await?
-        .into_iter()
-        .find(|job| job.folder == folder && !matches!(job.state, JobState::Finished(_)));
+    let shown = desk.shown();
+    let is_left = |job: &JobRow| {
+        let is_open = matches!(job.state, JobState::Interrupted | JobState::Queued);
+        is_open && job.folder == folder && shown.as_ref() != Some(&job.session)
+    };
+    let open = client.jobs(false).await?.into_iter().find(is_left);
     if let Some(job) = open {
         return Ok(Some(job.session));
     }

@@ -1,6 +1,6 @@
 //! The real terminal: taken over, given back however the program ends, and read on a thread of its own.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::sync::mpsc as orders;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -9,13 +9,16 @@ use crossterm::cursor::position;
 use crossterm::event::{poll, read};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use ratatui::layout::Position;
-use tokio::sync::mpsc;
+use rustix::event::{PollFd, PollFlags};
+use tokio::sync::{mpsc, oneshot};
 
 use super::keys::{Input, begin, end};
 
-/// How long the reader waits before it looks for orders.
+/// How long it takes to find what is there already.
+const LOOK: Duration = Duration::from_millis(1);
+/// How often the reader looks where it cannot sleep until something comes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long it waits for an order after the terminal has changed its size.
+/// How long the reader waits for an order after the terminal has changed its size.
 const ORDERED: Duration = Duration::from_millis(300);
 
 /// Whether there is a person at a terminal.
@@ -76,8 +79,8 @@ fn hold_panics() {
 enum Order {
     /// Say where the cursor is.
     Locate,
-    /// Read nothing until this is dropped: somebody else reads.
-    Rest(orders::Receiver<()>),
+    /// Say that nothing is read any more, and read nothing until the second end is dropped: somebody else reads.
+    Rest(oneshot::Sender<()>, orders::Receiver<()>),
 }
 
 /// What the reader has read.
@@ -90,35 +93,47 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// Reads the terminal.
+/// Reads the terminal, on a thread that sleeps until there is a key or an order.
 pub(super) struct Reader {
     orders: orders::Sender<Order>,
+    /// Wakes the thread: it sleeps on the terminal and on the other end of this.
+    bell: PipeWriter,
     heard: mpsc::Receiver<Heard>,
 }
 
 impl Reader {
-    pub(super) fn start() -> Self {
+    pub(super) fn start() -> io::Result<Self> {
         let (sender, heard) = mpsc::channel(256);
         let (orders, told) = orders::channel();
-        std::thread::spawn(move || listen(&sender, &told));
-        Self { orders, heard }
+        let (ear, bell) = io::pipe()?;
+        std::thread::spawn(move || listen(&sender, &told, ear));
+        Ok(Self { orders, bell, heard })
     }
 
     pub(super) async fn next(&mut self) -> Heard {
         self.heard.recv().await.unwrap_or(Heard::Gone)
     }
 
+    /// Lets the thread look at what no key tells: an order, or another size of the terminal.
+    pub(super) fn wake(&self) {
+        if SLEEPS {
+            let _ = (&self.bell).write(&[0]);
+        }
+    }
+
     /// Asks where the cursor is; the answer is heard like anything else.
     pub(super) fn locate(&self) {
         let _ = self.orders.send(Order::Locate);
+        self.wake();
     }
 
     /// Lets somebody else read until the result is dropped.
     pub(super) async fn rest(&self) -> Resting {
-        let (resting, until) = orders::channel();
-        let _ = self.orders.send(Order::Rest(until));
-        // The reader looks for orders that often; a key that comes meanwhile would be lost to whoever reads next.
-        tokio::time::sleep(LOOK_EVERY + Duration::from_millis(20)).await;
+        let ((resting, until), (stopped, is_still)) = (orders::channel(), oneshot::channel());
+        let _ = self.orders.send(Order::Rest(stopped, until));
+        self.wake();
+        // A reader that is gone reads nothing either.
+        let _ = is_still.await;
         Resting(resting)
     }
 }
@@ -126,7 +141,7 @@ impl Reader {
 /// Somebody else reads the terminal.
 pub(super) struct Resting(#[expect(dead_code, reason = "its end is what counts")] orders::Sender<()>);
 
-fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>) {
+fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>, mut ear: PipeReader) {
     let mut answers = true;
     loop {
         let order = match told.try_recv() {
@@ -138,9 +153,10 @@ fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>) {
             obey(order, sender, &mut answers);
             continue;
         }
-        let event = match poll(LOOK_EVERY) {
-            Ok(false) => continue,
+        let event = match poll(LOOK) {
             Ok(true) => read(),
+            Ok(false) if sleep(&mut ear) => continue,
+            Ok(false) => Err(io::ErrorKind::BrokenPipe.into()),
             Err(error) => Err(error),
         };
         let Ok(event) = event else {
@@ -158,6 +174,28 @@ fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>) {
     }
 }
 
+/// Whether one can wait for a terminal and for something else at once; not every system can.
+const SLEEPS: bool = cfg!(target_os = "linux");
+
+/// Sleeps until the terminal has something or the bell rings; false when the terminal is gone.
+fn sleep(ear: &mut PipeReader) -> bool {
+    if !SLEEPS {
+        return poll(LOOK_EVERY).is_ok();
+    }
+    let stdin = io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&*ear, PollFlags::IN)];
+    // A signal that interrupts the sleep is a reason to look, too.
+    if rustix::event::poll(&mut ends, None).is_err() {
+        return true;
+    }
+    let (terminal, bell) = (ends[0].revents(), ends[1].revents());
+    if bell.contains(PollFlags::IN) {
+        let _ = ear.read(&mut [0; 64]);
+    }
+    // What came before the end is still read.
+    !terminal.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) || matches!(poll(LOOK), Ok(true))
+}
+
 fn obey(order: Order, sender: &mpsc::Sender<Heard>, answers: &mut bool) {
     match order {
         Order::Locate => {
@@ -166,7 +204,8 @@ fn obey(order: Order, sender: &mpsc::Sender<Heard>, answers: &mut bool) {
             *answers = found.is_some();
             let _ = sender.blocking_send(Heard::Cursor(found.map(|(x, y)| Position { x, y })));
         }
-        Order::Rest(until) => {
+        Order::Rest(stopped, until) => {
+            let _ = stopped.send(());
             // Ends with an error when the other end is dropped.
             let _ = until.recv();
         }

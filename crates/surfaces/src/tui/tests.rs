@@ -1,5 +1,7 @@
 //! Screens as text, without a terminal: facts and keys go in, rows come out.
 
+mod looks;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 use serde_json::{Value, json};

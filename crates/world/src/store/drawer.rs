@@ -37,6 +37,11 @@ impl Drawer {
 
     /// Keeps a text under a name, in the place of what was there.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        self.put(name, text.as_bytes()).map(drop)
+    }
+
+    /// Keeps bytes under a name, in the place of what was there; says where they are.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path(name)?;
         // Two processes that write the same must not write into each other's file.
         let draft = self.folder.join(format!(".{name}.{}", std::process::id()));
@@ -44,9 +49,10 @@ impl Drawer {
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true);
         let mut file = private(&mut options).open(&draft)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_data()?;
-        rename(&draft, &path)
+        rename(&draft, &path)?;
+        Ok(path)
     }
 
     /// Adds a line to what is kept under a name.

@@ -61,7 +61,7 @@ impl DraftKeeper {
 }
 
 fn write(drawer: &Drawer, name: &str, kept: &Kept) -> std::io::Result<()> {
-    if kept.draft.parts.is_empty() && kept.stash.is_empty() {
+    if kept.draft.parts.is_empty() && kept.stash.is_empty() && kept.answer.is_none() {
         return drawer.remove(name);
     }
     drawer.write(name, &serde_json::to_string(kept)?)
@@ -113,7 +113,7 @@ mod tests {
     use crate::tui::composer::Part;
 
     fn kept(text: &str) -> Kept {
-        Kept { draft: Draft::new(text), stash: Vec::new() }
+        Kept { draft: Draft::new(text), ..Kept::default() }
     }
 
     #[tokio::test]

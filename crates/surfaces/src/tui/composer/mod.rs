@@ -20,6 +20,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trimtab_vocab::CheckpointId;
+
 pub use chip::{Draft, Part};
 pub use complete::Source;
 pub use files::files;
@@ -62,6 +64,20 @@ pub struct Kept {
     /// What was put away, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stash: Vec<Draft>,
+    /// Words that were being written as an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<HalfAnswer>,
+}
+
+/// An answer to a question that was not given yet.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HalfAnswer {
+    /// The question.
+    pub checkpoint: CheckpointId,
+    /// The chosen answer.
+    pub choice: String,
+    /// The words with it so far.
+    pub text: String,
 }
 
 /// A list that is open at a word.
@@ -175,7 +191,7 @@ impl Composer {
 
     /// What has to outlive the process.
     pub fn kept(&self) -> Kept {
-        Kept { draft: self.draft(), stash: self.stash.clone() }
+        Kept { draft: self.draft(), stash: self.stash.clone(), answer: None }
     }
 
     /// Goes on with what an earlier process left.

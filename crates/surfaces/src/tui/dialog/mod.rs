@@ -15,7 +15,7 @@ use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time};
 
 use self::clarify::Clarify;
-use super::composer::{Composer, Draft, Outcome as Typed};
+use super::composer::{Composer, Draft, HalfAnswer, Outcome as Typed};
 use super::keys::{Action, Input, Key, KeyMap};
 use crate::cli::diff::Loaded;
 use crate::cli::follow::details;
@@ -30,6 +30,8 @@ pub(super) struct Dialogs {
     open: VecDeque<Dialog>,
     /// The person wants to do something else first.
     is_aside: bool,
+    /// What an earlier process left of an answer.
+    half: Option<HalfAnswer>,
 }
 
 /// What came of a key.
@@ -86,9 +88,17 @@ impl Dialogs {
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if !self.has(checkpoint) => {
                 // Words on their way to the input must not answer a question that has just come up.
-                let typing = last_key.filter(|key| event.time.millis() - key.millis() < 2 * QUIET);
+                // One that was there before, and is shown again, surprises nobody.
+                let typing = last_key.filter(|key| (0..2 * QUIET).contains(&(event.time.millis() - key.millis())));
                 let ready_at = typing.map_or(Time::from_millis(0), later);
                 self.open.extend(Dialog::new(event, ready_at));
+                if let (Some(half), Some(dialog)) = (&self.half, self.open.back_mut())
+                    && half.checkpoint == dialog.checkpoint
+                    && dialog.clarify.is_none()
+                    && dialog.has(&half.choice)
+                {
+                    dialog.open_field(&half.choice, &half.text);
+                }
                 self.is_aside = false;
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
@@ -121,6 +131,25 @@ impl Dialogs {
         if self.is_aside { self.len() } else { 0 }
     }
 
+    /// Another session is shown; its questions are told again.
+    pub(super) fn begin_session(&mut self) {
+        self.open.clear();
+        self.is_aside = false;
+    }
+
+    /// Goes on with what an earlier process left of an answer, when it is asked for again.
+    pub(super) fn restore(&mut self, half: Option<HalfAnswer>) {
+        self.half = half;
+    }
+
+    /// The answer that is being written.
+    pub(super) fn half(&self) -> Option<HalfAnswer> {
+        let dialog = self.open.iter().find(|open| !open.is_answered)?;
+        let field = dialog.field.as_ref().filter(|_| dialog.clarify.is_none())?;
+        let (checkpoint, choice) = (dialog.checkpoint.clone(), field.choice.clone());
+        Some(HalfAnswer { checkpoint, choice, text: field.words.draft().text() })
+    }
+
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.open.iter().filter(|open| !open.is_answered).count()
@@ -141,6 +170,20 @@ impl Dialogs {
 
 fn later(key: Time) -> Time {
     Time::from_millis(key.millis() + QUIET)
+}
+
+/// What is said above the words that go with an answer.
+fn label(choice: &str) -> &'static str {
+    match choice {
+        "allow" => "Run this instead",
+        "always" => "The rule allows this (* stands for anything)",
+        "modify" => "What to change, in words",
+        "raise" => "New budget in dollars",
+        "submit" => "Your answer",
+        "tell" => "What to do instead",
+        "other" | "needs_changes" => "Say it in words",
+        _ => "Your words with this answer",
+    }
 }
 
 impl Dialog {
@@ -169,9 +212,14 @@ impl Dialog {
         };
         // Where words are all that is asked for, they can be written at once.
         if dialog.about == "tell" {
-            dialog.open_field("tell", "What to do instead", "");
+            dialog.open_field("tell", "");
         }
         Some(dialog)
+    }
+
+    /// Whether words are being written.
+    pub(super) fn is_writing(&self) -> bool {
+        self.field.is_some()
     }
 
     /// Whether keys are still on their way to somewhere else.
@@ -203,10 +251,10 @@ impl Dialog {
         self.body.get("input")?.get("command")?.as_str()
     }
 
-    fn open_field(&mut self, choice: &str, label: &'static str, begin: &str) {
+    fn open_field(&mut self, choice: &str, begin: &str) {
         let mut words = Composer::new(".");
         words.set_draft(&Draft::new(begin));
-        self.field = Some(Field { choice: choice.to_owned(), label, words });
+        self.field = Some(Field { choice: choice.to_owned(), label: label(choice), words });
         if let Some(at) = self.choices.iter().position(|known| known.id == choice) {
             self.selected = at;
         }
@@ -230,12 +278,12 @@ impl Dialog {
         let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return Outcome::Moved };
         self.selected = at;
         match choice.as_str() {
-            "tell" | "other" | "needs_changes" => self.open_field(&choice, "Say it in words", ""),
-            "submit" => self.open_field(&choice, "Your answer", ""),
+            "tell" | "other" | "needs_changes" => self.open_field(&choice, ""),
+            "submit" => self.open_field(&choice, ""),
             "raise" => {
                 let spent = self.body.get("spentUsd").and_then(Value::as_f64).unwrap_or(0.0);
                 let budget = self.body.get("budgetUsd").and_then(Value::as_f64).unwrap_or(spent);
-                self.open_field(&choice, "New budget in dollars", &format!("{:.2}", (budget * 2.0).max(spent * 2.0)));
+                self.open_field(&choice, &format!("{:.2}", (budget * 2.0).max(spent * 2.0)));
             }
             "modify" => return Outcome::EditPlan,
             _ => return self.answer(&choice, None),
@@ -301,9 +349,9 @@ impl Dialog {
         if chosen == "always" {
             let pattern = self.body.get("rule").and_then(|rule| rule.get("pattern")).and_then(Value::as_str);
             let pattern = pattern.unwrap_or_default().to_owned();
-            self.open_field("always", "The rule allows this (* stands for anything)", &pattern);
+            self.open_field("always", &pattern);
         } else if let Some(command) = self.command().map(str::to_owned) {
-            self.open_field("allow", "Run this instead", &command);
+            self.open_field("allow", &command);
         } else if self.has("modify") {
             return Outcome::EditPlan;
         }
@@ -317,12 +365,12 @@ impl Dialog {
             // Words with these mean another command or another rule.
             "allow" | "always" if self.command().is_some() || self.has("always") => self.edit(),
             "modify" => {
-                self.open_field("modify", "What to change, in words", "");
+                self.open_field("modify", "");
                 Outcome::Moved
             }
             "" => Outcome::Moved,
             chosen => {
-                self.open_field(chosen, "Your words with this answer", "");
+                self.open_field(chosen, "");
                 Outcome::Moved
             }
         }
@@ -342,7 +390,7 @@ impl Dialog {
             clarify::Outcome::Passed => Outcome::Passed,
             clarify::Outcome::Moved => Outcome::Moved,
             clarify::Outcome::Words => {
-                self.open_field("submit", "Your answer", "");
+                self.open_field("submit", "");
                 Outcome::Moved
             }
             clarify::Outcome::Skip => self.answer("skip", None),

@@ -18,8 +18,6 @@ const SIGNS: [char; 5] = ['#', '*', '>', '`', ' '];
 pub(in crate::tui) struct Sticky {
     summary: String,
     next: Vec<NextStep>,
-    /// Rows that were printed since the answer began.
-    rows: usize,
     is_dismissed: bool,
 }
 
@@ -27,28 +25,17 @@ impl Sticky {
     pub(in crate::tui) fn see(&mut self, event: &Event) {
         match &event.fact {
             Fact::Answer(AnswerFact { answer }) => {
-                // How long the answer is decides whether its beginning is still on the screen.
-                let rows = answer.summary.lines().count() + answer.sections.len();
-                *self = Self {
-                    summary: answer.summary.clone(),
-                    next: answer.next_steps.clone(),
-                    rows,
-                    is_dismissed: false,
-                };
+                let (summary, next) = (answer.summary.clone(), answer.next_steps.clone());
+                *self = Self { summary, next, is_dismissed: false };
             }
             Fact::Request(RequestFact::Received { .. } | RequestFact::Joined { .. }) => *self = Self::default(),
             _ => {}
         }
     }
 
-    /// More was printed below the answer.
-    pub(in crate::tui) fn printed(&mut self, rows: usize) {
-        self.rows = self.rows.saturating_add(rows);
-    }
-
-    /// Whether the answer is out of sight on a screen with so many rows above the live region.
-    pub(in crate::tui) fn is_shown(&self, height: usize) -> bool {
-        !self.is_dismissed && !self.summary.is_empty() && self.rows > height
+    /// Whether there is an answer to be reminded of.
+    pub(in crate::tui) fn is_armed(&self) -> bool {
+        !self.is_dismissed && !self.summary.is_empty()
     }
 
     /// What a next step puts into the input; the bar is not needed any more.

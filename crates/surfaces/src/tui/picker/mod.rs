@@ -63,6 +63,12 @@ impl Picker {
         Self { title, empty, search: Search::default(), chosen: 0, top: 0, page: 1 }
     }
 
+    /// A list whose items are looked for elsewhere: all that are given fit what is searched.
+    pub fn found_elsewhere(mut self) -> Self {
+        self.search.keep_all();
+        self
+    }
+
     /// Gives the items, in the order in which they are shown while nothing is searched. Equally good finds
     /// keep it.
     pub fn set_items(&mut self, items: Arc<Vec<Item>>) {
@@ -105,6 +111,11 @@ impl Picker {
     /// The chosen item.
     pub fn item(&self) -> Option<&Item> {
         self.search.items().get(self.chosen()?)
+    }
+
+    /// Whether there is nothing to pick from, whatever is searched.
+    pub(super) fn has_none(&self) -> bool {
+        self.items().is_empty() && (self.query().is_empty() || !self.search.keeps_all())
     }
 
     /// Moves, picks or closes; does not write.

@@ -18,13 +18,14 @@ pub(super) struct Search {
     pattern: Pattern,
     matcher: Matcher,
     letters: Vec<char>,
+    keeps_all: bool,
 }
 
 impl Default for Search {
     fn default() -> Self {
         let matcher = Matcher::new(Config::DEFAULT.match_paths());
         let (items, pattern) = (Arc::default(), Pattern::default());
-        Self { items, query: String::new(), found: Vec::new(), pattern, matcher, letters: Vec::new() }
+        Self { items, query: String::new(), found: Vec::new(), pattern, matcher, letters: Vec::new(), keeps_all: false }
     }
 }
 
@@ -42,6 +43,15 @@ impl Search {
         &self.found
     }
 
+    /// Every item counts as found.
+    pub(super) fn keep_all(&mut self) {
+        self.keeps_all = true;
+    }
+
+    pub(super) fn keeps_all(&self) -> bool {
+        self.keeps_all
+    }
+
     pub(super) fn set_items(&mut self, items: Arc<Vec<Item>>) {
         self.items = items;
         self.search(false);
@@ -57,9 +67,9 @@ impl Search {
     }
 
     fn search(&mut self, only_found: bool) {
-        let Self { items, found, pattern, matcher, letters, .. } = self;
+        let Self { items, found, pattern, matcher, letters, keeps_all, .. } = self;
         let all = 0..u32::try_from(items.len()).unwrap_or(u32::MAX);
-        if pattern.atoms.is_empty() {
+        if pattern.atoms.is_empty() || *keeps_all {
             *found = all.collect();
             return;
         }

@@ -8,6 +8,7 @@ use trimtab_vocab::{Answer, Problem, Usage};
 
 use super::{Reply, Tool};
 use crate::cli::elapsed;
+use crate::tui::markdown::render;
 use crate::tui::text::{tame, wrap, wrapped};
 use crate::tui::theme::{Name, Theme};
 
@@ -29,7 +30,7 @@ pub(in crate::tui) enum Entry {
     /// What an answer has beside its words.
     Answer { answer: Box<Answer> },
     /// A request came to its end.
-    Ended { status: Status, error: Option<Problem>, took: Option<Duration>, usage: Usage, asked: bool },
+    Ended { status: Status, error: Option<Problem>, took: Option<Duration>, usage: Usage, done: Option<String> },
 }
 
 /// What sort of line it is.
@@ -147,8 +148,13 @@ impl Entry {
                 lines.iter().flat_map(|line| wrapped(&tame(line), style(Name::Text), width)).collect()
             }
             Self::Answer { answer } => beside(answer, width, theme),
-            Self::Ended { status, error, took, usage, asked } => {
-                ended(*status, error.as_ref(), *took, usage, *asked, width, theme)
+            Self::Ended { status, error, took, usage, done } => {
+                let mut rows = ended(*status, error.as_ref(), *took, usage, width, theme);
+                if let Some(done) = done {
+                    let words = vec![Span::styled(tame(done), style(Name::Dim))];
+                    rows.extend(signed(" ", Name::Dim, words, width, theme));
+                }
+                rows
             }
         }
     }
@@ -163,12 +169,14 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             rows.push(Line::default());
         }
         rows.extend(wrapped(&tame(&section.heading), style(Name::Heading), width));
-        rows.extend(wrapped(tame(section.content.trim_end()).trim_end(), style(Name::Text), width));
+        let mut text = section.content.trim_end().to_owned();
         for block in &section.code_blocks {
-            for line in tame(block.code.trim_end()).lines() {
-                rows.extend(wrapped(&format!("  {line}"), style(Name::Code), width));
-            }
+            // A fence that nothing in the code can end.
+            let fence = "`".repeat(3.max(longest_run(&block.code) + 1));
+            let language = block.language.split_whitespace().next().unwrap_or_default();
+            text += &format!("\n\n{fence}{}\n{}\n{fence}\n", language.replace('`', ""), block.code.trim_end());
         }
+        rows.extend(render(&text, u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
     if !answer.next_steps.is_empty() && !rows.is_empty() {
         rows.push(Line::default());
@@ -183,12 +191,16 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     rows
 }
 
+/// The longest run of the sign that fences are made of.
+fn longest_run(code: &str) -> usize {
+    code.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
 fn ended(
     status: Status,
     error: Option<&Problem>,
     took: Option<Duration>,
     usage: &Usage,
-    asked: bool,
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
@@ -209,8 +221,7 @@ fn ended(
         Status::Completed => ("✓", Name::Good, "Done"),
         Status::Failed => ("✗", Name::Bad, "Not done"),
         Status::Cancelled => ("■", Name::Warning, "Stopped; what was said is kept"),
-        Status::NeedsUser if asked => ("?", Name::Warning, "Waits for your answer"),
-        Status::NeedsUser => ("?", Name::Warning, "Waits for you"),
+        Status::NeedsUser => ("?", Name::Warning, "Pending: it waits for your answer"),
         Status::Limit => ("!", Name::Warning, "A limit is reached"),
     };
     let mut rows = Vec::new();

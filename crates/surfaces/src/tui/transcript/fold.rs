@@ -17,6 +17,9 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
         transcript.times.entry(request.clone()).or_default().see(event);
     }
+    if let (Some(request), Fact::Change(_) | Fact::Command(_)) = (&event.request, &event.fact) {
+        transcript.done.entry(request.clone()).or_default().see(&event.fact);
+    }
     match &event.fact {
         Fact::Request(fact) => requests(transcript, event, fact),
         Fact::Session(fact) => sessions(transcript, fact),
@@ -145,7 +148,8 @@ fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
             let elapsed = event.request.as_ref().and_then(|request| transcript.times.get(request));
             let took = elapsed.filter(|elapsed| elapsed.is_known()).map(|elapsed| elapsed.at(event.time));
             let (error, usage) = (error.clone(), *usage);
-            transcript.entries.push(Entry::Ended { status: *status, error, took, usage, asked: true });
+            let done = event.request.as_ref().and_then(|request| transcript.done.get(request)?.line());
+            transcript.entries.push(Entry::Ended { status: *status, error, took, usage, done });
         }
         _ => {}
     }

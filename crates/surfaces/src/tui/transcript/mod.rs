@@ -4,6 +4,7 @@
 //! terminal. Until then it is drawn in the live region. A reply is printed row by row as far as its rows are
 //! settled.
 
+mod done;
 mod entry;
 mod fold;
 mod reply;
@@ -32,6 +33,8 @@ pub(super) struct Transcript {
     entries: Vec<Entry>,
     /// How many of them are printed.
     printed: usize,
+    /// Rows that were printed since the last reply began, its own among them.
+    since_reply: usize,
     /// The log is still being read: nothing is printed until its end is known.
     is_reading: bool,
     /// A call whose words are not for the person.
@@ -40,6 +43,8 @@ pub(super) struct Transcript {
     asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, Asked>,
     /// When requests began, for what is said at their end.
     times: std::collections::BTreeMap<RequestId, crate::cli::elapsed::Elapsed>,
+    /// What requests have done so far.
+    done: std::collections::BTreeMap<RequestId, done::Done>,
     /// It was said that what commands do to files is not seen.
     unobserved: bool,
     /// A step of a plan is under way: the list of steps is told by the plan.
@@ -109,13 +114,15 @@ impl Transcript {
         if self.is_reading {
             return rows;
         }
+        let mut begun = None;
         while rows.len() < most && self.printed < self.entries.len() {
             let gap = self.gap_before(self.printed);
             let entry = &mut self.entries[self.printed];
             if let Entry::Reply(reply) = entry {
                 let settled = reply.settle(width, theme);
-                if !settled.is_empty() && !std::mem::replace(&mut reply.is_begun, true) && gap {
-                    rows.push(Line::default());
+                if !settled.is_empty() && !std::mem::replace(&mut reply.is_begun, true) {
+                    rows.extend(gap.then(Line::default));
+                    begun = Some(rows.len());
                 }
                 rows.extend(settled);
                 if !reply.is_done {
@@ -132,7 +139,16 @@ impl Transcript {
             }
             self.printed += 1;
         }
+        self.since_reply = match begun {
+            Some(at) => rows.len() - at,
+            None => self.since_reply.saturating_add(rows.len()),
+        };
         rows
+    }
+
+    /// How many rows above the live region the last reply begins.
+    pub(super) fn since_reply(&self) -> usize {
+        self.since_reply
     }
 
     /// The rows of what is not finished, as far as they were not printed: the last `most` of them.

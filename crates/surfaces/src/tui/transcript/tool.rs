@@ -98,7 +98,9 @@ impl Tool {
             Some(ToolStatus::Interrupted) => ("■", Name::Warning),
             Some(ToolStatus::Error) => ("✗", Name::Bad),
         };
-        let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial | ToolStatus::Error));
+        // A change that failed has changed nothing; a command that failed has run all the same.
+        let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial))
+            || self.command.as_ref().is_some_and(|command| command.is_over);
         let (verb, what) = words(&self.name, &self.input, is_over);
         let facts = self.facts();
         let room = width.saturating_sub(4 + verb.len() + facts.chars().count());

@@ -4,18 +4,22 @@
 pub(super) mod changes;
 pub(super) mod diff;
 pub(super) mod help;
+pub(super) mod models;
 pub(super) mod pager;
 pub(super) mod plan;
 pub(super) mod sessions;
+pub(super) mod trace;
 pub(super) mod transcript;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use trimtab_vocab::Time;
 
 use super::keys::{Input, KeyMap};
 use super::news::Wish;
 use super::setup::{self, Setup};
 use super::theme::Theme;
+use super::trace::Trace;
 use super::transcript::Transcript;
 
 /// What covers the screen.
@@ -24,7 +28,9 @@ pub(super) enum View {
     Changes(Box<changes::Changes>),
     Diff(diff::Diff),
     Help(help::Help),
+    Models(Box<models::Models>),
     Plan(Box<plan::PlanEditor>),
+    Trace(trace::Waterfall),
     Transcript(transcript::Whole),
     Sessions(Box<sessions::Sessions>),
     Setup(Box<Setup>),
@@ -49,7 +55,9 @@ impl View {
             Self::Changes(view) => view.input(input, keys),
             Self::Diff(view) => view.input(input, keys),
             Self::Help(view) => view.input(input, keys),
+            Self::Models(view) => view.input(input, keys),
             Self::Plan(view) => view.input(input, keys),
+            Self::Trace(view) => view.input(input, keys),
             Self::Transcript(view) => view.input(input, keys),
             Self::Sessions(view) => view.input(input, keys),
             Self::Setup(view) => match view.input(input, keys) {
@@ -68,13 +76,15 @@ impl View {
         buf: &mut Buffer,
         theme: &Theme,
         keys: &KeyMap,
-        transcript: &mut Transcript,
+        (transcript, trace, now): (&mut Transcript, &Trace, Time),
     ) -> Option<Position> {
         match self {
             Self::Changes(view) => view.draw(area, buf, theme, keys),
             Self::Diff(view) => view.draw(area, buf, theme, keys),
             Self::Help(view) => view.draw(area, buf, theme, keys),
+            Self::Models(view) => view.draw(area, buf, theme),
             Self::Plan(view) => view.draw(area, buf, theme, keys),
+            Self::Trace(view) => view.draw(area, buf, theme, trace, now),
             Self::Transcript(view) => view.draw(area, buf, theme, keys, transcript),
             Self::Sessions(view) => view.draw(area, buf, theme, keys),
             Self::Setup(view) => view.draw(area, buf, theme),

@@ -1,0 +1,202 @@
+//! Views that cover the screen, and bars that come and go.
+
+use serde_json::json;
+use trimtab_host::{JobRow, JobState, SessionRow};
+use trimtab_vocab::Time;
+
+use super::{Stage, at_work, permission};
+use crate::tui::news::{News, Wish};
+
+#[test]
+fn what_took_how_long_is_a_waterfall() {
+    let mut stage = Stage::new(80, 12);
+    stage.said("Tidy up");
+    stage.fact(json!({"type": "model.called", "call": "c0", "model": "test/model", "attempt": 1}));
+    stage.now += 4_000;
+    stage.fact(json!({"type": "reply.saved", "call": "c0", "message": {"role": "assistant", "parts": []},
+        "usage": {"inputTokens": 1_000, "outputTokens": 204}}));
+    stage.fact(json!({"type": "tool.started", "call": "c1", "name": "read_file", "input": {"path": "a.txt"}}));
+    stage.now += 500;
+    stage.fact(json!({"type": "tool.finished", "call": "c1", "status": "error", "preview": "no such file"}));
+    stage.fact(permission());
+    stage.now += 3_500;
+    stage.fact(json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "user"}));
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    stage.key("alt-t");
+    insta::assert_snapshot!(stage.view(), @"
+    What took how long
+    › Tidy up                                                                  8.0 s
+      model test/model               ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇                        4.0 s
+      tool  Reading a.txt                              ▇▇                     500 ms
+      asked Run this command? rm -r…                     ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇      3.5 s
+
+
+
+
+
+
+    ↑ ↓ pages move · g first · G last · esc closes   all
+    ");
+    stage.app.size.width = 20;
+    for row in stage.view().lines() {
+        assert!(row.chars().count() <= 20, "{row}");
+    }
+    stage.key("esc");
+    assert!(stage.app.view.is_none());
+}
+
+fn row(id: &str, title: &str) -> SessionRow {
+    SessionRow {
+        forked: None,
+        id: id.parse().expect("a name"),
+        folder: "/boat".into(),
+        title: title.into(),
+        created: Time::from_millis(0),
+        updated: Time::from_millis(0),
+        parent: None,
+    }
+}
+
+fn sessions(stage: &mut Stage, query: &str, rows: &[(&str, &str)]) {
+    let jobs = vec![JobRow {
+        served: false,
+        request: "r9".parse().expect("a name"),
+        session: "s2".parse().expect("a name"),
+        folder: "/boat".into(),
+        text: String::new(),
+        state: JobState::Running,
+        created: Time::from_millis(0),
+    }];
+    let rows = rows.iter().map(|(id, title)| row(id, title)).collect();
+    stage.tell(News::Sessions { query: query.into(), rows, jobs });
+}
+
+#[test]
+fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
+    let mut stage = Stage::new(80, 10);
+    assert!(stage.key("alt-s").contains(&Wish::LoadSessions { query: String::new() }));
+    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
+    insta::assert_snapshot!(stage.view(), @"
+    Earlier sessions of this folder
+    Sessions:                                                                    2/2
+    › Paint the hull  1s ago · on the screen
+      Mend the sail  1s ago · runs
+
+
+
+
+
+    type to search words and #tags · enter goes on with it · alt-x forgets it · esc…
+    ");
+    assert!(stage.key("o").contains(&Wish::LoadSessions { query: "o".into() }));
+    assert!(stage.key("a").contains(&Wish::LoadSessions { query: "oa".into() }));
+    sessions(&mut stage, "o", &[("s3", "Too late")]);
+    assert!(!stage.view().contains("Too late"), "what was asked for before the last letter");
+    sessions(&mut stage, "oa", &[("s2", "Mend the sail")]);
+    let view = stage.view();
+    assert!(view.contains("Mend the sail") && !view.contains("Paint"), "found by what was said in it: {view}");
+    assert!(stage.key("enter").contains(&Wish::Open("s2".parse().expect("a name"))));
+}
+
+#[test]
+fn a_session_is_forgotten_only_after_a_second_key_and_the_one_on_the_screen_is_left_first() {
+    let mut stage = Stage::new(80, 10);
+    stage.key("alt-s");
+    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
+    let forgotten = |wishes: &[Wish]| wishes.iter().any(|wish| matches!(wish, Wish::Forget { .. }));
+    assert!(!forgotten(&stage.key("alt-x")));
+    assert!(stage.view().contains("Forget “Paint the hull”?"), "{}", stage.view());
+    assert!(!forgotten(&stage.key("q")));
+    stage.key("esc");
+    assert!(stage.view().contains("Mend the sail"), "{}", stage.view());
+    stage.key("alt-x");
+    let wishes = stage.key("y");
+    assert_eq!(wishes[0], Wish::New, "{wishes:?}");
+    assert!(forgotten(&wishes) && stage.app.session.is_none());
+    stage.tell(News::Failed(trimtab_vocab::Problem::new(trimtab_vocab::ProblemKind::Store, "It is in use.")));
+    assert!(stage.view().contains("It is in use."), "{}", stage.view());
+}
+
+#[test]
+fn the_bar_of_an_answer_is_there_only_while_its_beginning_is_not() {
+    for (lines, is_there) in [(2, false), (12, true)] {
+        let mut stage = Stage::new(80, 20);
+        stage.said("Explain");
+        let text: String = (0..lines).map(|number| format!("Line {number}.\n\n")).collect();
+        stage.fact(json!({"type": "model.called", "call": "c0", "model": "test/model", "attempt": 1}));
+        stage.fact(json!({"type": "reply.delta", "call": "c0", "text": text}));
+        stage.fact(json!({"type": "answer", "summary": text, "sections": [], "todos": [], "fileChanges": [],
+            "commands": [], "nextSteps": []}));
+        stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+        stage.screen();
+        let screen = stage.screen();
+        assert_eq!(screen.contains("See details"), is_there, "{screen}");
+        assert_ne!(screen.contains("\nLine 0."), is_there, "{screen}");
+    }
+}
+
+#[test]
+fn a_change_that_failed_is_not_called_a_change() {
+    let mut stage = Stage::new(80, 20);
+    at_work(&mut stage);
+    stage.fact(json!({"type": "tool.started", "call": "c5", "name": "edit_file", "input": {"path": "a.txt"}}));
+    stage.fact(json!({"type": "tool.finished", "call": "c5", "status": "error", "preview": "a.txt was not changed"}));
+    let screen = stage.screen();
+    assert!(screen.contains("✗ Changing a.txt"), "{screen}");
+}
+
+#[test]
+fn an_answer_has_its_sections_its_programs_and_what_was_done() {
+    let mut stage = Stage::new(60, 40);
+    stage.said("Mend it");
+    stage.fact(json!({"type": "change.applied", "changeSet": "x1", "position": 0, "files": [
+        {"path": "src/a.rs", "added": 3, "removed": 1, "modified": 1, "isNew": false, "isDeleted": false}]}));
+    for code in [0, 1] {
+        stage.fact(
+            json!({"type": "command.finished", "command": "make", "exitCode": code, "timedOut": false, "preview": ""}),
+        );
+    }
+    stage.fact(json!({"type": "answer", "summary": "Mended.", "todos": [], "fileChanges": [], "commands": [],
+        "sections": [{"heading": "Why", "content": "It was *wrong*.", "codeBlocks": []},
+            {"heading": "How", "content": "Like this:", "codeBlocks": [{"language": "rust", "code": "let a = 1;\n"}]}],
+        "nextSteps": [{"html": "Test it", "inputText": "Run the tests"}]}));
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {"inputTokens": 38_000,
+        "outputTokens": 16}}));
+    insta::assert_snapshot!(stage.screen(), @"
+    › Mend it
+
+    • Changed src/a.rs
+
+    Mended.
+
+    Why
+    It was wrong.
+
+    How
+    Like this:
+
+      let a = 1;
+
+    → alt-1 Test it
+
+    ✓ Done · 38,016 tokens
+      What was done: src/a.rs +3 −1 · 2 commands, 1 failed
+    ────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · model · ~/boat · ⎇ main                        ? help
+    ");
+}
+
+#[test]
+fn after_a_talk_one_key_goes_over_to_the_work() {
+    let mut stage = Stage::new(100, 20);
+    stage.app.status.mode = trimtab_vocab::Mode::Chat;
+    assert!(!stage.screen().contains("implements it now"), "nothing was said yet");
+    stage.said("Let us think about a log-in");
+    assert!(!stage.screen().contains("implements it now"), "it is being answered");
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    assert!(stage.screen().contains("alt-i implements it now"), "{}", stage.screen());
+    let wishes = stage.key("alt-i");
+    let is_sent = |wish: &Wish| matches!(wish, Wish::Send { mode: trimtab_vocab::Mode::Implement, .. });
+    assert!(wishes.iter().any(is_sent), "{wishes:?}");
+}

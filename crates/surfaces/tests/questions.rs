@@ -1,0 +1,305 @@
+//! Every kind of question in the terminal UI: the real binary in a real pseudo-terminal, at a small, a usual and a
+//! wide size. Each question is answered in another process, and must go away here.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::terminal::Terminal;
+
+/// A look that finds a task unclear.
+const UNCLEAR: &str = r#"{"decision":"clarify","confidence":0.9,"complexity":70,"steps":4,"toolNeed":0.9,"questions":[{"text":"For whom?"}]}"#;
+/// A look that finds a task clear, and much work.
+const MUCH: &str = r#"{"decision":"plan","confidence":0.9,"complexity":70,"steps":4,"toolNeed":0.9}"#;
+/// A look that finds a task simple.
+const SIMPLE: &str = r#"{"decision":"direct","confidence":0.9,"complexity":29,"steps":2,"toolNeed":0.9}"#;
+
+fn program(settings: &[(&str, &str)]) -> Program {
+    let mut program = untrusted(settings);
+    let folder = program.project().canonicalize().expect("a folder");
+    program.set("TRIMTAB_FOLDERS_TRUSTED", folder.to_str().expect("a path"));
+    program
+}
+
+fn untrusted(settings: &[(&str, &str)]) -> Program {
+    let mut program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    std::fs::write(program.project().join("hello.txt"), "hello world\n").expect("writes");
+    for (name, value) in settings {
+        program.set(&format!("TRIMTAB_{name}"), value);
+    }
+    program
+}
+
+/// A model of this name, about which this is known.
+fn model(program: &mut Program, facts: &str) {
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    std::fs::write(program.home().join("models.toml"), format!("[\"anthropic/plain\"]\n{facts}\n")).expect("written");
+    program.set("TRIMTAB_MODEL", "anthropic/plain");
+}
+
+fn uses(name: &str, input: Value) -> Answer {
+    Answer::anthropic(Reply::new().tool("toolu_1", name, [input.to_string()]))
+}
+
+fn says(words: &str) -> Answer {
+    Answer::anthropic(Reply::new().text([words]))
+}
+
+fn say(terminal: &Terminal, words: &str) {
+    terminal.wait_for("?");
+    terminal.press(words);
+    terminal.wait_for(words);
+    terminal.press("\r");
+}
+
+/// Starts the program, says something, and looks at what is asked.
+fn asked(program: &Program, words: &str, title: &str, choices: &[&str], answer: &[&str]) {
+    let terminal = Terminal::start(program, &[], 80, 24);
+    say(&terminal, words);
+    looked_at(program, &terminal, title, choices, answer);
+}
+
+/// The question stands there with all its answers; on a screen of 20 by 6 its answers can still be reached with the
+/// arrows; and an answer from elsewhere closes it.
+fn looked_at(program: &Program, terminal: &Terminal, title: &str, choices: &[&str], answer: &[&str]) {
+    let numbered: Vec<String> = choices.iter().enumerate().map(|(at, label)| format!("{}. {label}", at + 1)).collect();
+    let has_all = |screen: &str| {
+        let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        flat.contains(title) && numbered.iter().all(|choice| flat.contains(choice.as_str()))
+    };
+    terminal.wait_until(title, has_all);
+    terminal.resize(160, 50);
+    terminal.settled();
+    terminal.wait_until("everything on a wide screen", has_all);
+    terminal.resize(20, 6);
+    terminal.settled();
+    let mut seen = String::new();
+    for _ in choices {
+        seen += &terminal.settled();
+        terminal.press("\x1b[B");
+    }
+    for at in 1..=choices.len() {
+        assert!(seen.contains(&format!("› {at}.")), "answer {at} can be chosen on a small screen:\n{seen}");
+    }
+    terminal.resize(80, 24);
+    terminal.settled();
+    terminal.wait_until("everything again", has_all);
+
+    let listed = program.run(&["checkpoints", "--json"]).events();
+    let id = listed.last().expect("a question")["checkpoint"].as_str().expect("an id").to_owned();
+    let answering = program.spawn(&[&["answer", &id], answer].concat());
+    terminal.wait_until("the question is gone", |screen| !screen.contains(numbered[0].as_str()));
+    drop(answering.wait());
+}
+
+const FOUR: [&str; 4] =
+    ["Allow this time", "Always allow", "Wait and tell Trimtab what to do differently", "Never allow"];
+
+#[test]
+fn a_permission_has_four_answers() {
+    let program = program(&[]);
+    program.provider.push(uses("run_command", json!({"command": "touch made"})));
+    program.provider.push(says("It is made."));
+    asked(&program, "Make it", "Run this command?", &FOUR, &["allow"]);
+    assert!(program.project().join("made").exists());
+}
+
+#[test]
+fn what_destroys_is_asked_about_even_where_commands_run_by_themselves() {
+    let program = program(&[("APPLY_COMMANDS", "auto")]);
+    program.provider.push(uses("run_command", json!({"command": "rm -rf hello.txt"})));
+    program.provider.push(says("I leave it."));
+    // That such a thing is always allowed is not offered.
+    let choices = [FOUR[0], FOUR[2], FOUR[3]];
+    asked(&program, "Tidy up", "Run this command?", &choices, &["never"]);
+    assert!(program.project().join("hello.txt").exists());
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_yet_is_asked_about() {
+    let program = untrusted(&[]);
+    program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
+    program.provider.push(says("I do without."));
+    let choices = ["Yes, I trust this folder", "No, answer without it"];
+    asked(&program, "Read it", "Do you trust the files in", &choices, &["no"]);
+}
+
+#[test]
+fn a_question_of_the_model_has_its_options_and_room_for_words() {
+    let program = program(&[]);
+    program.provider.push(uses("ask_user", json!({"question": "Which one?", "options": ["the red", "the blue"]})));
+    program.provider.push(says("The blue one."));
+    let choices = ["the red", "the blue", "Answer in words", "Stop here"];
+    asked(&program, "Take one", "Which one?", &choices, &["o2"]);
+}
+
+#[test]
+fn a_clarification_can_be_answered_or_skipped() {
+    let program = program(&[("COPILOT_FLOW", "complex")]);
+    program.provider.push(says(UNCLEAR));
+    program.provider.push(uses("propose_plan", json!({"steps": ["Write a"]})));
+    asked(&program, "Make the service ready", "For whom?", &["Answer in words", "Skip"], &["skip"]);
+}
+
+#[test]
+fn a_plan_is_asked_about_and_so_is_each_of_its_steps() {
+    let program = program(&[("COPILOT_FLOW", "complex")]);
+    program.provider.push(says(MUCH));
+    program.provider.push(uses("propose_plan", json!({"steps": ["Write a", "Write b"]})));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make the service ready");
+    let plan = ["Approve", "Modify", "Re-plan", "Cancel"];
+    looked_at(&program, &terminal, "Carry out this plan of 2 steps?", &plan, &["approve"]);
+    let step = ["Do it", "Do it, but differently", "Leave this step out", "Stop here"];
+    looked_at(&program, &terminal, "Step 1 of 2 comes next: Write a", &step, &["stop"]);
+}
+
+#[test]
+fn whether_the_person_is_content_is_asked() {
+    let program = program(&[("COPILOT_FLOW", "simple")]);
+    program.provider.push(says(SIMPLE));
+    program.provider.push(uses("write_file", json!({"path": "a.txt", "content": "x\n"})));
+    program.provider.push(says("a.txt is written."));
+    let choices = ["Yes, done", "Needs changes", "Start over"];
+    asked(&program, "Write a file", "Does this result meet your needs?", &choices, &["satisfied"]);
+}
+
+#[test]
+fn a_budget_that_could_be_passed_is_asked_about() {
+    let program = program(&[("LIMITS_BUDGET_USD", "0.0001")]);
+    let choices = ["Raise the budget and go on", "Stop here"];
+    asked(&program, "Do much", "The next call could pass the budget", &choices, &["stop"]);
+}
+
+#[test]
+fn the_limit_of_steps_is_asked_about() {
+    let program = program(&[("LIMITS_STEPS", "2")]);
+    program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
+    program.provider.push(uses("list_files", json!({})));
+    program.provider.push(says("Half is done."));
+    let choices = ["Go on for 2 more steps", "Stop here"];
+    asked(&program, "Read it", "The limit of 2 steps is reached.", &choices, &["stop"]);
+}
+
+#[test]
+fn a_damaged_answer_is_asked_about_before_anything_of_it_is_done() {
+    let mut program = program(&[("REPAIR_MAX_ATTEMPTS", "0")]);
+    model(&mut program, "tools = false");
+    let damaged =
+        r#"{"summary":"Two.","fileChanges":[{"path":"a.txt","content":"5" long"},{"path":"b.txt","content":"x"}]}"#;
+    program.provider.push(says(damaged));
+    asked(&program, "Make two files", "AI response had errors", &["🔄 Retry", "✓ Continue"], &["continue"]);
+    assert!(!program.project().join("b.txt").exists());
+}
+
+#[test]
+fn a_conversation_that_fills_its_window_is_asked_about() {
+    let mut program = program(&[("CONTEXT_STRATEGY", "ask"), ("CONTEXT_HANDOFF_AT", "0.2")]);
+    model(&mut program, "window = 10000\nmax_output = 1000");
+    program.provider.push(says(&"word after word ".repeat(2_000)));
+    program.provider.push(says("Here again."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Say much");
+    terminal.wait_for("Done");
+    say(&terminal, "Go on");
+    let choices = ["Go on in a new session", "Go on here", "Carry on here as it is"];
+    looked_at(&program, &terminal, "How shall it go on?", &choices, &["cancel"]);
+}
+
+#[test]
+fn a_command_whose_end_nobody_saw_is_asked_about() {
+    let program = program(&[]);
+    program.provider.push(uses("run_command", json!({"command": "echo x > begun; sleep 98743", "timeout_s": 3000})));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Work");
+    terminal.wait_for("Run this command?");
+    terminal.press("1");
+    terminal.wait_until("the command runs", |_| program.project().join("begun").exists());
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    program.provider.push(says("I see."));
+    let again = Terminal::start(&program, &[], 80, 24);
+    let choices = ["Run it again", "Go on without it", "Stop here"];
+    looked_at(&program, &again, "how it ended is not known", &choices, &["skip"]);
+}
+
+#[test]
+fn a_command_that_the_sandbox_stopped_is_offered_outside_of_it() {
+    let program = program(&[]);
+    program.provider.push(uses("run_command", json!({"command": "echo made > ../outside.txt"})));
+    program.provider.push(says("So be it."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Make it");
+    terminal.wait_for("Run this command?");
+    terminal.press("1");
+    looked_at(
+        &program,
+        &terminal,
+        "failed in the sandbox",
+        &["Run it once outside of the sandbox", "Leave it"],
+        &["skip"],
+    );
+}
+
+#[test]
+fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
+    let program = program(&[]);
+    program.provider.push(uses("run_command", json!({"command": "sleep 98744", "timeout_s": 1})));
+    program.provider.push(says("It took too long."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Work");
+    terminal.wait_for("Run this command?");
+    terminal.press("1");
+    let choices = ["Give it another 1 s", "Let it run for as long as it takes", "Stop the command"];
+    looked_at(&program, &terminal, "still running after 1 s", &choices, &["end"]);
+}
+
+#[test]
+fn several_commands_of_one_answer_are_offered_together() {
+    let program = program(&[]);
+    program.provider.push(says("Two steps.\n\n🖥 mkdir -p app/assets\n🖥 ls app"));
+    asked(&program, "Set it up", "The answer has 2 commands.", &["Run 2 cmds", "One by one", "Skip"], &["skip"]);
+    assert!(!program.project().join("app").exists());
+}
+
+#[test]
+fn a_rest_that_was_asked_for_waits_for_a_person() {
+    let program = program(&[]);
+    let gate = program.provider.gate();
+    program.provider.push(uses("read_file", json!({"path": "hello.txt"})).gated(&gate));
+    program.provider.push(says("Read."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Read it");
+    terminal.wait_for("step 1 of 25");
+    terminal.press("\x1bp");
+    terminal.wait_for("rests after this step");
+    gate.open();
+    let choices = ["Go on", "Go on, but differently", "Stop here"];
+    looked_at(&program, &terminal, "Paused after this step.", &choices, &["continue"]);
+}
+
+#[test]
+fn questions_come_one_after_the_other() {
+    let program = program(&[]);
+    let ask = |id: &str, question: &str| (id.to_owned(), json!({"question": question, "options": []}).to_string());
+    let mut three = Reply::new();
+    for (id, input) in [ask("x", "First thing?"), ask("y", "Second thing?"), ask("z", "Third thing?")] {
+        three = three.tool(id, "ask_user", [input]);
+    }
+    program.provider.push(Answer::anthropic(three));
+    program.provider.push(says("Thank you."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    say(&terminal, "Ask me");
+    for question in ["First thing?", "Second thing?", "Third thing?"] {
+        terminal.wait_for(question);
+        terminal.press("1");
+        terminal.wait_for("Say it in words");
+        terminal.press("yes");
+        terminal.wait_for("› yes");
+        terminal.press("\r");
+        terminal.wait_until_gone(question);
+    }
+    terminal.wait_for("Thank you.");
+}
