@@ -19,6 +19,7 @@ mod serve;
 mod startup;
 mod table;
 mod watch;
+mod web;
 mod widgets;
 
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("widgets", widgets::measure),
     ("screen", screen::measure),
     ("serve", serve::measure),
+    ("web", web::measure),
 ];
 
 fn main() -> ExitCode {

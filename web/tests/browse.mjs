@@ -32,7 +32,13 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
     context.on('page', watch);
     watch(page);
     await page.goto(link);
-    await test({ page, context, browser, root: new URL(link).origin });
+    try {
+      await test({ page, context, browser, root: new URL(link).origin });
+    } catch (error) {
+      // What a person would have seen says more than what was waited for.
+      const seen = await page.locator('body').innerText({ timeout: 1000 }).catch(() => 'nothing');
+      throw new Error(`${error.message}\n--- ${page.url()}\n${seen}\n--- ${errors.join('\n')}`, { cause: error });
+    }
     const unexpected = errors.filter((error) => !quiet.some((pattern) => pattern.test(error)));
     assert.deepEqual(unexpected, [], 'the console stays clean');
   } finally {
@@ -55,4 +61,11 @@ export async function accessible(page, what) {
   const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical');
   const told = serious.map((one) => `${one.id}: ${one.help}\n${one.nodes.map((node) => `    ${node.html}\n    ${node.failureSummary}`).join('\n')}`);
   assert.deepEqual(told, [], `${what} can be used by everybody`);
+}
+
+/** Says something more in the session that is open. */
+export async function say(page, words) {
+  await page.getByLabel('Your message').fill(words);
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').locator('.bubble', { hasText: words }).last().waitFor();
 }

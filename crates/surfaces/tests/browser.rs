@@ -3,6 +3,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
+#[path = "browser/flows.rs"]
+mod flows;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -92,14 +95,6 @@ fn tasks_change_when_a_person_says_so_and_are_undone() {
 }
 
 #[test]
-fn what_a_model_writes_runs_and_loads_nothing() {
-    let program = program();
-    program.provider.push(says(include_str!("../../../web/tests/hostile.md")));
-    let served = Served::start(&program, "test", &[]);
-    walks(node("hostile.mjs", &[&served.login]));
-}
-
-#[test]
 fn every_view_can_be_used_by_everybody_at_every_width() {
     let program = program();
     program.provider.push(says("A small surface on a rudder."));
@@ -116,8 +111,13 @@ fn a_restarted_server_loses_nothing_on_the_page() {
     gate.release(4);
     program.provider.push(half);
     let served = Served::start(&program, "test", &[]);
+    restarted(&program, served, "again.mjs", || gate.open());
+}
+
+/// Walks, and kills and restarts the server where the walk says so.
+fn restarted(program: &Program, served: Served, script: &str, meanwhile: impl FnOnce()) {
     let address = served.host().to_owned();
-    let mut page = node("again.mjs", &[&served.login]);
+    let mut page = node(script, &[&served.login]);
     let mut page = page.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
     let mut said = BufReader::new(page.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -125,7 +125,7 @@ fn a_restarted_server_loses_nothing_on_the_page() {
     assert_eq!(line.trim(), "restart");
     served.running.signal(Signal::KILL);
     served.running.wait();
-    gate.open();
+    meanwhile();
     let again = program.spawn(&["serve", "--addr", &address]);
     again.line_with("/login?token=");
     writeln!(page.stdin.take().expect("a pipe"), "back").expect("writes");

@@ -1,6 +1,6 @@
 // The HTTP interface, and nothing of the page.
 
-import type { Problem } from './wire';
+import type { Given } from './wire';
 
 export class Failure extends Error {
   constructor(
@@ -40,13 +40,13 @@ export async function call<T>(method: string, path: string, body?: unknown, head
 
 /** Some routes answer `{error: "code"}`, all others `{error: {code, message, hint}}`. */
 function failure(status: number, value: unknown): Failure {
-  const error = (value as { error?: string | Problem } | null)?.error;
+  const error = (value as { error?: string | Given<'ErrorBody'>['error'] } | null)?.error;
   if (typeof error === 'string') {
     const said = value as { message?: string; detail?: unknown };
     const detail = typeof said.detail === 'string' ? said.detail : undefined;
     return new Failure(status, error, said.message ?? detail ?? error.replaceAll('_', ' '));
   }
-  if (error) return new Failure(status, error.code ?? 'error', error.message, error.hint);
+  if (error) return new Failure(status, error.code, error.message, error.hint);
   if (status === 401) return new Failure(status, 'unauthorized', 'You are not signed in.', 'Open the address that `trimtab serve` prints.');
   return new Failure(status, 'error', `The server answered with status ${status}.`);
 }

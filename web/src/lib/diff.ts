@@ -9,22 +9,24 @@ export interface Row {
   text: string;
   old?: number;
   new?: number;
+  /** The first line of a hunk: which one, from 1. */
+  hunk?: number;
   parts: Words[];
 }
 export interface Pair {
-  head?: string;
+  head?: Row;
   old?: Row;
   new?: Row;
 }
 
 export function rows(diff: string): Row[] {
   const found: Row[] = [];
-  let [old, fresh] = [0, 0];
+  let [old, fresh, hunks] = [0, 0, 0];
   for (const line of diff.replace(/\n$/, '').split('\n')) {
     const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/.exec(line);
     if (hunk) {
       [old, fresh] = [Number(hunk[1]), Number(hunk[2])];
-      found.push({ kind: 'head', text: `line ${fresh}${hunk[3] ? ` · ${hunk[3].trim()}` : ''}`, parts: [] });
+      found.push({ kind: 'head', text: `line ${fresh}${hunk[3] ? ` · ${hunk[3].trim()}` : ''}`, hunk: ++hunks, parts: [] });
     } else if (/^(---|\+\+\+|diff |index )/.test(line)) {
       continue;
     } else if (line.startsWith('\\')) {
@@ -83,7 +85,7 @@ export function sides(lines: Row[]): Pair[] {
   for (let at = 0; at < lines.length; ) {
     const row = lines[at] as Row;
     if (row.kind === 'head') {
-      pairs.push({ head: row.text });
+      pairs.push({ head: row });
       at++;
     } else if (row.kind === 'same') {
       pairs.push({ old: row, new: row });

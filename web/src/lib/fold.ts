@@ -15,6 +15,7 @@ import type {
   Todo,
   Usage,
 } from './wire';
+import { fields } from './tools';
 
 export interface Checkpoint extends Body {
   kind: string;
@@ -71,7 +72,8 @@ export interface Turn {
   items: Item[];
   thoughts: string[];
   stage: string;
-  intent?: string;
+  /** What its words ask for beyond words, and whether that was begun. */
+  intent?: { intent: string; phrase?: string; accepted: boolean };
   answer?: Answer;
   bugs: { kind: string; message: string }[];
   status?: Status;
@@ -91,6 +93,16 @@ export interface ChangeSet {
   request?: string;
   time: string;
   undone: boolean;
+  /** What its files were is not kept any more. */
+  expired?: boolean;
+}
+/** A part of the work that is done by itself. */
+export interface Subtask {
+  subtask: string;
+  status: string;
+  progress: number;
+  dependsOn: string[];
+  model: string;
 }
 export interface Proposal {
   proposal: string;
@@ -112,7 +124,8 @@ export interface View {
   /** In the order in which they were opened. */
   open: string[];
   proposals: Record<string, Proposal>;
-  plan: { version: number; steps: PlanStep[]; status: Record<string, string> } | null;
+  plan: { version: number; steps: PlanStep[]; status: Record<string, string>; started: boolean } | null;
+  subtasks: Subtask[];
   todos: Todo[];
   series: Series | null;
   changes: ChangeSet[];
@@ -138,6 +151,7 @@ export function empty(id: string): View {
     open: [],
     proposals: {},
     plan: null,
+    subtasks: [],
     todos: [],
     series: null,
     changes: [],
@@ -220,6 +234,12 @@ export function fold(before: View, events: Event[]): View {
         view.child = event.child;
         view.full = null;
         break;
+      case 'session.reclaimed':
+        if (view.child === event.child) view.child = undefined;
+        break;
+      case 'session.extended':
+        view.full = null;
+        break;
       case 'session.refused':
         add(view.turns.at(-1)?.id, { is: 'banner', level: 'warning', text: event.reason });
         break;
@@ -245,6 +265,7 @@ export function fold(before: View, events: Event[]): View {
         view.todos = [];
         view.series = null;
         view.plan = null;
+        view.subtasks = [];
         view.full = null;
         if (event.settings?.model) view.model = event.settings.model;
         view.budgetUsd = event.settings?.budgetUsd ?? 0;
@@ -283,13 +304,23 @@ export function fold(before: View, events: Event[]): View {
       }
       case 'intent': {
         const found = turn(id);
-        if (found) found.intent = event.intent;
+        if (found) found.intent = { intent: event.intent, phrase: event.phrase, accepted: event.accepted };
         break;
       }
       case 'plan.proposed':
-        view.plan = { version: event.version, steps: event.steps, status: {} };
+        view.plan = { version: event.version, steps: event.steps, status: {}, started: false };
         add(id, { is: 'plan', version: event.version, summary: event.summary, steps: event.steps, by: event.by });
         break;
+      case 'plan.started':
+        if (view.plan) view.plan = { ...view.plan, started: true };
+        break;
+      case 'subtask': {
+        const { subtask, status, progress, dependsOn, model } = event;
+        const known = view.subtasks.some((one) => one.subtask === subtask);
+        const fresh = { subtask, status, progress, dependsOn, model };
+        view.subtasks = known ? view.subtasks.map((one) => (one.subtask === subtask ? fresh : one)) : [...view.subtasks, fresh];
+        break;
+      }
       case 'plan.step': {
         if (view.plan) view.plan = { ...view.plan, status: { ...view.plan.status, [event.step]: event.status } };
         const found = turn(id);
@@ -350,7 +381,7 @@ export function fold(before: View, events: Event[]): View {
         break;
       }
       case 'tool.started':
-        add(id, { is: 'tool', call: event.call, name: event.name, input: event.input });
+        add(id, { is: 'tool', call: event.call, name: event.name, input: fields(event.input) });
         break;
       case 'tool.stopping':
         change(id, 'tool', (item) => item.call === event.call, (item) => ({ ...item, stopping: true }));
@@ -399,7 +430,8 @@ export function fold(before: View, events: Event[]): View {
         break;
       }
       case 'proposal.opened': {
-        const { proposal, kind, operations, version } = event;
+        const { proposal, kind, version } = event;
+        const operations = event.operations.map(fields);
         view.proposals = { ...view.proposals, [proposal]: { proposal, kind, operations, version } };
         break;
       }
@@ -429,6 +461,11 @@ export function fold(before: View, events: Event[]): View {
         view.position = event.position;
         view.refusal = null;
         change(of?.request, 'change', (item) => item.changeSet === event.changeSet, (item) => ({ ...item, undone }));
+        break;
+      }
+      case 'change.expired': {
+        const gone = new Set(event.changeSets);
+        view.changes = view.changes.map((one) => (gone.has(one.changeSet) ? { ...one, expired: true } : one));
         break;
       }
       case 'change.refused':
@@ -480,9 +517,17 @@ export function fold(before: View, events: Event[]): View {
         if (found) found.bugs = [...found.bugs, { kind: event.kind, message: event.message }];
         break;
       }
-      case 'banner':
-        add(id ?? view.turns.at(-1)?.id, { is: 'banner', level: event.level, text: event.text });
+      case 'banner': {
+        // Lines that belong together come one after the other.
+        const about = id ?? view.turns.at(-1)?.id;
+        const last = turn(about)?.items.at(-1);
+        if (last?.is === 'banner' && last.level === event.level) {
+          turn(about)?.items.splice(-1, 1, { ...last, text: `${last.text}\n${event.text}` });
+        } else {
+          add(about, { is: 'banner', level: event.level, text: event.text });
+        }
         break;
+      }
       case 'request.finished': {
         const found = turn(id);
         if (!found) break;

@@ -45,3 +45,9 @@ export function shorten(text: string, most: number): string {
 export function folderName(path: string): string {
   return path.split('/').filter(Boolean).slice(-2).join('/') || path;
 }
+
+/** A model's name for a small place: long ones without the folders in them. */
+export function modelName(name: string): string {
+  const parts = name.split('/').filter(Boolean);
+  return name.length <= 36 || parts.length < 3 ? name : `${parts[0]}/${parts.at(-1)}`;
+}

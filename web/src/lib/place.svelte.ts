@@ -1,8 +1,9 @@
 // Where the person is: the part of the address after `#`.
 
+export type Panel = 'chat' | 'changes' | 'trace';
 export type Place =
   | { view: 'home' }
-  | { view: 'session'; id: string; panel: 'chat' | 'changes' | 'trace' }
+  | { view: 'session'; id: string; panel: Panel }
   | { view: 'tasks' | 'usage' | 'audit' | 'settings' };
 
 export function read(hash: string): Place {

@@ -2,7 +2,7 @@
 
 import { get, post, told } from './api';
 import { empty, fold, type View } from './fold';
-import type { Picture } from './wire';
+import type { Given, Picture } from './wire';
 import { watch, type Connection, type Watch } from './live';
 
 export class Session {
@@ -46,7 +46,7 @@ export class Session {
   /** Whether somebody still runs what is not finished. */
   private async look() {
     try {
-      const { jobs } = await get<{ jobs: { session: string; state: string }[] }>('/jobs');
+      const { jobs } = await get<Given<'Jobs'>>('/jobs');
       this.interrupted = jobs.some((job) => job.session === this.id && job.state === 'interrupted');
     } catch {
       // The next connection asks again.
@@ -82,28 +82,54 @@ export class Session {
     return done;
   }
 
-  answer(checkpoint: string, choice: string, more: { text?: string; edits?: unknown; selection?: unknown } = {}) {
-    return this.try(() => post(`${this.path}/answers`, { checkpoint, choice, ...more }));
+  /** The person has chosen to go on in a new session; this page goes along when it is there. */
+  leaving = $state(false);
+
+  async answer(checkpoint: string, choice: string, more: { text?: string; edits?: unknown; selection?: unknown } = {}) {
+    this.leaving = choice === 'handoff';
+    const done = await this.try(() => post(`${this.path}/answers`, { checkpoint, choice, ...more }));
+    if (!done) this.leaving = false;
+    return done;
   }
 
   control(action: string, more: { text?: string; call?: string } = {}) {
     return this.try(() => post(`${this.path}/control`, { action, ...more }));
   }
 
+  /** The last move of the history, for when it is refused and wished for again in another way. */
+  private moved: { way: 'rewind' | 'forward'; wish: Partial<Given<'Move'>> } | null = null;
+
+  private move(way: 'rewind' | 'forward', wish: Partial<Given<'Move'>>) {
+    this.moved = { way, wish };
+    return this.try(() => post(`${this.path}/${way}`, wish));
+  }
+
   rewind(steps: number) {
-    return this.try(() => post(`${this.path}/rewind`, { steps }));
+    return this.move('rewind', { steps });
   }
 
   forward(steps: number) {
-    return this.try(() => post(`${this.path}/forward`, { steps }));
+    return this.move('forward', { steps });
   }
 
-  /** Takes back what a change did to one file. */
-  undoPart(changeSet: string, path: string) {
-    return this.try(() => post(`${this.path}/rewind`, { changeSet, parts: [{ path }] }));
+  /** Takes back what a change did to one file, or to one place in it. */
+  undoPart(changeSet: string, path: string, hunk?: number) {
+    return this.move('rewind', { changeSet, parts: [{ path, ...(hunk ? { hunks: [hunk] } : {}) }] });
   }
 
-  handoff(how: 'handoff' | 'extend') {
-    return this.try(() => post(`${this.path}/${how}`));
+  /** The last move once more, although lines that a person has edited are in its way. */
+  moveOver(onConflict: Given<'OnConflict'>) {
+    return this.moved ? this.move(this.moved.way, { ...this.moved.wish, onConflict }) : Promise.resolve(false);
+  }
+
+  get canMoveOver(): boolean {
+    return this.moved !== null;
+  }
+
+  async handoff(how: 'handoff' | 'extend') {
+    this.leaving = how === 'handoff';
+    const done = await this.try(() => post(`${this.path}/${how}`));
+    if (!done) this.leaving = false;
+    return done;
   }
 }

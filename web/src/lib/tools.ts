@@ -2,6 +2,11 @@
 
 import { shorten } from './format';
 
+/** What a model gave a tool, whatever it is. */
+export function fields(input: unknown): Record<string, unknown> {
+  return input !== null && typeof input === 'object' && !Array.isArray(input) ? (input as Record<string, unknown>) : {};
+}
+
 const says: Record<string, (input: Record<string, unknown>) => string> = {
   read_file: (input) => `Read ${input['path']}`,
   list_files: (input) => `List ${input['path'] ?? 'the folder'}`,
@@ -20,7 +25,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   propose_plan: () => 'Propose a plan',
 };
 
-export function title(name: string, input: Record<string, unknown> | undefined): string {
-  const words = says[name]?.(input ?? {}) ?? `${name.replaceAll('_', ' ')} ${input ? JSON.stringify(input) : ''}`;
+export function title(name: string, input: unknown): string {
+  const words = says[name]?.(fields(input)) ?? `${name.replaceAll('_', ' ')} ${input ? JSON.stringify(input) : ''}`;
   return shorten(words, 160);
 }

@@ -1,6 +1,7 @@
 // A session's calls as spans of time.
 
 import type { Event, Usage } from './wire';
+import { modelName } from './format';
 import { title } from './tools';
 
 export interface Span {
@@ -33,7 +34,7 @@ export function spans(events: Event[]): Span[] {
       case 'model.called': {
         const purpose = event.purpose ? ` (${event.purpose})` : '';
         const again = event.attempt > 1 ? `, try ${event.attempt}` : '';
-        begin(event.call, { kind: 'model', name: `${event.model}${purpose}${again}`, start: time, end: time, failed: false });
+        begin(event.call, { kind: 'model', name: `${modelName(event.model)}${purpose}${again}`, start: time, end: time, failed: false });
         break;
       }
       case 'model.failed': {

@@ -1,5 +1,7 @@
 //! What is looked up on demand: traces, stored texts, jobs, costs, the trail.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::{JobRow, JobState};
 use trimtab_vocab::event::{Status, UsageFact};
-use trimtab_vocab::{Event, Fact, RefKey, RequestId, SessionId, Time, Usage};
+use trimtab_vocab::{Date, Event, Fact, RefKey, RequestId, SessionId, Time, Usage};
 
 use super::Shared;
 use super::failure::Failure;
@@ -33,13 +35,13 @@ pub(super) fn routes(api: Api) -> Api {
         "The requests.",
         json!({"jobs": []}),
     );
-    let usage = Operation::new("get", "getUsage", "usage", "What was used, in all and by model")
+    let usage = Operation::new("get", "getUsage", "usage", "What was used, in all, by model and by day")
         .query::<UsageWanted>()
         .gives::<Used>(
             StatusCode::OK,
             "Tokens and dollars.",
             json!({"total": {"inputTokens": 0, "cachedTokens": 0,
-            "outputTokens": 0}, "calls": 0, "models": []}),
+            "outputTokens": 0}, "calls": 0, "models": [], "days": []}),
         )
         .fails(404);
     let audit = Operation::new("get", "getAudit", "audit", "The trail of what was decided and done")
@@ -161,6 +163,9 @@ async fn all_jobs(State(server): State<Shared>, Asked(wanted): Asked<JobsWanted>
 struct UsageWanted {
     /// Only of this session.
     session: Option<SessionId>,
+    /// Where a day begins: so many minutes before it does in Greenwich.
+    #[schemars(range(min = -1080, max = 1080))]
+    offset: Option<i32>,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -171,6 +176,24 @@ struct Used {
     calls: u64,
     /// By model, in the order of their names.
     models: Vec<UsedBy>,
+    /// By day on which something was used, oldest first.
+    days: Vec<UsedOn>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UsedOn {
+    /// The day.
+    day: Date,
+    /// Calls on it.
+    calls: u64,
+    /// What they used.
+    usage: Usage,
+}
+
+/// The day of a time where days begin so many minutes earlier than in Greenwich.
+fn day(time: Time, offset: i32) -> Date {
+    const MINUTE: i64 = 60_000;
+    Date::from_days((time.millis() + i64::from(offset) * MINUTE).div_euclid(24 * 60 * MINUTE))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -188,7 +211,8 @@ async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -
         Some(id) => vec![server.client.session(&id).await?],
         None => server.client.sessions(None).await?,
     };
-    let (mut used, mut models) = (Used::default(), std::collections::BTreeMap::<String, UsedBy>::new());
+    let offset = wanted.offset.unwrap_or(0).clamp(-1080, 1080);
+    let (mut used, mut models, mut days) = (Used::default(), BTreeMap::<String, UsedBy>::new(), BTreeMap::new());
     for session in sessions {
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
@@ -203,10 +227,15 @@ async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -
                 let by = models.entry(model.clone()).or_insert(UsedBy { model, calls: 0, usage: Usage::default() });
                 by.calls += 1;
                 by.usage += usage;
+                let day = day(event.time, offset);
+                let on = days.entry(day).or_insert(UsedOn { day, calls: 0, usage: Usage::default() });
+                on.calls += 1;
+                on.usage += usage;
             }
         }
     }
     used.models = models.into_values().collect();
+    used.days = days.into_values().collect();
     Ok(Json(used))
 }
 
@@ -234,4 +263,18 @@ async fn trail(State(server): State<Shared>, Asked(wanted): Asked<AuditWanted>) 
     let next = if lines.len() == limit as usize { lines.last().map(|line| line.n) } else { None };
     let entries = lines.iter().filter_map(|line| serde_json::from_str(&line.line).ok()).collect();
     Ok(Json(Audit { entries, next }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evening_belongs_to_the_day_where_the_person_is() {
+        let late: Time = "2026-11-15T23:30:00.000Z".parse().expect("a time");
+        assert_eq!(day(late, 0).to_string(), "2026-11-15");
+        assert_eq!(day(late, 60).to_string(), "2026-11-16");
+        let early: Time = "2026-11-16T04:00:00.000Z".parse().expect("a time");
+        assert_eq!(day(early, -300).to_string(), "2026-11-15");
+    }
 }

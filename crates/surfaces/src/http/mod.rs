@@ -194,4 +194,33 @@ mod tests {
             assert!(text.contains(&format!(r#""const":"{kind}""#)), "{kind}");
         }
     }
+
+    /// One line for each method of a path and each type, so that what changed can be seen.
+    fn lines(value: &Value, depth: usize) -> String {
+        match value {
+            Value::Object(fields) if depth > 0 && !fields.is_empty() => {
+                let line = |(name, part)| format!("{}: {}", json!(name), lines(part, depth - 1));
+                format!("{{\n{}\n}}", fields.iter().map(line).collect::<Vec<String>>().join(",\n"))
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// The browser's program takes its types from this file.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test keeps a file of the repository in step")]
+    fn the_browsers_copy_of_the_description_is_what_the_server_says() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/openapi.json");
+        let text = lines(&router().1, 3) + "\n";
+        if std::env::var_os("TRIMTAB_UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &text).expect("writes");
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        let stale = text.lines().zip(kept.lines().chain(std::iter::repeat(""))).find(|(now, then)| now != then);
+        let stale = stale.map(|(now, _)| now.chars().take(120).collect::<String>());
+        assert!(
+            kept == text,
+            "web/openapi.json is not of this server, from {stale:?} on; run once with TRIMTAB_UPDATE_DOCS=1"
+        );
+    }
 }

@@ -1,0 +1,90 @@
+// A model that answers in one JSON text: its parts, the bar that keeps the summary at hand, commands in series,
+// and what is left of answers that are damaged or cut off.
+
+import assert from 'node:assert/strict';
+import { accessible, begin, browse, say } from './browse.mjs';
+
+await browse(async ({ page }) => {
+  const log = page.getByRole('log');
+  const composer = page.getByLabel('Your message');
+  const bar = page.getByRole('complementary', { name: 'The last answer' });
+  /** Scrolls, and lets the page see it. */
+  const scroll = (to) =>
+    log.evaluate(async (node, to) => {
+      if (to === 'end') node.scrollTo(0, node.scrollHeight);
+      else node.querySelector('article:last-of-type [data-summary]').scrollIntoView();
+      for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    }, to);
+  const [top, end] = [() => scroll('top'), () => scroll('end')];
+
+  // Sections, next steps and the bar.
+  await begin(page, 'Tell me at length');
+  await log.getByText('✓ Done').waitFor();
+  await log.getByRole('heading', { name: 'The first part' }).waitFor();
+  assert.equal(await log.getByRole('heading', { level: 3 }).count(), 2);
+  await log.locator('.hljs-keyword', { hasText: 'fn' }).waitFor();
+  await top();
+  await bar.waitFor({ state: 'detached' });
+  await end();
+  await bar.waitFor();
+  assert.match(await bar.innerText(), /✓.*…/s, 'a long summary is cut short');
+  assert.equal(await bar.getByRole('button').count(), 5, 'three next steps, details and dismiss');
+  assert.equal(await log.getByLabel('Next steps').getByRole('button').count(), 5, 'the answer has all of them');
+  const [over, box] = await Promise.all([bar.boundingBox(), composer.boundingBox()]);
+  assert.ok(over.y + over.height <= box.y, 'it stands between the messages and the box');
+  await accessible(page, 'the bar');
+  await bar.getByRole('button', { name: 'See details ↑' }).click();
+  await bar.waitFor({ state: 'detached' });
+  assert.equal(await log.locator('[data-summary]').first().isVisible(), true);
+  await end();
+  await bar.getByRole('button', { name: 'Step one' }).click();
+  await bar.waitFor({ state: 'detached' });
+  assert.equal(await composer.inputValue(), 'do step one');
+  assert.equal(await page.locator('article').count(), 1, 'nothing was sent');
+  await composer.fill('');
+  await top();
+  await end();
+  await bar.getByRole('button', { name: 'Dismiss' }).click();
+  await top();
+  await end();
+  await page.waitForTimeout(100);
+  assert.equal(await bar.count(), 0, 'it does not come back for this answer');
+
+  // Several commands: one button for all of them, one panel that keeps the tally.
+  await say(page, 'Run them');
+  const question = page.getByRole('region', { name: /commands?/ });
+  await question.waitFor();
+  await log.getByRole('button', { name: 'Run 3 cmds' }).click();
+  const panel = page.getByRole('complementary', { name: 'CLI Execution' });
+  await panel.getByText('3/3').waitFor();
+  const bars = panel.getByRole('progressbar');
+  assert.equal(await bars.getAttribute('aria-valuenow'), '100');
+  assert.match(await bars.getAttribute('class'), /failed/, 'it is red from the first failure on');
+  assert.match(await panel.innerText(), /CLI Execution\s*✓ 2\s*✗ 1\s*3\/3/);
+  assert.match(await panel.innerText(), /one\.txt|echo one/);
+  await accessible(page, 'the panel of commands');
+  await log.locator('article:last-of-type').getByText('✓ Done').waitFor();
+  await panel.getByRole('button', { name: 'Close' }).click();
+  await panel.waitFor({ state: 'detached' });
+
+  // Damaged: what can be read is kept, and said so.
+  await say(page, 'Stumble');
+  const stumbled = log.locator('article:last-of-type');
+  await stumbled.getByText('⚠ AI response had errors - Recovery succeeded!').waitFor();
+  await stumbled.getByText('The content below may be incomplete.').waitFor();
+  await stumbled.getByText(/Recovered: 1 todo\(s\)/).waitFor();
+  const recovery = page.getByRole('region', { name: /AI response had errors/ });
+  await recovery.waitFor();
+  await accessible(page, 'a damaged answer');
+  await recovery.getByRole('button', { name: '🔄 Retry' }).waitFor();
+  await recovery.getByRole('button', { name: '✓ Continue' }).click();
+  await recovery.waitFor({ state: 'detached' });
+
+  // Cut off: nothing of it is applied.
+  await say(page, 'Break off');
+  const broken = log.locator('article:last-of-type');
+  await broken.getByText('🚫 BLOCKED: 2 file change(s) from truncated response.').waitFor();
+  await broken.getByText('The response was cut off mid-stream. NO changes have been applied.').waitFor();
+  await broken.getByText('Preview only: a.txt').waitFor();
+  await accessible(page, 'an answer that was cut off');
+});

@@ -1,0 +1,19 @@
+// A session that is nearly full goes on in a new one, with what was open in the box.
+
+import assert from 'node:assert/strict';
+import { accessible, begin, browse, say } from './browse.mjs';
+
+await browse(async ({ page }) => {
+  const log = page.getByRole('log');
+  await begin(page, 'Fill it up');
+  await log.getByText('✓ Done').waitFor();
+  await say(page, 'And more');
+  const full = page.getByRole('region', { name: /of the model's window.*How shall it go on\?/ });
+  for (const name of ['Handoff', 'Extend', 'Cancel']) await full.getByRole('button', { name: new RegExp(`${name}:`) }).waitFor();
+  await accessible(page, 'a session that is full');
+  const before = page.url();
+  await full.getByRole('button', { name: /Handoff:/ }).click();
+  await page.waitForURL((url) => url.href !== before && url.hash.startsWith('#/s/'));
+  await page.getByText('Goes on from an earlier session').waitFor();
+  assert.match(await page.getByLabel('Your message').inputValue(), /Open task/, 'what was open stands in the box');
+});

@@ -1,0 +1,82 @@
+// Pictures of every view, on phones and on a desk, light and dark. Started by `scripts/screenshots`.
+
+import { begin, browse } from './browse.mjs';
+
+const folder = process.argv[3];
+const sizes = [[1280, 800, 'desk'], [390, 844, 'phone'], [360, 740, 'small']];
+
+await browse(async ({ page, root }) => {
+  /** The page as it is, in every size and both looks. */
+  async function shoot(name) {
+    for (const [width, height, size] of sizes) {
+      for (const colorScheme of ['light', 'dark']) {
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await page.waitForTimeout(200);
+        await page.screenshot({ path: `${folder}/${name}-${size}-${colorScheme}.png` });
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+  }
+  const log = page.getByRole('log');
+  const asked = (name) => page.getByRole('region', { name });
+  await page.getByLabel('Your message').waitFor();
+  await shoot('home');
+
+  // The story of the demonstration: asked, planned, done, with a command that fails and is put right.
+  await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  await begin(page, 'Let greet.sh work without a name, too', { trusts: true });
+  const question = asked(/What should greet\.sh say/);
+  await question.waitFor();
+  await shoot('question');
+  await question.getByRole('button', { name: /stranger/ }).first().click();
+  const submit = question.getByRole('button', { name: /Submit/ });
+  if (await submit.count()) await submit.click();
+  const plan = asked(/Carry out this plan/);
+  await plan.waitFor();
+  await shoot('plan');
+  await plan.getByRole('button', { name: 'Approve' }).click();
+  await log.getByRole('button', { name: /^Run \d+ cmds$/ }).click();
+  const command = asked(/Run this command\?/);
+  await command.waitFor();
+  await shoot('command');
+  await page.keyboard.press('1');
+  await asked(/Run this command\?.*test\.sh/).waitFor();
+  await page.keyboard.press('1');
+  await log.getByText('✓ Done').waitFor();
+  await shoot('work');
+  const session = new URL(page.url()).hash;
+  await page.goto(`${root}/${session}/changes`);
+  await page.getByRole('button', { name: 'Show', exact: true }).first().click();
+  await page.getByRole('region', { name: /Changes of/ }).first().waitFor();
+  await shoot('changes');
+  await page.goto(`${root}/${session}/trace`);
+  await page.locator('summary').first().waitFor();
+  await shoot('trace');
+
+  // Tasks, and what the assistant would do with them.
+  await page.goto(`${root}/#/tasks`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  for (const title of ['Write the letter', 'Mend the sails']) {
+    await page.getByLabel('A new task').fill(title);
+    await page.keyboard.press('Enter');
+    await page.getByLabel(`Done: ${title}`).waitFor();
+  }
+  await page.getByLabel('Your message to the assistant').fill('The letter is written, and the sails are urgent');
+  await page.keyboard.press('Enter');
+  await page.getByText('3 proposed').waitFor();
+  await page.getByRole('button', { name: 'Show before and after' }).click();
+  await shoot('tasks');
+
+  for (const view of ['usage', 'audit', 'settings']) {
+    await page.goto(`${root}/#/${view}`);
+    await page.waitForLoadState('networkidle').catch(() => undefined);
+    await shoot(view);
+  }
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await shoot('keys');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+k');
+  await shoot('palette');
+});

@@ -1,0 +1,34 @@
+// A session gets another name, goes on in a copy, and is taken along as a file.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { accessible, begin, browse } from './browse.mjs';
+
+await browse(async ({ page }) => {
+  const log = page.getByRole('log');
+  await begin(page, 'What is a trim tab?');
+  await log.getByText('✓ Done').waitFor();
+  const first = page.url();
+
+  await page.getByRole('heading', { level: 1 }).getByRole('button').click();
+  const name = page.getByRole('dialog', { name: 'Name of this session' });
+  await name.getByRole('textbox').fill('Rudders');
+  await accessible(page, 'another name for a session');
+  await page.keyboard.press('Enter');
+  await name.waitFor({ state: 'detached' });
+  await page.getByRole('heading', { level: 1, name: 'Rudders' }).waitFor();
+  await page.getByRole('navigation').getByText('Rudders').waitFor();
+
+  const palette = async (words) => {
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'What to do' }).fill(words);
+    await page.keyboard.press('Enter');
+  };
+  await palette('fork');
+  await page.waitForURL((url) => url.href !== first && url.hash.startsWith('#/s/'));
+  await log.getByText('A small surface on a rudder.').waitFor();
+
+  const [file] = await Promise.all([page.waitForEvent('download'), palette('export this')]);
+  const exported = JSON.parse(readFileSync(await file.path(), 'utf8'));
+  assert.match(JSON.stringify(exported), /What is a trim tab\?/);
+});
