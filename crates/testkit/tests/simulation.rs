@@ -62,6 +62,10 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
         ("questions before the work", total.clarified),
         ("messages that went to a request that ran", total.joined),
         ("sessions that went on in others", total.handoffs),
+        ("changes of tasks", total.task_sets),
+        ("moves of their history", total.task_moves),
+        ("proposals of the assistant", total.task_proposals),
+        ("things that were noted for good", total.noted),
     ] {
         assert!(often > 20, "only {often} {what}");
     }

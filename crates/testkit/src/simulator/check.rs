@@ -18,9 +18,11 @@ use trimtab_vocab::{
 use super::flows::{self, Agreement};
 use super::hands::made_by;
 use super::plan::{Ask, Doing, Plan, Turn, file_of, marks, name_of};
+use super::tasks;
 use super::travels::{self, Sets};
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
+use trimtab_world::store::tasks_session;
 
 /// Sessions in which something is left to do.
 pub(super) fn unfinished(disk: &Disk) -> Vec<SessionId> {
@@ -83,6 +85,12 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let (mut commands, mut made) = (BTreeMap::new(), BTreeMap::new());
     for (session, log) in &state.events {
+        if tasks::is_about(state, session) {
+            if *session != tasks_session() {
+                tally.task_proposals += tasks::asked(log).map_err(|broken| format!("{session}: {broken}"))?;
+            }
+            continue;
+        }
         let mut story = Story::new(state, history.oracle.plan, session);
         for event in log {
             story.goes_on(event).map_err(|broken| format!("{session}: at {:?}: {broken}", event.seq))?;
@@ -94,6 +102,9 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         made.extend(story.made);
         commands.extend(story.commands);
     }
+    let (sets, noted) = tasks::check(history, state)?;
+    tally.task_sets += sets;
+    tally.noted += noted;
     tally.handoffs += flows::children(state)?;
     for (command, begun) in &state.commands {
         let allowed = commands.get(command).copied().unwrap_or(0);

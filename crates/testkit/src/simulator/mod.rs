@@ -10,6 +10,7 @@ mod hands;
 mod model;
 mod moves;
 mod plan;
+mod tasks;
 mod travels;
 
 use std::sync::Arc;
@@ -90,6 +91,14 @@ pub struct Tally {
     pub joined: u64,
     /// Sessions that went on in others.
     pub handoffs: u64,
+    /// Changes of tasks, and moves of their history.
+    pub task_sets: u64,
+    /// Moves of the history of tasks that somebody heard the end of.
+    pub task_moves: u64,
+    /// Operations on tasks that were proposed, and versions of them.
+    pub task_proposals: u64,
+    /// Lasting things that were noted.
+    pub noted: u64,
     /// Facts that were recorded.
     pub facts: u64,
 }
@@ -123,6 +132,10 @@ impl std::ops::AddAssign for Tally {
         self.satisfactions += other.satisfactions;
         self.joined += other.joined;
         self.handoffs += other.handoffs;
+        self.task_sets += other.task_sets;
+        self.task_moves += other.task_moves;
+        self.task_proposals += other.task_proposals;
+        self.noted += other.noted;
         self.facts += other.facts;
     }
 }
@@ -173,6 +186,9 @@ struct History {
     travels: bool,
     /// There are people who agree first.
     flows: bool,
+    /// There is a person with tasks, of whom something is remembered.
+    tasks: bool,
+    wishes: tasks::Wishes,
     disk: Disk,
     oracle: Oracle,
     clock: Arc<Clockwork>,
@@ -189,7 +205,9 @@ impl History {
     fn begin(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let disk = Disk::default();
-        let means = plan::Plan { seed: dice.throw(), flows: flows::is_wanted(seed) };
+        let tasks = tasks::is_wanted(seed);
+        let flows = flows::is_wanted(seed) && !tasks;
+        let means = plan::Plan { seed: dice.throw(), flows };
         let oracle = Oracle::new(means, RETRIES, disk.clone());
         let clock = Arc::new(Clockwork { began: Instant::now(), chance: AtomicU64::new(dice.throw() >> 1) });
         if dice.once_in(3) {
@@ -198,8 +216,10 @@ impl History {
         disk.state().files.insert("shared.txt".into(), b"begin\nshared\n".to_vec());
         Self {
             dice,
-            travels: travels::is_wanted(seed) && !flows::is_wanted(seed),
-            flows: flows::is_wanted(seed),
+            travels: travels::is_wanted(seed) && !flows && !tasks,
+            flows,
+            tasks,
+            wishes: tasks::Wishes::default(),
             disk,
             oracle,
             clock,

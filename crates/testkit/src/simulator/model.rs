@@ -53,7 +53,7 @@ impl Oracle {
                 of == name
             }
             // Nor is it that nobody could look at it.
-            Ask::Summary { .. } | Ask::Look { .. } => false,
+            Ask::Summary { .. } | Ask::Look { .. } | Ask::Assistant { .. } => false,
         };
         heard.doomed.iter().any(mine)
             || heard.failures.iter().any(|(ask, failures)| mine(ask) && *failures > self.retries)

@@ -21,7 +21,7 @@ const EDITS: [&str; 4] = [
 ];
 
 /// Does something through a process, unless that dies in the act.
-async fn unless_dead<T>(store: &MemoryStore, work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn unless_dead<T>(store: &MemoryStore, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
         () = store.died.notified() => {
@@ -60,6 +60,7 @@ impl History {
             10 => self.resume(),
             11..13 => self.control().await,
             13 => self.rule().await,
+            14..20 if self.tasks => self.tend_tasks().await,
             14..20 if self.travels => {
                 let changed = travels::changed(&self.disk.state());
                 let (Some((client, store)), Some(session)) = (self.any_process(), self.dice.pick(&changed)) else {
@@ -79,7 +80,14 @@ impl History {
 
     async fn say(&mut self) {
         let Some((client, store)) = self.any_process() else { return };
-        let known: Vec<SessionId> = self.disk.state().sessions.keys().cloned().collect();
+        let known: Vec<SessionId> = self
+            .disk
+            .state()
+            .sessions
+            .values()
+            .filter(|row| !row.folder.is_empty())
+            .map(|row| row.id.clone())
+            .collect();
         let target = match self.dice.pick(&known) {
             Some(session) if !self.dice.once_in(3) => Target::Session(session.clone()),
             _ => Target::New { folder: ["/project", "/other"][self.dice.below(2) as usize].into() },
@@ -99,7 +107,7 @@ impl History {
                 _ => (Mode::Auto, "", None),
             },
         };
-        let text = format!("{text}{more}");
+        let text = format!("{text}{more}{}", self.lasting());
         // What takes another's place ends that; which one it meets, nobody knows beforehand.
         if let (Target::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
             self.said.iter_mut().filter(|said| said.sent.session == *session).for_each(|said| said.cancelled = true);
@@ -113,9 +121,9 @@ impl History {
     }
 
     /// Now and then there is little money, little room, little trust, and nobody to be asked.
-    fn settings(&mut self) -> RunSettings {
+    pub(super) fn settings(&mut self) -> RunSettings {
         let prices = Some(Prices { input: 3.0, cached: 0.3, cache_write: 3.75, output: 15.0 });
-        let copilot = self.copilot();
+        let (copilot, memory) = (self.copilot(), self.memory());
         let dice = &mut self.dice;
         let small = dice.once_in(3);
         let window = if small { 2_000 + dice.below(3_000) } else { ModelFacts::default().window };
@@ -136,6 +144,7 @@ impl History {
             snapshot_files: if self.travels { 0 } else { 1_000 },
             snapshot_mb: 1,
             copilot,
+            memory,
             ..RunSettings::default()
         }
     }

@@ -25,6 +25,16 @@ pub(super) enum Doing {
     Step(u32),
 }
 
+/// What the assistant over the tasks wants of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Errand {
+    Route,
+    Chat,
+    Propose,
+    Repair,
+    Summary,
+}
+
 /// What a prompt asks for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ask {
@@ -38,6 +48,8 @@ pub(super) enum Ask {
     Assessment { name: String, number: u32 },
     /// A summary, with the marks that it must not lose.
     Summary { marks: Vec<String> },
+    /// Something about the person's tasks.
+    Assistant { name: String, errand: Errand },
 }
 
 /// What the model says to it.
@@ -101,6 +113,7 @@ impl Plan {
                 stop: Some(StopReason::EndTurn),
             },
             Ask::Assessment { name, number } => self.assessment(name, *number),
+            Ask::Assistant { name, errand } => self.assist(name, *errand),
             Ask::Look { name } => self.look(name),
             Ask::Compile { name, number } => self.compile(name, *number),
             Ask::Round { name, round, doing: Doing::Planning } if self.flows => self.planning(name, *round),
@@ -152,6 +165,26 @@ impl Plan {
         let verdict = json!({"decision": decision, "confidence": confidence, "complexity": complexity,
             "steps": dice.below(6), "toolNeed": 0.9, "missing": missing, "questions": questions});
         let words = if dice.once_in(8) { "I would rather not say.".into() } else { verdict.to_string() };
+        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+    }
+
+    /// What the assistant over the tasks hears: any path, operations that can and that cannot be, and words.
+    fn assist(self, name: &str, errand: Errand) -> Turn {
+        let mut dice = self.dice(name, 9_000 + errand as u32);
+        let words = match errand {
+            Errand::Route => {
+                let decision = ["plan", "plan", "chat", "clarify"][dice.below(4) as usize];
+                let confidence = dice.below(100) as f64 / 100.0;
+                json!({"decision": decision, "confidence": confidence, "question": "Which one?"}).to_string()
+            }
+            Errand::Propose | Errand::Repair => {
+                let id = 1 + dice.below(9);
+                let operations = json!([{"op": "create", "title": "By the assistant"}, {"op": "complete", "id": id}]);
+                json!({"operations": operations}).to_string()
+            }
+            Errand::Chat | Errand::Summary => format!("This is about {name}."),
+        };
+        let words = if dice.once_in(8) { "I would rather not say.".into() } else { words };
         Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
     }
 
@@ -283,6 +316,12 @@ impl Plan {
 /// `is_passed_on` tells words that were said to a request that ran from requests of their own.
 pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Result<Ask, String> {
     let texts: Vec<&str> = prompt.messages.iter().flat_map(|message| words(message)).collect();
+    if let Some(errand) = errand(&prompt.system, texts.last().copied().unwrap_or_default()) {
+        let is_between = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+        let mut words = texts.last().into_iter().flat_map(|text| text.split(is_between));
+        let name = words.rfind(|word| word.starts_with("ask-")).ok_or("nothing is asked about the tasks")?;
+        return Ok(Ask::Assistant { name: name.to_owned(), errand });
+    }
     if prompt.system.starts_with("You look at a request") {
         let asked = texts.last().and_then(|text| text.rsplit_once("Request:\n")).map(|(_, text)| name_of(text));
         let name = asked.ok_or("nothing is to be looked at")?.to_owned();
@@ -328,6 +367,19 @@ pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Resu
         None => Doing::Work,
     };
     Ok(Ask::Round { round: next("round"), name, doing })
+}
+
+/// What is wanted, if it is about the person's tasks.
+fn errand(system: &str, text: &str) -> Option<Errand> {
+    if system.contains("You are an intent router for a todo assistant") {
+        Some(Errand::Route)
+    } else if system.contains("You plan changes to a person's todo list") {
+        Some(if text.contains("Fix these problems") { Errand::Repair } else { Errand::Propose })
+    } else if system.contains("You are a helpful assistant for a todo app") {
+        Some(if text.contains("Proposed operations (count:") { Errand::Summary } else { Errand::Chat })
+    } else {
+        None
+    }
 }
 
 /// The number of the step that words begin, or that a summary says is worked on.
