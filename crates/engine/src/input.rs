@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{Conflict, LoadedFile};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite,
-    Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, TimerId, Usage,
+    MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -133,6 +133,19 @@ pub enum Input {
         call: CallId,
         /// What.
         seen: Seen,
+    },
+    /// Pictures were made and stored, or were not.
+    Drawn {
+        /// By which call.
+        call: CallId,
+        /// When.
+        time: Time,
+        /// The pictures; none: `fault` says why.
+        #[serde(default)]
+        pictures: Vec<MadePicture>,
+        /// Why there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
     /// It is known what a change would make of the files.
     Prepared {

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod merge;
 mod output;
 mod permit;
+pub mod pictures;
 pub mod proposal;
 pub mod record;
 mod route;

@@ -86,6 +86,19 @@ pub enum Effect {
         /// What to look at.
         look: Look,
     },
+    /// Make pictures and store them; answered by `Drawn`. Asked again after a crash, unless the answer was there.
+    Draw {
+        /// Names the call.
+        call: CallId,
+        /// `provider/name`.
+        model: String,
+        /// What is to be seen.
+        prompt: String,
+        /// How many.
+        count: u32,
+        /// Milliseconds to wait before.
+        after_ms: u64,
+    },
     /// Read a stored text of this session; answered by `Looked`.
     Recall {
         /// Names the call.
@@ -229,6 +242,13 @@ pub enum Change {
         /// Where to; the place must be free.
         to: String,
     },
+    /// Write pictures that a person wants to keep, under names that are free.
+    Save {
+        /// Where to; empty: the session's folder itself.
+        folder: String,
+        /// Where the bytes of each are stored, and what it is.
+        pictures: Vec<(RefKey, String)>,
+    },
 }
 
 impl Change {
@@ -236,7 +256,7 @@ impl Change {
     pub fn path(&self) -> &str {
         match self {
             Self::Edit(edit) => edit.path(),
-            Self::Delete { path } | Self::Move { from: path, .. } => path,
+            Self::Delete { path } | Self::Move { from: path, .. } | Self::Save { folder: path, .. } => path,
         }
     }
 }

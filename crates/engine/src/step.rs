@@ -5,7 +5,7 @@ use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RefKey, RequestId, SessionId};
 
 use crate::record::Session;
-use crate::{Effect, Input, Output, assistant, handoff, history, intake, turn};
+use crate::{Effect, Input, Output, assistant, handoff, history, intake, pictures, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -36,6 +36,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::loaded(&mut step, &request, files, missing, instructions);
         }
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
+        Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
         Input::Narrowed { call, parts, narrowed } => turn::choosing::narrowed(&mut step, &call, &parts, narrowed),
         Input::Applied { call, problem } => turn::batch::applied(&mut step, &call, problem),

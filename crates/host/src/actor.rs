@@ -486,6 +486,9 @@ impl Actor {
                 self.waits.entry(request).or_default().push(wait);
             }
             Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),
+            Effect::Draw { call, model, prompt, count, after_ms } => {
+                self.start_tool(call, tools::Work::Draw { model, prompt, count, after_ms });
+            }
             Effect::Recall { call, key, offset, limit } => {
                 self.start_tool(call, tools::Work::Recall { key, offset, limit });
             }

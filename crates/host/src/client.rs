@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use trimtab_engine::{Input, Session};
 use trimtab_vocab::{
-    ChangePart, CheckpointId, Control, Event, ImageRef, Mode, Pill, Problem, ProblemKind, RefKey, Request, RequestId,
-    Rule, RunSettings, SessionId, WhileRunning,
+    ChangePart, CheckpointId, Control, Event, ImageRef, Mode, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
+    RequestId, Rule, RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::Models;
@@ -66,13 +66,15 @@ pub struct Say {
     pub pill: Option<Pill>,
     /// What it does to a request of the session that runs; absent: it waits for its turn.
     pub while_running: Option<WhileRunning>,
+    /// What it wants of the gallery of pictures.
+    pub picture: Option<PictureWish>,
 }
 
 impl Say {
     /// Words, and nothing else.
     pub fn new(text: impl Into<String>, settings: RunSettings) -> Self {
         let (text, images, pill, while_running) = (text.into(), Vec::new(), None, None);
-        Self { text, mode: Mode::Auto, settings, images, pill, while_running }
+        Self { text, mode: Mode::Auto, settings, images, pill, while_running, picture: None }
     }
 }
 
@@ -230,8 +232,15 @@ impl Client {
             keeps.push((key, base64));
         }
         let (mode, pill, while_running) = (say.mode, say.pill.map(Box::new), say.while_running);
-        let said =
-            Request { images, mode, pill, while_running, ..Request::new(request.clone(), say.text, say.settings) };
+        let picture = say.picture.map(Box::new);
+        let said = Request {
+            images,
+            mode,
+            pill,
+            while_running,
+            picture,
+            ..Request::new(request.clone(), say.text, say.settings)
+        };
         let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {

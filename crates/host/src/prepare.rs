@@ -21,6 +21,9 @@ pub(crate) async fn prepare(
     seen: Option<&str>,
 ) -> Result<Prepared, StoreError> {
     let hands = deps.world.hands.as_ref();
+    if let Change::Save { folder: place, pictures } = change {
+        return save(deps, session, folder, place, pictures).await;
+    }
     let FileNow { path, content, .. } = match read(hands, folder, change.path()).await {
         Ok(now) => now,
         Err(reason) => return Ok(Prepared::Refused { reason }),
@@ -43,7 +46,7 @@ pub(crate) async fn prepare(
         Change::Delete { .. } | Change::Move { .. } if content.is_none() => {
             return Ok(Prepared::Refused { reason: format!("There is no file {path}.") });
         }
-        Change::Delete { .. } => vec![(path, content, None)],
+        Change::Delete { .. } | Change::Save { .. } => vec![(path, content, None)],
         Change::Move { to, .. } => match read(hands, folder, to).await {
             Ok(FileNow { path: to, content: None, .. }) => {
                 let bytes = content.as_ref().map(|(bytes, _)| bytes.clone());
@@ -125,6 +128,55 @@ pub(crate) async fn narrow(
         writes.push(FileWrite { path, before: write.before.clone(), after, added, removed, modified });
     }
     Ok(Narrowed::Ready { writes, diffs, left })
+}
+
+/// Numbers of pictures in a folder at most.
+const LAST_PICTURE: u32 = 9_999;
+
+/// What saving pictures would make of the folder: each gets the first name that is free, and nothing that is there
+/// is touched.
+async fn save(
+    deps: &Deps,
+    session: &SessionId,
+    folder: &str,
+    place: &str,
+    pictures: &[(RefKey, String)],
+) -> Result<Prepared, StoreError> {
+    let (hands, store) = (deps.world.hands.as_ref(), deps.world.store.as_ref());
+    let place = place.trim().trim_end_matches('/');
+    let (mut writes, mut diffs, mut number) = (Vec::new(), Vec::new(), 0);
+    for (key, media_type) in pictures {
+        // A fork shows the pictures of its parent, where they are stored.
+        let Some(bytes) = store.bytes(None, key).await? else {
+            return Ok(Prepared::Refused { reason: format!("The picture ref:{key} is not stored any more.") });
+        };
+        let path = loop {
+            number += 1;
+            if number > LAST_PICTURE {
+                let reason = format!("There are {LAST_PICTURE} pictures in {place} already. Choose another folder.");
+                return Ok(Prepared::Refused { reason });
+            }
+            let name = format!("image-{number:03}.{}", trimtab_vocab::extension(media_type));
+            let wanted = if place.is_empty() { name } else { format!("{place}/{name}") };
+            match read(hands, folder, &wanted).await {
+                Ok(FileNow { path, content: None, .. }) => break path,
+                Ok(_) => {}
+                // Something of that name that is no file is in the way all the same, but what lies outside is not
+                // to be reached by counting.
+                Err(reason) => return Ok(Prepared::Refused { reason }),
+            }
+        };
+        if let Some(reason) = unfit(&path, false) {
+            return Ok(Prepared::Refused { reason });
+        }
+        let (diff, Stats { added, removed, modified }) = compare::patch(&path, None, Some(&bytes));
+        let after = Some(keep(store, session, bytes, NEW_FILE).await?);
+        writes.push(FileWrite { path, before: None, after, added, removed, modified });
+        diffs.push(diff);
+    }
+    // A picture is saved or left out, never a part of it.
+    let hunks = vec![1; writes.len()];
+    Ok(Prepared::Ready { writes, diffs, hunks })
 }
 
 /// Why a diff that was refused would have had no effect, if that is the reason.

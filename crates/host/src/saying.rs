@@ -49,6 +49,14 @@ impl Client {
             false => None,
         };
         let while_running = Some(words.while_running.unwrap_or(profile.while_running));
-        Ok(Say { text: words.text, mode: words.mode, settings, images: words.images, pill, while_running })
+        Ok(Say {
+            text: words.text,
+            mode: words.mode,
+            settings,
+            images: words.images,
+            pill,
+            while_running,
+            picture: None,
+        })
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, watch};
@@ -10,9 +11,10 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, FilePlan, FileWrite, Look, OnConflict, Overtime, RefKey, RequestId, Seen,
-    SessionId, Watch,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, Look, MadePicture, OnConflict, Overtime,
+    RefKey, RequestId, Retry, Seen, SessionId, Watch,
 };
+use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
@@ -40,6 +42,7 @@ const SHOWN_WHOLE: usize = 1024;
 /// What a tool asks for.
 pub(crate) enum Work {
     Look(Look),
+    Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: Change, seen: Option<String> },
     Narrow { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
@@ -83,6 +86,16 @@ pub(crate) async fn carry_out(
                 seen = deps.world.hands.look(&folder, &look) => seen,
             };
             let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
+        }
+        Work::Draw { model, prompt, count, after_ms } => {
+            let order = DrawOrder { prompt, count, size: None };
+            tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(()),
+                drawn = draw(&deps, &session, &request, &call, &model, &order, after_ms) => {
+                    report(&deps, &reporter, &drawn?).await?;
+                }
+            }
         }
         Work::Recall { key, offset, limit } => {
             let seen = recall(&deps, &reporter, &key, offset, limit).await?;
@@ -195,6 +208,37 @@ async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &Work) ->
         report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
     }
     Ok(())
+}
+
+/// Makes pictures and stores them. What came of it goes into the inbox like a model's reply: it is paid for.
+async fn draw(
+    deps: &Deps,
+    session: &SessionId,
+    request: &RequestId,
+    call: &CallId,
+    model: &str,
+    order: &DrawOrder,
+    after_ms: u64,
+) -> Result<Input, Trouble> {
+    tokio::time::sleep(Duration::from_millis(after_ms)).await;
+    let never = |problem| Fault { problem, retry: Retry::Never };
+    let drawn = match deps.world.models.find(model) {
+        Ok(model) => model.draw(order).await,
+        Err(problem) => Err(never(problem)),
+    };
+    let (mut pictures, mut fault) = (Vec::new(), None);
+    match drawn {
+        Ok(drawn) => {
+            for (number, picture) in drawn.into_iter().enumerate() {
+                let key = RefKey::picture_of(request, call, number);
+                let (bytes, media_type) = (picture.bytes.len() as u64, picture.media_type.to_owned());
+                deps.world.store.keep(session, &key, picture.bytes).await?;
+                pictures.push(MadePicture { key, media_type, bytes, revised_prompt: picture.revised_prompt });
+            }
+        }
+        Err(found) => fault = Some(found),
+    }
+    Ok(Input::Drawn { call: call.clone(), time: deps.world.clock.now(), pictures, fault })
 }
 
 async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), Trouble> {

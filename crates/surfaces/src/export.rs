@@ -8,8 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use trimtab_host::{Client, SessionRow, Set, is_text};
-use trimtab_vocab::event::{BugFact, SessionFact};
-use trimtab_vocab::{Event, Fact, FileWrite, Problem, SessionId};
+use trimtab_vocab::event::{AnswerFact, BugFact, SessionFact};
+use trimtab_vocab::{Event, Fact, FileWrite, GeneratedImage, Problem, SessionId};
 
 /// Pieces that wait for whoever writes them.
 const PIECES: usize = 8;
@@ -55,6 +55,8 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
+    let gallery = client.gallery(&row.id).await?;
+    let mut pairs = Vec::new();
     loop {
         let page = client.events(&row.id, last).await?;
         if page.is_empty() {
@@ -64,6 +66,7 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
             let comma = if last == 0 { "" } else { "," };
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
+            pairs.extend(pair(&event, &gallery));
             if let Fact::Session(SessionFact::Extended { extension }) = &event.fact {
                 extensions.push(json!({
                     "id": extension, "docType": "extension", "sessionId": row.id, "number": extensions.len() + 1,
@@ -74,8 +77,8 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
         }
     }
     let history = client.history(&row.id).await?;
-    let lists = format!(r#"],"bugs":{},"extensions":{},"changeHistory":{{"history":["#, json!(bugs), json!(extensions));
-    print(lists).await?;
+    print(format!(r#"],"bugs":{},"extensions":{},"pairs":{},"#, json!(bugs), json!(extensions), json!(pairs))).await?;
+    print(r#""changeHistory":{"history":["#.to_owned()).await?;
     let mut named = i64::MIN;
     for (at, set) in history.sets.iter().enumerate() {
         // Two sets of the same millisecond have names of their own all the same.
@@ -91,6 +94,15 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
 fn bug(event: &Event) -> Option<Value> {
     let Fact::Bug(BugFact { kind, by, message }) = &event.fact else { return None };
     Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
+}
+
+/// A request that made pictures, with the pictures as they are now in their places.
+fn pair(event: &Event, gallery: &[GeneratedImage]) -> Option<Value> {
+    let Fact::Answer(AnswerFact { answer }) = &event.fact else { return None };
+    let now = |made: &GeneratedImage| gallery.iter().find(|picture| picture.id == made.id).cloned();
+    let images: Vec<GeneratedImage> = answer.generated_images.iter().filter_map(now).collect();
+    let pair = json!({"docType": "chat-pair", "request": event.request, "structured": {"generatedImages": images}});
+    (!images.is_empty()).then_some(pair)
 }
 
 /// One set. What goes beyond the documented fields has names of its own.

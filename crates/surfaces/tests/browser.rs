@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use trimtab_testkit::program::Program;
-use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::provider::{Answer, Reply, images};
 use trimtab_testkit::served::Served;
 
 fn program() -> Program {
@@ -83,6 +83,23 @@ fn the_assistants_panel_sends_and_shows_what_is_documented() {
     let program = program();
     let served = Served::start(&program, "test", &[]);
     walks(node("assistant.mjs", &[&served.login]));
+}
+
+#[test]
+fn pictures_hang_in_the_conversation_and_are_made_anew_and_saved() {
+    let mut program = program();
+    let url = format!("{}/v1", program.provider.url());
+    program.set("TRIMTAB_PROVIDERS_EASEL_KIND", "openai");
+    program.set("TRIMTAB_PROVIDERS_EASEL_BASE_URL", &url);
+    program.set("TRIMTAB_MODELS_IMAGE", "easel/grok-2-image");
+    program.provider.push(says(r#"["a wave","a moon","a clock"]"#));
+    let picture = images::body(&[images::bytes("in oil")]);
+    program.provider.on_path("/v1/images/generations", Answer::json(200, picture));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("pictures.mjs", &[&served.login, program.project().to_str().expect("text")]));
+    let sent = program.provider.requests();
+    let prompt = &sent.last().expect("an order").body["prompt"];
+    assert_eq!(*prompt, "a wave at night, make it darker");
 }
 
 #[test]

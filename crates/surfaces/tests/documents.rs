@@ -298,6 +298,7 @@ fn help_is_enough_to_start() {
       handoff        Go on in a new session, with a summary, the open tasks and the change history
       extend         Go on in this session with its whole conversation
       control        Say something to a request that runs: pause, steer, skip, cancel
+      images         Pictures: list, make, regenerate, select, save
       tasks          Your own tasks: list, add, done, edit, delete, search, undo
       ask            Ask about your tasks, or have changes to them proposed
       memory         What is remembered of you and your work: list, search, add, edit, delete

@@ -20,6 +20,7 @@ mod answer;
 pub mod anthropic;
 mod connection;
 mod gate;
+pub mod images;
 pub mod ollama;
 pub mod openai;
 mod reply;

@@ -38,6 +38,8 @@
 //! % attended=false     settings of what is said from here on
 //! % while_running=steer   and what it does to a request that runs
 //! % ask={}              what is said from here on is asked about the person's tasks, in this way
+//! % image=m/p           pictures are made by this model; what their prompts say decides how that goes
+//! % picture={"wish":"save","images":["$1"],"folder":"a"}   what is said next wants this of the gallery
 //! ^A                   the person applies all operations that were proposed last and may be
 //! = echo > a.txt       the person does this in the folder
 //! ```
@@ -55,6 +57,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -65,9 +68,10 @@ use trimtab_vocab::{
     ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
-use trimtab_world::models::{Model, Models, Piece, PieceStream};
+use trimtab_world::models::{DrawOrder, Drawn, Model, Models, Piece, PieceStream};
 use trimtab_world::store::SqliteStore;
 
+mod pictures;
 mod tasks;
 
 use crate::hands::PlainHands;
@@ -307,6 +311,7 @@ struct ScriptedModels {
     complaints: Arc<Mutex<Vec<String>>>,
     /// Rings when the model has said what it had to say and fallen silent.
     silent: Arc<Notify>,
+    easel: pictures::Easel,
 }
 
 impl Models for ScriptedModels {
@@ -315,9 +320,14 @@ impl Models for ScriptedModels {
     }
 }
 
+#[async_trait]
 impl Model for ScriptedModels {
     fn dialect(&self) -> &'static str {
         "scripted"
+    }
+
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+        self.easel.draw(order, &self.silent).await
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
@@ -399,6 +409,8 @@ struct Stage {
     while_running: Option<WhileRunning>,
     /// How the tasks are asked about, if they are.
     ask: Option<Ask>,
+    /// What the next words want of the gallery, `$1` being its first picture.
+    picture: Option<String>,
     tasks: Vec<Value>,
     /// The sessions, each handed off to the next; the last is where the person is.
     sessions: Vec<SessionId>,
@@ -438,6 +450,7 @@ impl Stage {
             mode: Mode::Auto,
             while_running: None,
             ask: None,
+            picture: None,
             tasks: script.tasks,
             sessions: Vec::new(),
             child: None,
@@ -586,7 +599,17 @@ impl Stage {
         let pills = Pills::load(&profile, self.settings.trusted.then_some(project.as_str()));
         let pill = pills.called(&text).expect("a pill that can be run");
         let (mode, while_running) = (self.mode, self.while_running);
-        let say = Say { mode, pill, while_running, ..Say::new(text, settings) };
+        let mut say = Say { mode, pill, while_running, ..Say::new(text, settings) };
+        if let Some(mut wish) = self.picture.take() {
+            let gallery = match self.sessions.last() {
+                Some(session) => self.client.gallery(session).await.expect("a gallery"),
+                None => Vec::new(),
+            };
+            for (number, picture) in (1..).zip(&gallery) {
+                wish = wish.replace(&format!("\"${number}\""), &format!("\"{}\"", picture.id));
+            }
+            say.picture = Some(serde_json::from_str(&wish).expect("a wish"));
+        }
         let sent = self.client.send(target, say).await.expect("is taken in");
         self.awaited = Some(sent.request.clone());
         if self.sessions.is_empty() {
@@ -636,6 +659,9 @@ impl Stage {
             "heuristics" => settings.recovery.strict_heuristics = value == "strict",
             "noop" => settings.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
             "ask" => self.ask = Some(serde_json::from_str(value).expect("how it is asked")),
+            "image" => settings.image.model = value.into(),
+            "image_batch" => settings.image.batch = serde_json::from_value(value.into()).expect("a way"),
+            "picture" => self.picture = Some(value.to_owned()),
             "budget" => settings.budget_usd = Some(value.parse().expect("dollars")),
             "prices" => settings.facts.prices = Some(serde_json::from_str(value).expect("prices")),
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
@@ -736,6 +762,8 @@ impl Stage {
             }
         }
         text.push_str(&files(&self.home.path().join("project")));
+        text.push_str(&self.models.easel.report());
+        text = pictures::numbered(text);
         if self.ask.is_some() {
             text.push_str(&self.tasks_and_trail().await);
         }

@@ -29,6 +29,10 @@ fn model(url: &str, idle: Duration) -> Arc<dyn Model> {
     registry(&format!("{url}/v1"), idle).find("openai/gpt-4o-mini").expect("a model")
 }
 
+fn named(url: &str, name: &str) -> Arc<dyn Model> {
+    registry(&format!("{url}/v1"), PATIENT).find(&format!("openai/{name}")).expect("a model")
+}
+
 fn prompt(messages: Vec<Message>) -> Prompt {
     Prompt {
         model: "openai/gpt-4o-mini".into(),
@@ -1240,7 +1244,11 @@ async fn a_list_that_is_none_is_a_fault() {
 // ---- pictures ----
 
 fn crab() -> DrawOrder {
-    DrawOrder { prompt: "A crab".into(), count: 2, size: Some("1024x1024".into()) }
+    crabs(2)
+}
+
+fn crabs(count: u32) -> DrawOrder {
+    DrawOrder { prompt: "A crab".into(), count, size: Some("1024x1024".into()) }
 }
 
 async fn drawn(answer: Answer) -> Result<Vec<Drawn>, Fault> {
@@ -1261,7 +1269,7 @@ async fn pictures_are_ordered_as_documented_and_come_as_their_bytes() {
             {"b64_json": "data:image/webp;base64,UklGRgAAAABXRUJQ"},
         ], "usage": {"total_tokens": 100}}),
     ));
-    let pictures = model(provider.url(), PATIENT).draw(&crab()).await.expect("pictures");
+    let pictures = model(provider.url(), PATIENT).draw(&crabs(4)).await.expect("pictures");
     let picture = |bytes: &[u8], media_type, revised: Option<&str>| Drawn {
         bytes: bytes.to_vec(),
         media_type,
@@ -1281,19 +1289,69 @@ async fn pictures_are_ordered_as_documented_and_come_as_their_bytes() {
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(
         request.body,
-        json!({"model": "gpt-4o-mini", "prompt": "A crab", "n": 2, "size": "1024x1024", "response_format": "b64_json"})
+        json!({"model": "gpt-4o-mini", "prompt": "A crab", "n": 4, "size": "1024x1024", "response_format": "url"})
     );
 }
 
 #[tokio::test]
-async fn an_address_in_place_of_a_picture_is_refused_and_not_fetched() {
-    let elsewhere = FakeProvider::start();
-    elsewhere.always(Answer::new(200).body("GIF89a"));
-    let url = format!("{}/crab.gif", elsewhere.url());
-    let fault = drawn(Answer::json(200, json!({"data": [{"url": url}]}))).await.expect_err("a fault");
-    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never));
-    assert!(fault.problem.message.contains("address") && fault.problem.hint.is_some(), "{fault:?}");
-    assert_eq!(elsewhere.requests(), []);
+async fn the_bytes_behind_an_address_are_fetched_at_once_and_without_the_key() {
+    let provider = FakeProvider::start();
+    let url = format!("{}/crab.gif", provider.url());
+    let gone = format!("{}/gone.gif", provider.url());
+    provider.on_path("/crab.gif", Answer::new(200).header("content-type", "image/svg+xml").body("GIF89a!"));
+    provider.on_path("/gone.gif", Answer::new(410).body("gone"));
+    provider.push(Answer::json(200, json!({"data": [{"url": gone}, {"url": url, "revised_prompt": "A red crab"}]})));
+    let pictures = model(provider.url(), PATIENT).draw(&crab()).await.expect("the one that is there");
+    let revised_prompt = Some("A red crab".to_owned());
+    assert_eq!(pictures, [Drawn { bytes: b"GIF89a!".to_vec(), media_type: "image/gif", revised_prompt }]);
+    let requests = provider.requests();
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, ["/v1/images/generations", "/gone.gif", "/crab.gif"]);
+    assert!(requests[1..].iter().all(|request| request.header("authorization").is_none()), "the key was sent along");
+}
+
+#[tokio::test]
+async fn a_picture_that_is_none_or_does_not_come_is_a_fault() {
+    let provider = FakeProvider::start();
+    let url = |path: &str| format!("{}{path}", provider.url());
+    provider.on_path("/page", Answer::new(200).body("<html>"));
+    provider.on_path("/drawing", Answer::new(200).body("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"));
+    provider.on_path("/large", Answer::new(200).body(format!("GIF89a{}", "x".repeat(33_000_000))));
+    provider.on_path("/forbidden", Answer::new(403).body("no"));
+    provider.on_path("/elsewhere", Answer::new(302).header("location", "http://169.254.169.254/").body(""));
+    for (address, kind) in [
+        (url("/page"), ProblemKind::Protocol),
+        (url("/drawing"), ProblemKind::Protocol),
+        (url("/large"), ProblemKind::Network),
+        (url("/forbidden"), ProblemKind::Network),
+        (url("/elsewhere"), ProblemKind::Network),
+        ("file:///etc/passwd".to_owned(), ProblemKind::Network),
+        ("http://169.254.169.254/latest/meta-data".to_owned(), ProblemKind::Network),
+        ("not an address".to_owned(), ProblemKind::Network),
+    ] {
+        provider.push(Answer::json(200, json!({"data": [{"url": address}]})));
+        let call = model(provider.url(), PATIENT);
+        let fault = tokio::time::timeout(BOUND, call.draw(&crab())).await.expect("an end").expect_err("a fault");
+        assert_eq!((fault.problem.kind, fault.retry), (kind, Retry::Never), "{address}: {fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn models_are_asked_for_pictures_in_the_form_that_they_take() {
+    let provider = FakeProvider::start();
+    for (name, format) in [("gpt-image-1", None), ("imagen-3.0", Some("b64_json")), ("grok-2-image", Some("url"))] {
+        provider.push(Answer::json(200, json!({"data": [{"b64_json": "R0lGODlh"}]})));
+        named(provider.url(), name).draw(&crabs(1)).await.expect("a picture");
+        let body = provider.requests().last().expect("a request").body.clone();
+        assert_eq!(body.get("response_format").and_then(|form| form.as_str()), format, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_without_pictures_says_what_to_do() {
+    let fault = drawn(Answer::json(404, json!({}))).await.expect_err("a fault");
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::NotFound, Retry::Never));
+    assert!(fault.problem.hint.as_ref().is_some_and(|hint| hint.contains("models.image")), "{fault:?}");
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ pub struct Answer {
     /// What the tools came to, when tools were used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthesis: Option<Synthesis>,
+    /// Pictures that were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generated_images: Vec<crate::GeneratedImage>,
     /// The reply ended before the model was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     Analysis, Answer, Approve, Ask, AskFact, CallId, Category, ChangePart, ChangeSetId, CheckpointId, CommandLists,
-    ExtensionId, FileMark, FileWrite, ImageRef, MemoryFact, MergedWrite, Message, Mode, OnConflict, Pill, Plan,
-    Problem, ProposalId, RefKey, RequestId, Requirements, Rule, RunSettings, Series, SessionId, StepStatus, StopReason,
-    TasksFact, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
+    ExtensionId, FileMark, FileWrite, ImageFact, ImageRef, MemoryFact, MergedWrite, Message, Mode, OnConflict,
+    PictureWish, Pill, Plan, Problem, ProposalId, RefKey, RequestId, Requirements, Rule, RunSettings, Series,
+    SessionId, StepStatus, StopReason, TasksFact, Time, Todo, Unkept, Unobserved, Usage, WhileRunning,
 };
 
 /// A fact in its envelope.
@@ -95,6 +95,8 @@ pub enum Fact {
     Tasks(TasksFact),
     /// A request about them moved on.
     Ask(AskFact),
+    /// Pictures were ordered, made or chosen.
+    Image(ImageFact),
     /// A type that this version does not know, kept as it came.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other(Map<String, Value>),
@@ -140,6 +142,7 @@ impl<'de> Deserialize<'de> for Fact {
             "banner" => read(fields).map(Self::Banner),
             "tasks" => read(fields).map(Self::Tasks),
             "ask" => read(fields).map(Self::Ask),
+            "image" => read(fields).map(Self::Image),
             _ => Ok(Self::Other(fields)),
         }
     }
@@ -219,6 +222,11 @@ pub const KNOWN_TYPES: &[&str] = &[
     "tasks.reapplied",
     "ask.viewed",
     "ask.repaired",
+    "image.planned",
+    "image.made",
+    "image.failed",
+    "image.selected",
+    "image.saving",
 ];
 
 impl Fact {
@@ -388,6 +396,9 @@ pub enum RequestFact {
         /// It is about the person's tasks, and how it was put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Box<Ask>>,
+        /// What it wants of the gallery of pictures.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        picture: Option<Box<PictureWish>>,
         /// `replace`: it takes the place of the request that ran when it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         while_running: Option<WhileRunning>,
@@ -1381,6 +1392,7 @@ lift! {
     CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
     SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
     AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks, AskFact => Ask,
+    ImageFact => Image,
 }
 
 #[cfg(test)]

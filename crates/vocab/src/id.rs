@@ -89,6 +89,8 @@ ids! {
     ChangeSetId, "change set";
     /// A further document of a session.
     ExtensionId, "extension";
+    /// A place in the gallery of a session's pictures.
+    ImageId, "picture";
     /// A wait that the engine asked for.
     TimerId, "timer";
     /// One thing that is remembered beyond its session.
@@ -179,6 +181,15 @@ impl MemoryId {
     }
 }
 
+impl ImageId {
+    /// The `n`th picture of a call that ended then. Derived, not random: replay must reach the same ids.
+    pub fn at(millis: i64, request: &RequestId, call: &CallId, n: usize) -> Self {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let hash = format!("{request} {call} {n}").bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+        Self(format!("img-{}-{:06x}", millis.max(0), (hash ^ (hash >> 32)) & 0xff_ffff))
+    }
+}
+
 impl TimerId {
     /// The timer that the `n`th call waits for before it is tried again.
     pub fn before_call(n: u64) -> Self {
@@ -200,6 +211,16 @@ impl RefKey {
     /// The key of the `n`th picture of a request.
     pub fn image_of(request: &RequestId, n: usize) -> Self {
         Self(format!("image-{request}-{n}"))
+    }
+
+    /// The key of the bytes of the `n`th picture that a call has made.
+    pub fn picture_of(request: &RequestId, call: &CallId, n: usize) -> Self {
+        Self(format!("picture-{request}-{call}-{n}"))
+    }
+
+    /// Whether it names the bytes of a picture that was made.
+    pub fn is_picture(&self) -> bool {
+        self.0.starts_with("picture-")
     }
 
     /// The key of a tool's result that is too large to send.

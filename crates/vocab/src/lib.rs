@@ -26,6 +26,7 @@ mod memory;
 mod message;
 mod model;
 pub mod names;
+mod picture;
 mod pill;
 mod plan;
 mod problem;
@@ -49,12 +50,17 @@ pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
 pub use event::{Event, Fact};
 pub use id::{
-    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, MemoryId, ProposalId, RefKey, RequestId, SessionId, TimerId,
+    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
+    TimerId,
 };
 pub use look::{FileMark, Look, Seen};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
+pub use picture::{
+    GeneratedImage, ImageBatch, ImageFact, ImageSettings, MadePicture, PicturePlan, PictureWish, extension,
+    picture_type,
+};
 pub use pill::Pill;
 pub use plan::{
     Approval, Approved, ChangePart, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,

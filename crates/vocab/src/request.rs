@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, MemorySettings, Message, ModelFacts, OnConflict, Part,
-    Pill, RefKey, Remembered, RequestId, Role, Rule, Sandbox,
+    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, ImageId, ImageSettings, MemorySettings, Message,
+    ModelFacts, OnConflict, Part, PictureWish, Pill, RefKey, Remembered, RequestId, Role, Rule, Sandbox,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -36,6 +36,9 @@ pub struct Request {
     /// It is about the person's tasks, and how it was put.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Box<Ask>>,
+    /// What it wants of the gallery of pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Box<PictureWish>>,
     /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_running: Option<WhileRunning>,
@@ -55,6 +58,7 @@ impl Request {
             tags: Vec::new(),
             pill: None,
             ask: None,
+            picture: None,
             while_running: None,
             settings,
         }
@@ -228,6 +232,9 @@ pub struct RunSettings {
     /// How requests about the person's tasks are answered.
     #[serde(skip_serializing_if = "AutoMode::is_default")]
     pub auto_mode: AutoMode,
+    /// How pictures are made.
+    #[serde(skip_serializing_if = "ImageSettings::is_default")]
+    pub image: ImageSettings,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
 }
@@ -288,6 +295,7 @@ impl Default for RunSettings {
             snapshot_mb: 0,
             context: ContextSettings::default(),
             auto_mode: AutoMode::default(),
+            image: ImageSettings::default(),
             attended: true,
         }
     }
@@ -558,6 +566,13 @@ pub enum Control {
     DecideTasks {
         /// How many.
         applied: u32,
+    },
+    /// Choose pictures, or choose them no longer.
+    SelectImages {
+        /// Which ones.
+        images: Vec<ImageId>,
+        /// Whether they are chosen from now on.
+        selected: bool,
     },
     /// Go on in a new session, which gets what matters of this one.
     Handoff,

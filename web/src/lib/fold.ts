@@ -1,5 +1,6 @@
 // A session as it is shown: a fold over its events, and nothing else. What is unknown is left out.
 
+import { hang, type MadeImage } from './gallery';
 import type {
   Answer,
   Body,
@@ -138,6 +139,8 @@ export interface View {
   full: { limit: string; used: number; of: number } | null;
   /** Calls behind the scenes: their words are not part of the conversation. */
   aside: Record<string, string>;
+  /** Pictures that were made, in the order of their places. */
+  gallery: MadeImage[];
 }
 
 export function empty(id: string): View {
@@ -163,6 +166,7 @@ export function empty(id: string): View {
     context: null,
     full: null,
     aside: {},
+    gallery: [],
   };
 }
 
@@ -492,6 +496,11 @@ export function fold(before: View, events: Event[]): View {
       }
       case 'context.full':
         view.full = { limit: event.limit, used: event.used, of: event.of };
+        break;
+      case 'image.made':
+      case 'image.failed':
+      case 'image.selected':
+        view.gallery = hang(view.gallery, event, id);
         break;
       case 'usage': {
         const all = view.usage;

@@ -308,8 +308,18 @@ mod tests {
         let settings = Box::new(RunSettings { context, ..RunSettings::default() });
         let (text, refs, images, mode) = ("x".into(), Vec::new(), Vec::new(), Mode::Auto);
         let (tags, pill, while_running) = (Vec::new(), None, None);
-        let received =
-            RequestFact::Received { text, refs, images, mode, tags, pill, ask: None, while_running, settings };
+        let received = RequestFact::Received {
+            text,
+            refs,
+            images,
+            mode,
+            tags,
+            pill,
+            ask: None,
+            picture: None,
+            while_running,
+            settings,
+        };
         session.fold(Some(&request), &received.into());
         assert_eq!(fill(99_000).limit(&session), None, "nothing could be left behind yet");
         session.fold(Some(&request), &AnswerFact { answer: Answer::default() }.into());
@@ -350,6 +360,7 @@ mod tests {
             tags: Vec::new(),
             pill: None,
             ask: None,
+            picture: None,
             while_running: None,
             settings,
         };

@@ -151,6 +151,7 @@ mod tests {
             tags: Vec::new(),
             pill: None,
             ask: None,
+            picture: None,
             while_running: None,
             text: user.into(),
             refs: Vec::new(),

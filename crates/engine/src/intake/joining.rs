@@ -6,6 +6,7 @@ use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::INLINE_LIMIT;
 use crate::flow::{clarify, plan, satisfaction};
+use crate::pictures;
 use crate::record::{About, Active, Checkpoint, Phase, Session};
 use crate::step::Step;
 use crate::turn::tools::{self, Errand};
@@ -30,6 +31,8 @@ fn obstacle(request: &Request) -> Option<&'static str> {
         Some("a pill is a request of its own")
     } else if !request.images.is_empty() {
         Some("pictures need a request of their own")
+    } else if request.picture.is_some() {
+        Some("the gallery is a matter of its own")
     } else if request.mode != Mode::Auto {
         Some("its mode is its own")
     } else if request.text.len() > INLINE_LIMIT {
@@ -42,14 +45,18 @@ fn obstacle(request: &Request) -> Option<&'static str> {
 /// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
 /// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
 pub(super) fn join(step: &mut Step<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
-    let Some(into) = met(step.session).map(|active| active.request.id.clone()) else {
+    let found = met(step.session).map(|active| (active.request.id.clone(), pictures::applies(active)));
+    let Some((into, draws)) = found else {
         return Err((Box::new(request), None));
     };
     if let Some(why) = obstacle(&request) {
         return Err((Box::new(request), Some(why)));
     }
+    let answer = answer(step.session, &into, request.text.trim());
+    if draws && answer.is_none() {
+        return Err((Box::new(request), Some("no model reads it while pictures are made")));
+    }
     let Request { id, text, tags, .. } = request;
-    let answer = answer(step.session, &into, text.trim());
     let checkpoint = answer.as_ref().map(|(checkpoint, ..)| checkpoint.clone());
     step.say(Some(&id), RequestFact::Joined { text: text.clone(), into: into.clone(), checkpoint, tags });
     match answer {

@@ -81,6 +81,7 @@ pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
 
 /// The fact that a request was taken in.
 pub(crate) fn received(request: Request) -> RequestFact {
-    let Request { id: _, text, refs, images, mode, tags, pill, ask, while_running, settings } = request;
-    RequestFact::Received { text, refs, images, mode, tags, pill, ask, while_running, settings: Box::new(settings) }
+    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, settings } = request;
+    let settings = Box::new(settings);
+    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings }
 }

@@ -17,6 +17,8 @@ pub struct Batch {
     pub(crate) recovered: bool,
     /// It is the current command of a series.
     pub of_series: bool,
+    /// It makes or saves pictures: no model has asked for it, and none is told.
+    pub of_pictures: bool,
 }
 
 /// One tool call.
@@ -44,6 +46,8 @@ pub struct Item {
     pub held: Option<Held>,
     /// A person wants it run outside of the sandbox.
     pub outside: bool,
+    /// How often it was tried in vain.
+    pub tries: u32,
 }
 
 /// The part of a change that a person wants.
@@ -128,6 +132,11 @@ impl Batch {
         Self { items: vec![item], passed_over: true, of_series: true, ..Self::default() }
     }
 
+    /// Pictures to make or to save.
+    pub(super) fn of_pictures(self) -> Self {
+        Self { passed_over: true, of_pictures: true, ..self }
+    }
+
     /// The same, for a model that knows no tools: its results are told in words.
     pub(super) fn in_words(self) -> Self {
         Self { passed_over: true, ..self }
@@ -186,6 +195,7 @@ impl Item {
             edited_from: None,
             held: None,
             outside: false,
+            tries: 0,
         }
     }
 

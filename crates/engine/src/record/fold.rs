@@ -50,6 +50,7 @@ impl Session {
                 self.fold_task_route(fact);
             }
             Fact::Ask(fact) => self.fold_ask(fact),
+            Fact::Image(fact) => self.fold_image(request, fact),
             Fact::Stage(fact) => self.fold_task_stage(fact.stage),
             Fact::Intent(fact) => self.fold_intent(fact),
             Fact::Requirements(RequirementsFact { requirements }) => self.fold_requirements(requirements),
@@ -78,7 +79,7 @@ impl Session {
             Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
                 let Some(active) = &mut self.active else { return };
-                if active.assist.is_some() {
+                if active.assist.is_some() || crate::pictures::applies(active) {
                     return self.push(Message::assistant(answer.summary.clone()));
                 }
                 if answer.truncated || answer.blocked {
@@ -136,7 +137,7 @@ impl Session {
     fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
-            RequestFact::Received { text, refs, images, mode, tags, pill, ask, while_running, settings } => {
+            RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings } => {
                 let request = Request {
                     id: id.clone(),
                     text: text.clone(),
@@ -146,6 +147,7 @@ impl Session {
                     tags: tags.clone(),
                     pill: pill.clone(),
                     ask: ask.clone(),
+                    picture: picture.clone(),
                     while_running: *while_running,
                     settings: RunSettings::clone(settings),
                 };
@@ -286,6 +288,10 @@ impl Session {
                     return;
                 }
                 active.loaded = true;
+                active.prompting = purpose.as_deref() == Some(crate::pictures::PURPOSE);
+                if active.prompting {
+                    return;
+                }
                 if purpose.as_deref() == Some(structured::REPAIR) {
                     let stop = active.stop.clone();
                     active.repairing.get_or_insert(Repairing { words, stop });
@@ -331,6 +337,15 @@ impl Session {
             if active.routing {
                 // A look at the request is not part of the conversation.
                 if !partial && !stopping {
+                    active.phase = Phase::Replied;
+                }
+                return;
+            }
+            if active.prompting {
+                // Neither are prompts of pictures.
+                if !partial && !stopping {
+                    active.prompting = false;
+                    active.failures = 0;
                     active.phase = Phase::Replied;
                 }
                 return;
@@ -704,6 +719,9 @@ impl Session {
         let interrupted = batch.items.iter().filter_map(super::Item::done).any(|done| is_interrupt(&done.content));
         let note = (!interrupted).then(|| reflection::note(&fact.entries));
         let steers = std::mem::take(&mut active.steers);
+        if batch.of_pictures {
+            return;
+        }
         let message = results(&batch, INTERRUPTED, note, steers);
         self.push(if batch.passed_over { in_words(message) } else { message });
     }

@@ -7,14 +7,16 @@ mod flow;
 mod fold;
 mod lineage;
 mod memory;
+mod pictures;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, CommandLists, FileChange, FileWrite, MergedWrite, Message, OnConflict, Part,
-    RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo, Usage,
+    CallId, ChangeSetId, CheckpointId, CommandLists, FileChange, FileWrite, GeneratedImage, ImageId, MergedWrite,
+    Message, OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason,
+    TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -24,6 +26,7 @@ pub(crate) use flow::completed;
 pub use flow::{Flow, Stand};
 pub use lineage::Lineage;
 pub use memory::{Memory, Pair};
+pub use pictures::Picture;
 
 use crate::tokens::estimate;
 
@@ -82,6 +85,8 @@ pub struct Session {
     /// It went over from talk to work.
     implementing: bool,
     task_memory: TaskMemory,
+    /// Pictures that were made, in the order of their places.
+    gallery: Vec<Picture>,
 }
 
 /// Files that were changed together.
@@ -151,6 +156,8 @@ pub struct Active {
     pub route: Option<RouteDecision>,
     /// A model is looking at it to find the path.
     pub routing: bool,
+    /// A model writes the prompts of its pictures.
+    pub prompting: bool,
     /// The groups of tools that it needs.
     pub categories: Vec<String>,
     /// What was agreed on with the person, and how far it is carried out.
@@ -296,6 +303,7 @@ impl Active {
             checkpoints: 0,
             route: None,
             routing: false,
+            prompting: false,
             categories: Vec::new(),
             flow: Flow::default(),
             batch: None,
@@ -506,6 +514,21 @@ impl Session {
     /// Whether there is nothing to do.
     pub fn is_idle(&self) -> bool {
         self.active.is_none() && self.waiting.is_empty() && self.moving.is_none()
+    }
+
+    /// The pictures that were made, in the order of their places.
+    pub fn gallery(&self) -> impl Iterator<Item = &GeneratedImage> {
+        self.gallery.iter().map(|picture| &picture.image)
+    }
+
+    /// A picture of the gallery.
+    pub(crate) fn picture(&self, image: &ImageId) -> Option<&GeneratedImage> {
+        self.gallery().find(|picture| picture.id == *image)
+    }
+
+    /// The pictures that a request has made, or could not make.
+    pub(crate) fn pictures_of(&self, request: &RequestId) -> impl Iterator<Item = &GeneratedImage> {
+        self.gallery.iter().filter(move |picture| picture.request == *request).map(|picture| &picture.image)
     }
 
     /// Whether a request was ever taken in.

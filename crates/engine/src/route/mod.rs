@@ -57,7 +57,9 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         Mode::Plan => (RouteDecision::Plan, "the person chose to plan first"),
         Mode::Auto if !has_folder => (RouteDecision::Chat, "there is no folder to work in"),
         Mode::Auto if alone && words.small_talk => (RouteDecision::Chat, "the words are small talk"),
-        Mode::Auto if alone && words.picture => (RouteDecision::Image, "the words ask for a picture"),
+        Mode::Auto if alone && words.picture && request.settings.image.detect => {
+            (RouteDecision::Image, "the words ask for a picture")
+        }
         Mode::Auto if words.plan && copilot.enable_planning => (RouteDecision::Plan, "the words ask for a plan first"),
         Mode::Auto if alone && words.concept => (RouteDecision::Chat, "the words ask about an idea and nothing here"),
         Mode::Auto if alone && words.talk && !words.here && !words.change => {

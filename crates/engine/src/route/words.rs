@@ -3,6 +3,8 @@
 //! Rules may prefer a conversation where nothing could be changed anyway, and they may notice what a
 //! person says about the way they want to work. They never decide that a task is clear.
 
+use crate::pictures::count;
+
 /// What the words say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -81,17 +83,26 @@ the api, the app, the script, the readme, the docs, the config, the server, the 
 the commit, the diff, the error, the bug, the log, the logs, the output, the failing, the last, \
 the current, codebase, it, that, them, we, us, above, todo, todos, ci, pipeline";
 
-const PICTURES: &str = "\
-picture, image, photo, photograph, illustration, logo, icon, drawing, painting, sketch, poster, wallpaper, \
-portrait, avatar, banner image, cartoon, artwork, pixel art, watercolor, watercolour";
-
 const DRAWING: &str = "\
 draw, paint, sketch, illustrate, generate, create, make, design, render, produce";
 
 /// A picture in a page and the image of a container are work on files.
 const OF_FILES: &str = "\
-docker, dockerfile, container, component, upload, resize, img, css, html, class, field, endpoint, column, \
-diagram, graph, chart, code, test, tests, function";
+docker, dockerfile, container, component, components, upload, resize, img, css, html, svg, class, field, endpoint, \
+column, button, buttons, table, diagram, graph, chart, code, test, tests, function, library, package, loader, picker";
+
+/// What is drawn without a pencil.
+const IDIOMS: &str = "\
+conclusion, conclusions, attention, line, lines, distinction, comparison, parallel, parallels, inference, \
+inferences, inspiration, lesson, lessons, lots, straws, blank, breath, salary, contract, agreement, crowd, fire, \
+experience, boundary, boundaries, box, rectangle, polygon, canvas, call, calls, frame, text, cursor";
+
+/// What may stand between the verb and what is drawn: "draw up", "draw on", "draw from" draw nothing.
+const DRAWN_FROM: &str = "draw up, draw on, draw upon, draw from, draw out, draw near, draw back, draw down, draw in";
+
+/// What a file is named after that a picture only takes its subject from.
+const SUBJECT: [&str; 8] =
+    ["based on", "from", "using", "according to", "inspired by", "described in", "see", "after reading"];
 
 const PLANNING: &str = "\
 make a plan, create a plan, write a plan, draft a plan, give me a plan, show me a plan, propose a plan, \
@@ -172,16 +183,52 @@ fn after_lead(sentence: &str) -> &str {
     rest
 }
 
+/// Whether words ask for a picture: they begin with a verb that makes one, and name what is made as a picture, or
+/// only draw. A file that they name makes it work on files, unless the picture is only to be about that file.
 fn is_picture(all: &str) -> bool {
     let wish = after_lead(all);
-    let drawn = listed(DRAWING).any(|verb| begins(wish, verb));
-    let only_draws = ["draw me", "draw a", "draw an", "paint a", "paint me", "sketch a"];
-    let only_draws = only_draws.iter().any(|phrase| begins(wish, phrase));
-    let named = listed(PICTURES).any(|what| {
-        let follows = ["of", "for", "that", "with", "showing"].map(|word| format!("{what} {word}"));
-        follows.iter().any(|phrase| contains_word(all, phrase)) || all.trim_end_matches(['.', '!', '?']).ends_with(what)
-    });
-    (only_draws || drawn && named) && !has(all, OF_FILES) && !names_a_path(all)
+    let Some(verb) = listed(DRAWING).find(|verb| begins(wish, verb)) else { return false };
+    if has(all, OF_FILES) || names_a_path(&without_subjects(all)) || has(wish, DRAWN_FROM) {
+        return false;
+    }
+    let first = sentences(wish).next().unwrap_or(wish);
+    let mut words =
+        first[verb.len()..].split(|c: char| !c.is_alphanumeric() && c != '-').filter(|word| !word.is_empty());
+    let only_draws =
+        verb == "draw" || ["paint a", "paint me", "sketch a", "sketch me"].iter().any(|so| begins(wish, so));
+    if only_draws {
+        return !words.take(5).any(|word| listed(IDIOMS).any(|idiom| idiom == word));
+    }
+    // "create 4 very simple app icons": the noun comes soon, or it is about something else.
+    let found = words.by_ref().take(7).take_while(|word| !is_of_something(word)).any(count::is_noun);
+    let next = words.next();
+    found && next.is_none_or(|word| listed(FOLLOWS).any(|known| known == word) || count::is_noun(word))
+        || listed("artwork, pixel art, banner image").any(|noun| contains_word(first, noun))
+}
+
+/// What may follow the noun without making it a part of something else: "an image of", not "an image tag".
+const FOLLOWS: &str = "\
+of, for, that, with, showing, which, where, in, on, at, from, as, to, and, or, called, named, based, using, \
+inspired, depicting, about, like, idea, ideas, variant, variants, version, versions, option, options, design, \
+designs, concept, concepts, draft, drafts, set, sets, please, featuring, made, made-up, without, by, the, a, an";
+
+/// From here on it is said what the thing is for or about: "create a script for icons" makes no icon.
+fn is_of_something(word: &&str) -> bool {
+    matches!(*word, "for" | "of" | "that" | "which" | "to" | "with" | "from" | "in" | "so" | "and" | "where")
+}
+
+/// The text without the files that a picture is to be about.
+fn without_subjects(text: &str) -> String {
+    let mut rest = text.to_owned();
+    for lead in SUBJECT {
+        while let Some(at) = rest.find(&format!("{lead} ")) {
+            let from = at + lead.len() + 1;
+            let tail = rest[from..].trim_start_matches("the ").trim_start_matches("our ").trim_start_matches("my ");
+            let end = tail.find(char::is_whitespace).unwrap_or(tail.len());
+            rest = format!("{}{}", &rest[..at], &tail[end..]);
+        }
+    }
+    rest
 }
 
 /// Whether a word looks like a file or folder of the project.

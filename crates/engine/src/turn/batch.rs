@@ -17,6 +17,7 @@ use super::{choosing, finish, guard, next, outcome, outside, overtime, prompt, r
 use crate::flow;
 use crate::intake::pill;
 use crate::permit::{self, Answer, Permit, Ruling};
+use crate::pictures;
 use crate::proposal::command;
 use crate::record::{About, Active, Batch, Held, Item, Phase, Progress, Session, Stand};
 use crate::route;
@@ -85,7 +86,7 @@ fn has_said(item: &Item, choice: &str) -> bool {
 }
 
 /// Begins whatever may begin now; closes the batch when all have ended.
-pub(super) fn advance(step: &mut Step<'_>) {
+pub(crate) fn advance(step: &mut Step<'_>) {
     loop {
         let Some(active) = step.session.active() else { return };
         let stuck = matches!(active.phase, Phase::Stopping { .. } | Phase::Waiting { .. } | Phase::Admitting);
@@ -169,6 +170,9 @@ pub(super) fn go(step: &mut Step<'_>, call: &CallId) {
         return;
     }
     let Some(active) = step.session.active() else { return };
+    if active.batch.as_ref().is_some_and(|batch| batch.of_pictures) {
+        return pictures::go(step, call, &item);
+    }
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.wish.name)) {
         let reason = pill::refusal(pill, &item.wish.name);
         return finished(step, call, ToolStatus::Blocked, reason);
@@ -232,6 +236,21 @@ pub(super) fn go(step: &mut Step<'_>, call: &CallId) {
         // What a change would make of the files is found out first: it is what a person approves.
         Errand::Change(change) if item.writes.is_none() => prepare(step, call, change),
         errand => act(step, call, &errand),
+    }
+}
+
+/// Does what a person's own wish needs next: trust, preparation, the act.
+pub(crate) fn change_by_person(step: &mut Step<'_>, call: &CallId, item: &Item, change: Change) {
+    let Some(active) = step.session.active() else { return };
+    let errand = Errand::Change(change.clone());
+    match needs_trust(step.session, active, &errand) {
+        Some(Trust::Ask) => answers::ask_for_trust(step),
+        Some(Trust::Refused) => {
+            let text = "The folder is not trusted, so nothing is written into it.".into();
+            finished(step, call, ToolStatus::Blocked, text);
+        }
+        None if item.writes.is_none() => prepare(step, call, change),
+        None => act(step, call, &errand),
     }
 }
 
@@ -450,6 +469,7 @@ fn ask_permission(
         Errand::Fetch { url, .. } => format!("Fetch this page? {url}"),
         Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
         Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
+        Errand::Change(Change::Save { folder, pictures }) => format!("Save {} pictures in {folder}?", pictures.len()),
         Errand::Change(change) => format!("Change {}?", change.path()),
         Errand::Look(look) => {
             format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
@@ -672,7 +692,7 @@ pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
             let each = writes.iter().zip(&diffs).zip(hunks);
             let operations = each.map(|((write, diff), hunks)| operation(write, diff, hunks)).collect();
             let proposal = ProposalId::of(&request, call);
-            let kind = ProposalKind::Files;
+            let kind = if item.wish.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
             step.say(
                 Some(&request),
                 ProposalFact::Opened { proposal, call: Some(call.clone()), kind, operations, version: 1 },
@@ -703,9 +723,10 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
             let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
+            let said = if item.wish.name == pictures::SAVE { saved(&files) } else { summary(&files) };
             let (status, text) = match &item.chosen {
-                Some(chosen) => (ToolStatus::Partial, choosing::told(&summary(&files), chosen)),
-                None => (ToolStatus::Ok, summary(&files)),
+                Some(chosen) => (ToolStatus::Partial, choosing::told(&said, chosen)),
+                None => (ToolStatus::Ok, said),
             };
             let change_set = ChangeSetId::of(&request, call);
             step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
@@ -738,6 +759,12 @@ fn summary(files: &[ChangedFile]) -> String {
         _ => format!("Changed {}: +{} -{} lines.", file.path, file.added, file.removed),
     };
     files.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn saved(files: &[ChangedFile]) -> String {
+    let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let what = if names.len() == 1 { "1 picture".to_owned() } else { format!("{} pictures", names.len()) };
+    format!("Saved {what}: {}.", names.join(", "))
 }
 
 /// A command ended.
@@ -888,6 +915,12 @@ fn close(step: &mut Step<'_>) {
     if batch_of(step).is_some_and(|batch| batch.of_series) {
         return super::series::ran(step);
     }
+    if let Some(batch) = batch_of(step).filter(|batch| batch.of_pictures) {
+        let done = batch.items.iter().filter_map(Item::done);
+        let outcomes: Vec<(ToolStatus, String)> = done.map(|done| (done.status, done.content.clone())).collect();
+        reflect(step);
+        return pictures::closed(step, &outcomes);
+    }
     let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
     reflect(step);
@@ -918,7 +951,7 @@ fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
     }
 }
 
-pub(super) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
+pub(crate) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
     report(step, call, status, text, Vec::new(), Vec::new());
 }
 
@@ -952,7 +985,7 @@ fn batch_of(step: &Step<'_>) -> Option<Batch> {
     step.session.active()?.batch.clone()
 }
 
-pub(super) fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
+pub(crate) fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
     let active = step.session.active()?;
     Some((active.request.id.clone(), active.batch.as_ref()?.item(call)?.clone()))
 }

@@ -55,6 +55,12 @@ pub(crate) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
     Verdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
 }
 
+/// Judges something with a price of its own; the bill, if it is more than there is.
+pub(crate) fn allow_price(session: &Session, next: f64) -> Option<Bill> {
+    let (budget, spent) = (session.budget()?, session.spent());
+    (spent + next > budget).then_some(Bill { budget, spent, next })
+}
+
 /// Not fewer tokens than the prompt has: a token is at least one byte, however odd the text, and a
 /// picture is counted as the dearest one.
 fn tokens_at_most(prompt: &Prompt) -> u64 {

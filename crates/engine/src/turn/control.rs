@@ -6,7 +6,7 @@ use trimtab_vocab::{Control, RequestId, Role};
 use super::{answers, batch, call_model, finish, stop, withdraw};
 use crate::record::{About, Phase};
 use crate::step::Step;
-use crate::{assistant, handoff, history};
+use crate::{assistant, handoff, history, pictures};
 
 /// What a person sees when they have stopped a request.
 pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
@@ -20,6 +20,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
             return history::part_unwanted(step, &change_set, parts, on_conflict);
         }
         Control::DecideTasks { applied } => return assistant::decided(step, applied),
+        Control::SelectImages { images, selected } => return pictures::select(step, images, selected),
         Control::Handoff => return handoff::wanted(step),
         Control::Extend => return handoff::extension_wanted(step),
         _ => {}
@@ -84,6 +85,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         | Control::Forward { .. }
         | Control::UndoPart { .. }
         | Control::DecideTasks { .. }
+        | Control::SelectImages { .. }
         | Control::Handoff
         | Control::Extend => {}
     }

@@ -15,7 +15,7 @@ pub(crate) mod outside;
 pub(crate) mod overtime;
 mod prompt;
 pub mod reflection;
-mod retry;
+pub(crate) mod retry;
 pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
@@ -34,7 +34,9 @@ use trimtab_vocab::{
 use crate::flow::{self, conversation};
 use crate::record::{Active, Phase};
 use crate::step::Step;
-use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, route};
+use crate::{
+    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
+};
 
 pub use context::SUMMARY;
 pub(crate) use context::fast;
@@ -51,6 +53,9 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     }
     if active(step, request).is_some_and(|active| active.assist.is_some()) {
         return assistant::go_on(step);
+    }
+    if active(step, request).is_some_and(|active| active.request.picture.is_some()) {
+        return pictures::begin(step);
     }
     let Some(active) = active(step, request) else { return };
     match conversation::decide(step.session, active) {
@@ -76,10 +81,10 @@ pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
         let label = format!("Routing intent to {categories} tools...");
         step.say(Some(&request), StageFact { stage: Stage::Routing, label });
     }
-    if decision == RouteDecision::Image {
-        let text = "This asks for a picture, and pictures cannot be made here yet: the model answers in words. For a \
-                    drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"; for a prompt to use \
-                    in another program, ask for a description."
+    if decision == RouteDecision::Image && !step.session.active().is_some_and(pictures::applies) {
+        let text = "This asks for a picture, and no model that makes pictures is set (models.image, for example \
+                    \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, \
+                    as in \"Draw the logo as logo.svg\"."
             .into();
         step.say(Some(&request), BannerFact { level: Level::Warning, text });
     }
@@ -93,17 +98,20 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     if active.assist.is_some() {
         return assistant::go_on(step);
     }
-    if active.loaded {
+    if active.loaded || !pictures::reads_its_words(active) {
         return next(step);
     }
     let request = active.request.id.clone();
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::Offer::Nothing);
     // Pictures speak for themselves: with them, nothing is looked for in the words.
-    let named = if active.request.images.is_empty() {
+    let mut named = if active.request.images.is_empty() {
         intake::references(&active.request.text)
     } else {
         intake::References::default()
     };
+    if pictures::applies(active) {
+        pictures::add_readme(&active.request.text, &mut named);
+    }
     let trusted = permit::is_trusted(step.session, active);
     if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.is_none() {
         return answers::ask_for_trust(step);
@@ -155,6 +163,9 @@ pub(crate) fn next(step: &mut Step<'_>) {
     if active.pausing && flow::may_rest(step) {
         return answers::rest(step);
     }
+    if step.session.active().is_some_and(pictures::applies) {
+        return pictures::go_on(step);
+    }
     if flow::comes_first(step) {
         return;
     }
@@ -187,7 +198,8 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     // What is said behind the scenes is no part of the conversation.
     let repairing = step.session.active().and_then(|active| active.repairing.clone());
     let assists = step.session.active().is_some_and(|active| active.assist.is_some());
-    let aside = summing_up || routing || repairing.is_some() || assists;
+    let prompting = step.session.active().is_some_and(|active| active.prompting);
+    let aside = summing_up || routing || prompting || repairing.is_some() || assists;
     let words = message.text();
     step.say(
         Some(&request),
@@ -217,6 +229,9 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
     }
     if routing {
         return route::replied(step, &words);
+    }
+    if prompting {
+        return pictures::replied(step, &words);
     }
     if let Some(repairing) = repairing {
         return structured::repaired(step, &request, &repairing, Some(&words));
@@ -301,13 +316,13 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
     }
     let Some(active) = active(step, &request) else { return };
     let retries = active.request.settings.retries;
-    let routing = active.routing;
+    let (routing, prompting) = (active.routing, active.prompting);
     let repairing = active.repairing.clone();
     let delay = match fault.retry {
         Retry::Never => None,
         // A look at the request is worth one try: the work need not wait for it. So is a repair: without it a
         // person decides.
-        Retry::Later { .. } if routing || repairing.is_some() || assistant::is_dispensable(step) => None,
+        Retry::Later { .. } if routing || prompting || repairing.is_some() || assistant::is_dispensable(step) => None,
         Retry::Later { .. } if active.failures >= retries => None,
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
@@ -317,6 +332,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
         Some(_) => back_off(step),
         None if assistant::is_dispensable(step) => assistant::given_up(step, &problem),
         None if routing => route::failed(step),
+        None if prompting => pictures::given_up(step),
         None if let Some(repairing) = repairing => structured::repaired(step, &request, &repairing, None),
         // The work does not end because nobody could sum it up.
         None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
@@ -455,6 +471,9 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     }
     if active.routing {
         return route::call(step);
+    }
+    if active.prompting {
+        return pictures::call(step);
     }
     if let Some(repairing) = active.repairing.clone() {
         return structured::repair_again(step, &repairing);

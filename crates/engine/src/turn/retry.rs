@@ -10,7 +10,7 @@ const LONGEST_ASKED_MS: u64 = 600_000;
 /// Doubles with each failure, up to half a minute, and spreads over the upper half of that span so
 /// that many clients do not come back at once. The spread is drawn from the call's id: the engine
 /// has no dice, and a replay must decide alike.
-pub(super) fn delay_ms(call: &CallId, failures: u32, asked_ms: Option<u64>) -> u64 {
+pub(crate) fn delay_ms(call: &CallId, failures: u32, asked_ms: Option<u64>) -> u64 {
     if let Some(asked) = asked_ms {
         return asked.min(LONGEST_ASKED_MS);
     }

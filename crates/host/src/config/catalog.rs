@@ -23,6 +23,8 @@ struct Entry {
     tools: Option<bool>,
     images: Option<bool>,
     thinking: Option<bool>,
+    /// Dollars for one picture.
+    image_usd: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -49,9 +51,9 @@ impl Catalog {
                     )
                 })?;
                 for (name, entry) in own {
-                    if let Some(prices) = entry.prices
-                        && [prices.input, prices.output].iter().any(|price| !price.is_finite() || *price < 0.0)
-                    {
+                    let token = entry.prices.map(|prices| [prices.input, prices.output]);
+                    let mut prices = token.into_iter().flatten().chain(entry.image_usd);
+                    if prices.any(|price| !price.is_finite() || price < 0.0) {
                         let message = format!("The prices of {name} in {} cannot be.", file.display());
                         return Err(Problem::new(ProblemKind::Settings, message).hint("A price is a number from 0 on."));
                     }
@@ -82,6 +84,12 @@ impl Catalog {
             }
         }
         facts
+    }
+
+    /// Dollars that one picture of a model costs, if anybody has said so.
+    pub fn picture_price(&self, model: &str) -> Option<f64> {
+        let about = self.entries.iter().filter(|(name, _)| self.stands_for(name, model));
+        about.filter_map(|(_, entry)| entry.image_usd).next_back()
     }
 
     /// Whether an entry is about a model. A broker's `openrouter/anthropic/claude-x.y` is what its maker

@@ -51,7 +51,30 @@ pub const KEYS: &[Key] = &[
     key("model", Kind::Text, "\"\"", "The model that works: PROVIDER/NAME. Empty: the first provider with a key."),
     key("models.fast", Kind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
     key("models.vision", Kind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
-    key("models.image", Kind::Text, "\"\"", "For making pictures. Empty: none are made."),
+    key(
+        "models.image",
+        Kind::Text,
+        "\"\"",
+        "For making pictures. Empty: xai/grok-2-image or openai/gpt-image-1, whichever has a key; else none are made.",
+    ),
+    key(
+        "image.batch",
+        Kind::Choice(&["distinct", "same_prompt"]),
+        "\"distinct\"",
+        "Several pictures: distinct gives each a prompt and a call of its own, same_prompt makes variants of one.",
+    ),
+    key(
+        "image.price_usd",
+        Kind::Float(0.0, 100.0),
+        "0.07",
+        "Dollars for one picture, where models.toml says nothing of the model.",
+    ),
+    key(
+        "image.detect",
+        Kind::Bool,
+        "true",
+        "Words like \"draw\" or \"create an image\" ask for pictures. false: only `trimtab images make` does.",
+    ),
     key(
         "temperature",
         Kind::Float(-1.0, 2.0),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, AutoMode, ContextSettings, Copilot, Dialog, Machine, MemorySettings, Noop, OnMaxTokens, Problem,
-    ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
+    Applying, AutoMode, ContextSettings, Copilot, Dialog, ImageSettings, Machine, MemorySettings, Noop, OnMaxTokens,
+    Problem, ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -44,6 +44,8 @@ pub struct Profile {
     pub copilot: Copilot,
     /// What happens when a conversation grows too large.
     pub context: ContextSettings,
+    /// How pictures are made; its `model` is that of `roles`.
+    pub image: ImageSettings,
     /// How long old contents of files are kept.
     pub keeping: Keeping,
     /// The person's own tasks.
@@ -303,6 +305,7 @@ impl Profile {
         let context = section(&raw, "context.");
         let memory = section(&raw, "memory.");
         let heartbeat = Duration::from_secs(number(&raw, "server.heartbeat_s").into());
+        let image = section(&raw, "image.");
         let while_running = match text(&raw, "message.while_running").as_str() {
             "queue" => WhileRunning::Queue,
             "replace" => WhileRunning::Replace,
@@ -327,6 +330,7 @@ impl Profile {
             hands,
             copilot,
             context,
+            image,
             keeping,
             tasks,
             auto_mode,
@@ -398,8 +402,20 @@ impl Profile {
             context: self.context,
             auto_mode: self.auto_mode.clone(),
             memory: self.memory,
+            image: self.image_settings(),
             ..RunSettings::default()
         })
+    }
+
+    /// How pictures are made. Without a model that is set for it, the first provider with a key that makes some.
+    fn image_settings(&self) -> ImageSettings {
+        let known = || [("xai", "xai/grok-2-image"), ("openai", "openai/gpt-image-1")];
+        let found = known()
+            .into_iter()
+            .find(|(provider, _)| self.providers.get(*provider).is_some_and(|provider| provider.key.is_some()));
+        let model = self.roles.image.clone().or(found.map(|(_, model)| model.to_owned())).unwrap_or_default();
+        let price_usd = self.catalog.picture_price(&model).unwrap_or(self.image.price_usd);
+        ImageSettings { model, price_usd, ..self.image.clone() }
     }
 
     /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.

@@ -20,7 +20,7 @@ use super::{Outcome, place};
 use crate::diff::counted;
 
 /// Where the history is.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Where {
     /// The session; without it, the folder's latest one
     #[arg(long, value_name = "ID")]

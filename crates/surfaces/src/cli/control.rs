@@ -68,7 +68,15 @@ impl Control {
         settings.attended = asking == Asking::AtTheTerminal;
         settings.trusted = profile.trusts(&row.folder);
         let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
-        let say = Say { text, mode: Mode::Implement, settings, images: Vec::new(), pill: None, while_running: None };
+        let say = Say {
+            text,
+            mode: Mode::Implement,
+            settings,
+            images: Vec::new(),
+            pill: None,
+            while_running: None,
+            picture: None,
+        };
         let sent = client.send(Target::Session(row.id), say).await?;
         follow(&client, &sent, 0, Form::Text, asking).await
     }

@@ -25,7 +25,7 @@ use super::output::{calm, no_colour, note, print, print_json, problem};
 use super::question::{self, Wanted};
 use super::run::Approve;
 use super::telemetry;
-use super::{Outcome, handoff, keyboard, memory};
+use super::{Outcome, handoff, images, keyboard, memory};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -597,6 +597,11 @@ impl Screen {
                 }
             }
             Fact::Tool(fact) => self.show_tool(fact),
+            Fact::Image(fact) => {
+                if let Some(line) = images::told(fact) {
+                    self.say(&calm(&line));
+                }
+            }
             Fact::Command(CommandFact::Output { text, .. }) if self.moving => {
                 self.clear_line();
                 eprint!("{}", calm(text));

@@ -61,7 +61,8 @@ async fn say(
         Some(session) => Target::Session(session.clone()),
         None => Target::New { folder: folder.to_owned() },
     };
-    let say = Say { text: text.to_owned(), mode, settings, images: Vec::new(), pill, while_running: None };
+    let say =
+        Say { text: text.to_owned(), mode, settings, images: Vec::new(), pill, while_running: None, picture: None };
     let sent = client.send(target, say).await?;
     *session = Some(sent.session.clone());
     follow(client, &sent, 0, Form::Text, Asking::AtTheTerminal).await

@@ -15,6 +15,7 @@ pub(crate) mod effects;
 pub(crate) mod elapsed;
 pub(crate) mod follow;
 pub(crate) mod handoff;
+pub(crate) mod images;
 mod jobs;
 mod keyboard;
 mod lines;
@@ -95,6 +96,8 @@ enum Command {
     Extend(handoff::Extend),
     /// Say something to a request that runs: pause, steer, skip, cancel
     Control(control::Control),
+    /// Pictures: list, make, regenerate, select, save
+    Images(images::Images),
     /// Your own tasks: list, add, done, edit, delete, search, undo
     Tasks(tasks::Tasks),
     /// Ask about your tasks, or have changes to them proposed
@@ -191,6 +194,7 @@ pub fn main() -> ExitCode {
             Command::Run(command) => command.go().await,
             Command::Resume(command) => command.go().await,
             Command::Pills(command) => command.go().await,
+            Command::Images(command) => command.go().await,
             Command::Tasks(command) => command.go().await,
             Command::Ask(command) => command.go().await,
             Command::Memory(command) => command.go().await,

@@ -142,7 +142,8 @@ impl Run {
             (.., true) => WhileRunning::Replace,
             _ => profile.while_running,
         });
-        let sent = client.send(target, Say { text, mode, settings, images, pill, while_running }).await?;
+        let sent =
+            client.send(target, Say { text, mode, settings, images, pill, while_running, picture: None }).await?;
         let outcome = follow(&client, &sent, 0, Form::of(self.json), ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)

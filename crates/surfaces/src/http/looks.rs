@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::{JobRow, JobState};
 use trimtab_vocab::event::{Status, UsageFact};
-use trimtab_vocab::{Date, Event, Fact, RefKey, RequestId, SessionId, Time, Usage};
+use trimtab_vocab::{Date, Event, Fact, RefKey, RequestId, SessionId, Time, Usage, picture_type};
 
 use super::Shared;
 use super::failure::Failure;
@@ -92,8 +92,10 @@ async fn trace_of(
 
 async fn stored(State(server): State<Shared>, Id(key): Id<RefKey>) -> Result<Response, Failure> {
     let bytes = server.client.stored(&key).await?;
-    // Whatever it is, a browser must not take it for a page.
-    Ok((StatusCode::OK, [("content-type", "application/octet-stream")], bytes).into_response())
+    // Whatever it is, a browser must not take it for a page. A picture that was made is shown as what its first
+    // bytes say, and only if they say that it is one that can hold no script.
+    let kind = if key.is_picture() { picture_type(&bytes) } else { None };
+    Ok((StatusCode::OK, [("content-type", kind.unwrap_or("application/octet-stream"))], bytes).into_response())
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

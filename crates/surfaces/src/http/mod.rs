@@ -15,6 +15,7 @@ mod events;
 mod failure;
 mod feed;
 mod forking;
+mod images;
 mod listen;
 mod llm;
 mod looks;
@@ -120,6 +121,7 @@ fn router() -> (Router<Shared>, Value) {
         forking::routes,
         looks::routes,
         memory::routes,
+        images::routes,
         todos::routes,
         llm::routes,
         assistant::routes,

@@ -373,7 +373,7 @@ async fn say(
     let text = draft.text();
     let pill = Pills::load(&profile, reads.then_some(folder)).called(&text)?;
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
-    Ok(Say { text, mode, settings, images, pill, while_running })
+    Ok(Say { text, mode, settings, images, pill, while_running, picture: None })
 }
 
 fn at(folder: &str, file: &Path) -> PathBuf {

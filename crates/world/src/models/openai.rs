@@ -63,8 +63,15 @@ impl Model for OpenAi {
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
         let body = http::Body::json(&PictureBody::of(self.server(), &self.model, order))?;
         let outgoing = self.outgoing("/images/generations", "application/json", body);
-        let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await?;
-        pictures(answer)
+        let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
+            ProblemKind::NotFound => {
+                let hint = "Not every provider makes pictures. Name a model that does with the setting models.image, \
+                            for example xai/grok-2-image or openai/gpt-image-1.";
+                Fault { problem: fault.problem.hint(hint), ..fault }
+            }
+            _ => fault,
+        })?;
+        pictures(self.server(), answer, order.count).await
     }
 }
 

@@ -55,6 +55,57 @@ pub(super) async fn fetch(url: &str) -> Seen {
     web.fetch(url).await
 }
 
+/// What a picture may take.
+const PICTURE_LIMITS: Limits =
+    Limits { body: 32_000_000, text: 0, total: Duration::from_secs(120), idle: Duration::from_secs(30) };
+
+/// Where a picture lies that was made for the person.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PictureAddress<'a> {
+    /// The address, as a provider gave it.
+    pub(crate) url: &'a str,
+    /// It may lie on this machine or near it, and come in the clear: so does whoever gave it.
+    pub(crate) near: bool,
+}
+
+/// Why a picture was not fetched.
+#[derive(Debug)]
+pub(crate) struct NotFetched {
+    /// A sentence for the person.
+    pub(crate) sentence: String,
+    /// Another try may do better.
+    pub(crate) may_pass: bool,
+}
+
+/// Fetches a picture: its bytes whole, or nothing. What they are is for the caller to see.
+pub(crate) async fn fetch_picture(at: PictureAddress<'_>) -> Result<Vec<u8>, NotFetched> {
+    static PICTURES: OnceLock<Web> = OnceLock::new();
+    let never = |Refusal(sentence): Refusal| NotFetched { sentence, may_pass: false };
+    let web = match PICTURES.get() {
+        Some(web) => web,
+        None => {
+            let web = Web::new(PICTURE_LIMITS, Names::System).map_err(never)?;
+            PICTURES.get_or_init(|| web)
+        }
+    };
+    let url = address(at.url).map_err(never)?;
+    if !at.near {
+        let host = url.host_str().unwrap_or_default();
+        if url.scheme() != "https" || guard::is_near(host) {
+            let sentence =
+                format!("{} is not fetched: it lies near this machine or comes in the clear.", short(url.as_str()));
+            return Err(NotFetched { sentence, may_pass: false });
+        }
+    }
+    match tokio::time::timeout(web.limits.total, web.whole(&url)).await {
+        Ok(done) => done,
+        Err(_) => {
+            let sentence = format!("{} did not come within {} s.", short(at.url), web.limits.total.as_secs());
+            Err(NotFetched { sentence, may_pass: true })
+        }
+    }
+}
+
 /// The way out: one client for this machine, one that takes the proxy of the environment for others.
 struct Web {
     here: Client,
@@ -151,6 +202,35 @@ impl Web {
             guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(Refusal)?;
         }
         Ok(response)
+    }
+
+    /// The body of one answer, whole. Redirects are not followed: the address was the provider's whole answer.
+    async fn whole(&self, url: &Url) -> Result<Vec<u8>, NotFetched> {
+        let started = Instant::now();
+        let response = self.get(url).await.map_err(|Refusal(sentence)| NotFetched { sentence, may_pass: true })?;
+        let status = response.status();
+        if !status.is_success() {
+            let may_pass = status.is_server_error() || matches!(status.as_u16(), 404 | 408 | 425 | 429);
+            let sentence = format!("{} answered HTTP {status}.", short(url.as_str()));
+            return Err(NotFetched { sentence, may_pass });
+        }
+        if let Some(length) = response.content_length().filter(|length| *length > self.limits.body as u64) {
+            let sentence = format!(
+                "{} has {}; {} are taken at most.",
+                short(url.as_str()),
+                size(length),
+                size(self.limits.body as u64)
+            );
+            return Err(NotFetched { sentence, may_pass: false });
+        }
+        let (bytes, broken) = self.body(response, started + self.limits.total).await;
+        match broken {
+            None => Ok(bytes),
+            Some(why) => {
+                let may_pass = bytes.len() < self.limits.body;
+                Err(NotFetched { sentence: format!("{} did not come whole: {why}.", short(url.as_str())), may_pass })
+            }
+        }
     }
 
     async fn show(&self, url: &Url, response: Response, deadline: Instant) -> Result<Seen, Refusal> {

@@ -11,7 +11,7 @@ use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
 use super::tool::Command;
 use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
 use crate::cli::diff::written;
-use crate::cli::{effects, handoff};
+use crate::cli::{effects, handoff, images};
 
 pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
@@ -26,6 +26,11 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
         Fact::Model(fact) => models(transcript, fact),
         Fact::Reply(fact) => replies(transcript, fact),
         Fact::Tool(fact) => tools(transcript, fact),
+        Fact::Image(fact) => {
+            if let Some(line) = images::told(fact) {
+                transcript.note(Mark::Info, line.trim().to_owned());
+            }
+        }
         Fact::Command(fact) => commands(transcript, fact),
         Fact::Change(fact) => changes(transcript, fact),
         Fact::Proposal(ProposalFact::Opened { call: Some(call), operations, .. }) => {

@@ -1,13 +1,24 @@
-//! Pictures: how they are ordered, and how they come.
+//! Pictures: how they are ordered, and how they come: as their bytes, or as an address from which the bytes are
+//! fetched at once, because providers forget what they have made.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
+use trimtab_vocab::{Fault, Problem, ProblemKind, Retry, picture_type};
 
 use super::reader::lenient;
 use super::server::{Name, Server};
 use crate::models::http::fault;
 use crate::models::{DrawOrder, Drawn};
+use crate::tools::{PictureAddress, fetch_picture};
+
+/// Bytes of what a provider says it understood.
+const LONGEST_PROMPT: usize = 8 * 1024;
+/// A picture that is paid for is worth more than one try.
+const TRIES: u64 = 3;
+/// The pause after the first try; it grows with each.
+const PAUSE: Duration = Duration::from_millis(300);
 
 #[derive(Serialize)]
 pub(super) struct PictureBody<'a> {
@@ -28,7 +39,13 @@ impl<'a> PictureBody<'a> {
             n: order.count.max(1),
             // xAI documents that it has no sizes.
             size: order.size.as_deref().filter(|_| server != Server::Xai),
-            response_format: (!Name::of(model).sends_nothing_but_pictures()).then_some("b64_json"),
+            response_format: match Name::of(model) {
+                // Always the bytes, and the field is refused.
+                name if name.sends_nothing_but_pictures() => None,
+                // Addresses are refused.
+                name if name.has_no_addresses() => Some("b64_json"),
+                _ => Some("url"),
+            },
         }
     }
 }
@@ -48,35 +65,72 @@ struct WirePicture {
     revised_prompt: Option<String>,
 }
 
-pub(super) fn pictures(answer: Value) -> Result<Vec<Drawn>, Fault> {
-    let wrong = |message: &str| fault(ProblemKind::Protocol, message, Retry::Never);
+/// The pictures of an answer, at most `count`. What is whole is kept: a picture that cannot be read does not make
+/// the others worth less.
+pub(super) async fn pictures(server: Server, answer: Value, count: u32) -> Result<Vec<Drawn>, Fault> {
     let answer =
         PictureAnswer::deserialize(answer).map_err(|_| wrong("The provider's answer has no list of pictures."))?;
-    if answer.data.is_empty() {
-        return Err(wrong("The provider made no picture."));
+    let wanted = usize::try_from(count.max(1)).unwrap_or(1);
+    let (mut drawn, mut first) = (Vec::new(), None);
+    for picture in answer.data.into_iter().take(wanted) {
+        match read(server, picture).await {
+            Ok(picture) => drawn.push(picture),
+            Err(fault) => {
+                first.get_or_insert(fault);
+            }
+        }
     }
-    let drawn = answer.data.into_iter().map(|picture| {
-        let Some(text) = picture.b64_json.filter(|text| !text.is_empty()) else {
-            return Err(match picture.url {
-                Some(_) => elsewhere(),
-                None => wrong("The provider's answer has a picture without its bytes."),
-            });
-        };
-        let bytes = base64(&text).ok_or_else(|| wrong("The provider's picture is not in base64."))?;
-        let media_type =
-            media_type(&bytes).ok_or_else(|| wrong("The provider's picture is neither PNG, JPEG, GIF nor WebP."))?;
-        Ok(Drawn { bytes, media_type, revised_prompt: picture.revised_prompt.filter(|prompt| !prompt.is_empty()) })
-    });
-    drawn.collect()
+    match first {
+        Some(fault) if drawn.is_empty() => Err(fault),
+        None if drawn.is_empty() => Err(wrong("The provider made no picture.")),
+        _ => Ok(drawn),
+    }
 }
 
-fn elsewhere() -> Fault {
-    let problem = Problem::new(
-        ProblemKind::Protocol,
-        "The provider answered with the address of the picture instead of the picture; nothing is fetched from there.",
-    )
-    .hint("Choose a model that sends the picture itself with the setting models.image, for example gpt-image-1.");
-    Fault { problem, retry: Retry::Never }
+async fn read(server: Server, picture: WirePicture) -> Result<Drawn, Fault> {
+    let bytes = match (picture.b64_json.filter(|text| !text.is_empty()), picture.url.filter(|url| !url.is_empty())) {
+        (Some(text), _) => base64(&text).ok_or_else(|| wrong("The provider's picture is not in base64."))?,
+        // Some servers put the picture itself where the address belongs.
+        (None, Some(url)) if url.starts_with("data:") => {
+            base64(&url).ok_or_else(|| wrong("The provider's picture is not in base64."))?
+        }
+        (None, Some(url)) => fetched(server, &url).await?,
+        (None, None) => return Err(wrong("The provider's answer has a picture without its bytes.")),
+    };
+    let media_type =
+        picture_type(&bytes).ok_or_else(|| wrong("The provider's picture is neither PNG, JPEG, GIF nor WebP."))?;
+    let revised = picture.revised_prompt.map(|prompt| bounded(prompt.trim()).to_owned());
+    Ok(Drawn { bytes, media_type, revised_prompt: revised.filter(|prompt| !prompt.is_empty()) })
+}
+
+fn bounded(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_PROMPT)]
+}
+
+/// The bytes behind an address. The provider's key does not go along. A server on this machine or near it may name
+/// addresses like its own; anybody else only such as lie in the open, and encrypted.
+async fn fetched(server: Server, url: &str) -> Result<Vec<u8>, Fault> {
+    let near = server == Server::Local;
+    let mut tried = 1;
+    loop {
+        match fetch_picture(PictureAddress { url, near }).await {
+            Ok(bytes) => return Ok(bytes),
+            Err(failed) if failed.may_pass && tried < TRIES => {
+                tokio::time::sleep(PAUSE * u32::try_from(tried).unwrap_or(1)).await;
+                tried += 1;
+            }
+            Err(failed) => {
+                let message = format!("The picture was made, but could not be fetched. {}", failed.sentence);
+                let problem = Problem::new(ProblemKind::Network, message)
+                    .hint("Ask for it again, or choose a model that sends the picture itself (models.image), for example openai/gpt-image-1.");
+                return Err(Fault { problem, retry: Retry::Never });
+            }
+        }
+    }
+}
+
+fn wrong(message: &str) -> Fault {
+    fault(ProblemKind::Protocol, message, Retry::Never)
 }
 
 /// Strict: the standard alphabet, whole groups, padding only at the end, no stray bits. Some servers
@@ -116,14 +170,4 @@ fn six_bits(digit: u8) -> Option<u32> {
         b'/' => 63,
         _ => return None,
     }))
-}
-
-fn media_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }

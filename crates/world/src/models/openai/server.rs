@@ -123,9 +123,14 @@ impl<'a> Name<'a> {
         self.reasons() && self.gpt().is_some_and(|version| version >= (5, 4))
     }
 
-    /// These refuse to be asked for the picture itself instead of its address.
+    /// These always send the picture itself, and refuse to be asked in which form it should come.
     pub(super) fn sends_nothing_but_pictures(self) -> bool {
         self.0.contains("gpt-image")
+    }
+
+    /// These refuse to be asked for the address of a picture.
+    pub(super) fn has_no_addresses(self) -> bool {
+        self.0.starts_with("imagen")
     }
 
     fn is_one_of(self, families: &[&str]) -> bool {

@@ -134,6 +134,26 @@ fn is_here(host: &str) -> bool {
     by_name || literal(host).map(plain).is_some_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
+/// A host that is this machine or lies in a private network, by how it is written.
+pub(super) fn is_near(host: &str) -> bool {
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    match literal(&name).map(plain) {
+        Some(IpAddr::V4(address)) => {
+            address.is_loopback() || address.is_private() || address.is_link_local() || address.is_unspecified()
+        }
+        Some(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+                || address.is_unspecified()
+        }
+        None => {
+            let inside = [".local", ".localhost", ".internal", ".lan"];
+            !name.contains('.') || inside.iter().any(|end| name.ends_with(end))
+        }
+    }
+}
+
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }

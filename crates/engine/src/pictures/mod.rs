@@ -1,0 +1,396 @@
+//! Pictures: how many and from which prompts, whether there is money for them, what came of each, and what the
+//! person wants saved. Each call is a tool call of the program's own: recorded before it is made, and its end
+//! before anything follows from it.
+//!
+//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere.
+
+pub(crate) mod count;
+mod prompts;
+
+use serde_json::Value;
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, Level, RouteDecision, RouteFact, Stage, StageFact, Status, ToolStatus, UsageFact,
+};
+use trimtab_vocab::{
+    Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
+    Problem, ProblemKind, RequestId, Retry, Time, Usage,
+};
+
+use crate::intake::References;
+use crate::record::{Active, Item, Progress};
+use crate::step::Step;
+use crate::turn::{self, batch, budget, retry};
+use crate::{Change, Effect};
+
+pub use count::count;
+
+/// The tool that makes pictures.
+pub(crate) const DRAW: &str = "draw_image";
+/// The tool that saves them.
+pub(crate) const SAVE: &str = "save_images";
+/// What a call that writes prompts is for.
+pub(crate) const PURPOSE: &str = "image.prompts";
+/// Pictures of one request at most.
+pub const MOST: u32 = 10;
+
+/// Whether a request makes or saves pictures, instead of being answered by a model.
+pub(crate) fn applies(active: &Active) -> bool {
+    let wished = active.request.picture.is_some();
+    wished || (active.path() == Some(RouteDecision::Image) && !active.request.settings.image.model.is_empty())
+}
+
+/// Whether the words of a request are what it is about. What wants something of the gallery names no files.
+pub(crate) fn reads_its_words(active: &Active) -> bool {
+    !matches!(active.request.picture.as_deref(), Some(PictureWish::Regenerate { .. } | PictureWish::Save { .. }))
+}
+
+/// "Based on the README" names a file, though not by its whole name; whoever says so wants it read.
+pub(crate) fn add_readme(words: &str, named: &mut References) {
+    let is_readme = |word: &str| word.eq_ignore_ascii_case("readme");
+    let says_so = words.split(|c: char| !c.is_alphanumeric()).any(is_readme);
+    let is_named = named.files.iter().any(|file| file.to_lowercase().contains("readme"));
+    if says_so && !is_named {
+        named.files.push("README.md".into());
+    }
+    named.is_explicit |= says_so;
+}
+
+/// A request that says what it wants of the gallery needs no other path.
+pub(crate) fn begin(step: &mut Step<'_>) {
+    let decided = RouteFact {
+        decision: RouteDecision::Image,
+        confidence: 1.0,
+        complexity: 0,
+        categories: Vec::new(),
+        reason: "the person wants something of the gallery".into(),
+        entities: None,
+        filter: None,
+        category: None,
+        analysis: None,
+    };
+    turn::routed(step, decided);
+}
+
+/// Does what comes next.
+pub(crate) fn go_on(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    if active.batch.is_some() {
+        return batch::advance(step);
+    }
+    let request = active.request.id.clone();
+    match active.request.picture.as_deref().cloned() {
+        Some(PictureWish::Save { images, folder }) => save(step, &request, images, folder),
+        wish => make(step, &request, wish),
+    }
+}
+
+fn make(step: &mut Step<'_>, request: &RequestId, wish: Option<PictureWish>) {
+    let Some(active) = step.session.active() else { return };
+    let settings = &active.request.settings.image;
+    if settings.model.is_empty() {
+        return turn::finish(step, request, Status::Failed, Some(nobody()));
+    }
+    if let Some(PictureWish::Regenerate { image, .. }) = &wish
+        && step.session.picture(image).is_none()
+    {
+        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+    }
+    let (asked, count) = wanted(active);
+    let next = settings.price_usd * f64::from(count);
+    if let Some(bill) = budget::allow_price(step.session, next) {
+        return budget::ask(step, &bill);
+    }
+    let Some(active) = step.session.active() else { return };
+    let words = active.request.words().to_owned();
+    let single = match &wish {
+        Some(PictureWish::Regenerate { image, prompt }) => Some((prompt.clone(), Some(image.clone()))),
+        _ if count == 1 && active.steers.is_empty() => Some((words.clone(), None)),
+        _ => None,
+    };
+    if let Some((prompt, image)) = single {
+        return plan(step, vec![PicturePlan { prompt, count: 1, image }]);
+    }
+    if asked > count {
+        let text = format!("You asked for {asked} pictures; {MOST} are made at a time.");
+        step.say(Some(request), BannerFact { level: Level::Warning, text });
+    }
+    call(step);
+}
+
+/// How many pictures the person asked for, and how many are made.
+fn wanted(active: &Active) -> (u32, u32) {
+    let asked = match active.request.picture.as_deref() {
+        Some(PictureWish::Make { count: Some(count) }) => *count,
+        Some(PictureWish::Regenerate { .. }) => 1,
+        _ => count(active.request.words()),
+    };
+    (asked, asked.clamp(1, MOST))
+}
+
+/// Lets the fast model write the prompts; without money for that, the person's words are the prompts.
+pub(crate) fn call(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let prompt = prompts::ask(active, prompts_wanted(active));
+    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+        return given_up(step);
+    }
+    step.say(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
+    turn::send(step, prompt, Some(PURPOSE));
+}
+
+/// One prompt serves for all of them where they are to be variants.
+fn prompts_wanted(active: &Active) -> u32 {
+    match active.request.settings.image.batch {
+        ImageBatch::Distinct => wanted(active).1,
+        ImageBatch::SamePrompt => 1,
+    }
+}
+
+/// The model has written prompts, as well as it could.
+pub(crate) fn replied(step: &mut Step<'_>, said: &str) {
+    let Some(active) = step.session.active() else { return };
+    let prompts = prompts::read(said, active.request.words(), prompts_wanted(active));
+    plan_prompts(step, prompts);
+}
+
+/// Nobody could write prompts. The person's own words will do.
+pub(crate) fn given_up(step: &mut Step<'_>) {
+    replied(step, "");
+}
+
+fn plan_prompts(step: &mut Step<'_>, prompts: Vec<String>) {
+    let Some(active) = step.session.active() else { return };
+    let each = if prompts.len() == 1 { wanted(active).1 } else { 1 };
+    let plan_of = |prompt| PicturePlan { prompt, count: each, image: None };
+    plan(step, prompts.into_iter().map(plan_of).collect());
+}
+
+fn plan(step: &mut Step<'_>, pictures: Vec<PicturePlan>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let settings = active.request.settings.image.clone();
+    let count: u32 = pictures.iter().map(|plan| plan.count).sum();
+    let label = if count == 1 { "Making a picture...".into() } else { format!("Making {count} pictures...") };
+    let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
+    step.say(Some(&request), planned);
+    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    batch::advance(step);
+}
+
+/// Does the next thing that a call needs.
+pub(crate) fn go(step: &mut Step<'_>, call: &CallId, item: &Item) {
+    if item.wish.name == SAVE {
+        let change = change_of(step, item);
+        return batch::change_by_person(step, call, item, change);
+    }
+    draw(step, call, item, 0);
+}
+
+fn draw(step: &mut Step<'_>, call: &CallId, item: &Item, after_ms: u64) {
+    let Some(active) = step.session.active() else { return };
+    let model = active.request.settings.image.model.clone();
+    let (prompt, count) = ordered(item);
+    step.ask(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
+}
+
+fn ordered(item: &Item) -> (String, u32) {
+    let prompt = item.wish.input.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let count = item.wish.input.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    (prompt, count.clamp(1, MOST))
+}
+
+/// A call came to its end.
+pub(crate) fn drawn(step: &mut Step<'_>, call: &CallId, time: Time, pictures: Vec<MadePicture>, fault: Option<Fault>) {
+    let Some((request, item)) = batch::find(step, call) else { return };
+    if item.progress != Progress::Started || item.wish.name != DRAW {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
+    let (prompt, count) = ordered(&item);
+    let retries = active.request.settings.retries;
+    let settings = active.request.settings.image.clone();
+    let place = |number: usize| match active.request.picture.as_deref() {
+        Some(PictureWish::Regenerate { image, .. }) => image.clone(),
+        _ => ImageId::at(time.millis(), &request, call, number),
+    };
+    let places: Vec<ImageId> = (0..count as usize).map(place).collect();
+    let made = pictures.len().min(places.len());
+    let problem = match (made, fault) {
+        (0, Some(Fault { problem, retry: Retry::Later { after_ms } })) if item.tries < retries => {
+            let wait = retry::delay_ms(call, item.tries, after_ms);
+            let failed = ImageFact::Failed {
+                call: call.clone(),
+                image: None,
+                original_prompt: prompt,
+                error: problem,
+                failed: time,
+                retry_in_ms: Some(wait),
+            };
+            step.say(Some(&request), failed);
+            return draw(step, call, &item, wait);
+        }
+        (0, Some(Fault { problem, .. })) => problem,
+        (made, _) => {
+            let message = format!("The provider made only {made} of {count} pictures.");
+            Problem::new(ProblemKind::Protocol, message).hint("Ask for the others again.")
+        }
+    };
+    for (image, picture) in places.iter().zip(&pictures) {
+        let MadePicture { key, media_type, bytes, revised_prompt } = picture.clone();
+        let fact = ImageFact::Made {
+            image: image.clone(),
+            call: call.clone(),
+            original_prompt: prompt.clone(),
+            revised_prompt,
+            key,
+            media_type,
+            bytes,
+            made: time,
+            cost_usd: settings.price_usd,
+        };
+        step.say(Some(&request), fact);
+    }
+    if made > 0 {
+        let usage = Usage { cost_usd: Some(settings.price_usd * made as f64), ..Usage::default() };
+        let model = settings.model;
+        step.say(Some(&request), UsageFact { model, usage, context_tokens: None, context_window: None });
+    }
+    for image in &places[made..] {
+        let failed = ImageFact::Failed {
+            call: call.clone(),
+            image: Some(image.clone()),
+            original_prompt: prompt.clone(),
+            error: problem.clone(),
+            failed: time,
+            retry_in_ms: None,
+        };
+        step.say(Some(&request), failed);
+    }
+    let names: Vec<String> = pictures.iter().take(made).map(|picture| format!("ref:{}", picture.key)).collect();
+    let (status, text) = match places.len() - made {
+        0 => (ToolStatus::Ok, names.join(", ")),
+        _ if made > 0 => (ToolStatus::Partial, format!("{}. {problem}", names.join(", "))),
+        _ => (ToolStatus::Error, problem.to_string()),
+    };
+    batch::finished(step, call, status, text);
+    batch::advance(step);
+}
+
+fn save(step: &mut Step<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
+    if let Some(image) = images.iter().find(|image| is_missing(step.session.picture(image))) {
+        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+    }
+    if images.is_empty() {
+        let problem = Problem::new(ProblemKind::Usage, "No picture is selected.")
+            .hint("Select some, or name them: `trimtab images list` shows their ids.");
+        return turn::finish(step, request, Status::Failed, Some(problem));
+    }
+    step.say(Some(request), ImageFact::Saving { images, folder });
+    batch::advance(step);
+}
+
+/// A person chose pictures, or chose them no longer. What is as they want it is not said again.
+pub(crate) fn select(step: &mut Step<'_>, images: Vec<ImageId>, selected: bool) {
+    let is_news = |image: &ImageId| step.session.picture(image).is_some_and(|picture| picture.selected != selected);
+    let images: Vec<ImageId> = images.into_iter().filter(is_news).collect();
+    if !images.is_empty() {
+        step.say(None, ImageFact::Selected { images, selected });
+    }
+}
+
+fn is_missing(picture: Option<&GeneratedImage>) -> bool {
+    picture.is_none_or(|picture| picture.key().is_none())
+}
+
+fn change_of(step: &Step<'_>, item: &Item) -> Change {
+    let named = item.wish.input.get("images").and_then(Value::as_array).into_iter().flatten();
+    let ids = named.filter_map(|name| name.as_str()?.parse::<ImageId>().ok());
+    let found = ids.filter_map(|id| {
+        let picture = step.session.picture(&id)?;
+        Some((picture.key()?, picture.media_type.clone()))
+    });
+    let folder = item.wish.input.get("folder").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Change::Save { folder, pictures: found.collect() }
+}
+
+/// All calls have ended: says what came of them, and ends the request.
+pub(crate) fn closed(step: &mut Step<'_>, outcomes: &[(ToolStatus, String)]) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    step.say(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
+    if let Some(PictureWish::Save { .. }) = step.session.active().and_then(|active| active.request.picture.as_deref()) {
+        return saved(step, &request, outcomes);
+    }
+    let all: Vec<GeneratedImage> = step.session.pictures_of(&request).cloned().collect();
+    let made: Vec<GeneratedImage> = all.iter().filter(|image| image.problem.is_none()).cloned().collect();
+    // A picture that stays because no new one could be made in its place is not of this request.
+    let failed: Vec<&String> =
+        outcomes.iter().filter(|(status, _)| *status != ToolStatus::Ok).map(|(_, text)| text).collect();
+    if made.is_empty() {
+        let problem = all.iter().find_map(|image| image.problem.clone());
+        let problem = problem.unwrap_or_else(|| {
+            let text = failed.first().map_or("No picture was made.", |text| text.as_str());
+            Problem::new(ProblemKind::Refused, text).hint("Say it differently, or try again.")
+        });
+        return turn::finish(step, &request, Status::Failed, Some(problem));
+    }
+    let missing: Vec<&GeneratedImage> = all.iter().filter(|image| image.problem.is_some()).collect();
+    let summary = summary(&made, &missing);
+    let answer = Answer { summary, generated_images: made, ..Answer::default() };
+    step.say(Some(&request), AnswerFact { answer });
+    turn::finish(step, &request, Status::Completed, None);
+}
+
+fn saved(step: &mut Step<'_>, request: &RequestId, outcomes: &[(ToolStatus, String)]) {
+    match outcomes.first() {
+        Some((ToolStatus::Ok | ToolStatus::Partial, text)) => {
+            let answer = Answer { summary: text.clone(), ..Answer::default() };
+            step.say(Some(request), AnswerFact { answer });
+            turn::finish(step, request, Status::Completed, None);
+        }
+        other => {
+            let text = other.map_or("Nothing was saved.", |(_, text)| text.as_str());
+            let problem = Problem::new(ProblemKind::Refused, text).hint("Nothing was written. Choose another folder.");
+            turn::finish(step, request, Status::Failed, Some(problem));
+        }
+    }
+}
+
+fn summary(made: &[GeneratedImage], missing: &[&GeneratedImage]) -> String {
+    let mut text = format!("Generated Images ({})", made.len());
+    for (number, image) in (1..).zip(made) {
+        text.push_str(&format!("\n{number}. {} ({}, {})", one_line(&image.original_prompt), image.url, image.id));
+    }
+    for image in missing {
+        let why = image.problem.as_ref().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!(
+            "\nNot made: {} {why} Try it again with `trimtab images regenerate {}`.",
+            one_line(&image.original_prompt),
+            image.id
+        ));
+    }
+    text
+}
+
+/// A prompt as a list shows it.
+fn one_line(prompt: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+    match plain.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &plain[..at]),
+        None => plain,
+    }
+}
+
+fn nobody() -> Problem {
+    Problem::new(ProblemKind::Settings, "No model that makes pictures is set.").hint(
+        "Set models.image, for example \"xai/grok-2-image\" with XAI_API_KEY or \"openai/gpt-image-1\" with \
+         OPENAI_API_KEY.",
+    )
+}
+
+fn unknown(image: &ImageId) -> Problem {
+    Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
+        .hint("`trimtab images list` shows those that there are.")
+}

@@ -1,0 +1,126 @@
+//! The gallery: how facts about pictures become state.
+
+use serde_json::json;
+use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, RequestId, ToolCall, Usage};
+
+use super::{Batch, Phase, Session};
+use crate::pictures::{DRAW, SAVE};
+
+/// A picture and who made it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// The picture.
+    pub image: GeneratedImage,
+    /// The request.
+    pub request: RequestId,
+    /// Which calls made it and which of them: pictures stand in the order in which they were wished for, not in
+    /// the one in which they came.
+    order: (u64, usize),
+}
+
+impl Session {
+    pub(super) fn fold_image(&mut self, request: Option<&RequestId>, fact: &ImageFact) {
+        match fact {
+            ImageFact::Planned { pictures, .. } => {
+                let wishes = pictures.iter().map(|plan| json!({"prompt": plan.prompt, "n": plan.count}));
+                self.begin_pictures(DRAW, wishes.collect());
+            }
+            ImageFact::Saving { images, folder } => {
+                self.begin_pictures(SAVE, vec![json!({"images": images, "folder": folder})]);
+            }
+            ImageFact::Made {
+                image,
+                call,
+                original_prompt,
+                revised_prompt,
+                key,
+                media_type,
+                bytes,
+                made,
+                cost_usd,
+            } => {
+                let usage = Usage { cost_usd: Some(*cost_usd), ..Usage::default() };
+                self.usage += usage;
+                if let Some(active) = &mut self.active {
+                    active.usage += usage;
+                }
+                self.place(
+                    request,
+                    call,
+                    GeneratedImage {
+                        id: image.clone(),
+                        original_prompt: original_prompt.clone(),
+                        revised_prompt: revised_prompt.clone(),
+                        url: format!("ref:{key}"),
+                        timestamp: made.millis(),
+                        selected: self.is_selected(image),
+                        media_type: media_type.clone(),
+                        bytes: *bytes,
+                        problem: None,
+                    },
+                );
+            }
+            ImageFact::Failed { image: Some(image), call, original_prompt, error, failed, .. } => {
+                // What is there stays where a new one could not be made in its place.
+                if self.picture(image).is_some_and(|there| there.problem.is_none()) {
+                    return;
+                }
+                self.place(
+                    request,
+                    call,
+                    GeneratedImage {
+                        id: image.clone(),
+                        original_prompt: original_prompt.clone(),
+                        revised_prompt: None,
+                        url: String::new(),
+                        timestamp: failed.millis(),
+                        selected: false,
+                        media_type: String::new(),
+                        bytes: 0,
+                        problem: Some(error.clone()),
+                    },
+                );
+            }
+            ImageFact::Failed { call, .. } => {
+                if let Some(item) = self.active.as_mut().and_then(|active| active.batch.as_mut()?.item_mut(call)) {
+                    item.tries += 1;
+                }
+            }
+            ImageFact::Selected { images, selected } => {
+                for picture in self.gallery.iter_mut().filter(|picture| images.contains(&picture.image.id)) {
+                    picture.image.selected = *selected;
+                }
+            }
+        }
+    }
+
+    /// Pictures have no model that asks for them, so their calls are counted like one of its replies.
+    fn begin_pictures(&mut self, tool: &str, inputs: Vec<serde_json::Value>) {
+        self.calls += 1;
+        let call = CallId::nth(self.calls);
+        let Some(active) = &mut self.active else { return };
+        let wish =
+            |(number, input)| ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
+        active.prompting = false;
+        active.batch = Batch::of(&call, (1..).zip(inputs).map(wish)).map(Batch::of_pictures);
+        active.phase = Phase::Replied;
+    }
+
+    fn is_selected(&self, image: &ImageId) -> bool {
+        self.picture(image).is_some_and(|there| there.selected)
+    }
+
+    /// Into its place: that of the one with its name, or behind those that were wished for before it.
+    fn place(&mut self, request: Option<&RequestId>, call: &CallId, image: GeneratedImage) {
+        let Some(request) = request.cloned() else { return };
+        if let Some(there) = self.gallery.iter_mut().find(|picture| picture.image.id == image.id) {
+            (there.image, there.request) = (image, request);
+            return;
+        }
+        let batch = self.active.as_ref().and_then(|active| active.batch.as_ref());
+        let number = batch.and_then(|batch| batch.items.iter().position(|item| item.call == *call)).unwrap_or(0);
+        let order = (self.calls, number);
+        let at = self.gallery.partition_point(|picture| picture.order <= order);
+        self.gallery.insert(at, Picture { image, request, order });
+    }
+}

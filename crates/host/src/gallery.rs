@@ -1,0 +1,128 @@
+//! The pictures that a session has made.
+
+use std::time::Duration;
+
+use trimtab_engine::Session;
+use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
+
+use crate::client::{Client, Say};
+use crate::config::Profile;
+use crate::hub::LOOK_EVERY;
+use crate::saying::Words;
+
+/// Prompts above this many bytes are refused: no provider takes them.
+const LONGEST_PROMPT: usize = 32 * 1024;
+/// A choice that is not taken up by then waits for whoever runs the session next.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Pictures of one wish to save at most.
+const MOST_SAVED: usize = 1_000;
+
+impl Client {
+    /// The gallery of a session, in the order of its places.
+    pub async fn gallery(&self, session: &SessionId) -> Result<Vec<GeneratedImage>, Problem> {
+        self.session(session).await?;
+        let (mut folded, mut last) = (Session::of(session.clone()), 0);
+        loop {
+            let page = self.events(session, last).await?;
+            for event in &page {
+                folded.fold(event.request.as_ref(), &event.fact);
+                last = event.seq.unwrap_or(last);
+            }
+            if page.is_empty() {
+                return Ok(folded.gallery().cloned().collect());
+            }
+        }
+    }
+
+    /// A picture of it.
+    pub async fn picture(&self, session: &SessionId, image: &ImageId) -> Result<GeneratedImage, Problem> {
+        let found = self.gallery(session).await?.into_iter().find(|picture| picture.id == *image);
+        found.ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
+                .hint("`trimtab images list` shows those that there are.")
+        })
+    }
+
+    /// Chooses pictures, or chooses them no longer.
+    pub async fn select_pictures(
+        &self,
+        session: &SessionId,
+        images: Vec<ImageId>,
+        selected: bool,
+    ) -> Result<(), Problem> {
+        self.control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
+        // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
+        let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
+        loop {
+            let gallery = self.gallery(session).await?;
+            let is_so = |picture: &GeneratedImage| picture.selected == selected || !images.contains(&picture.id);
+            if gallery.iter().all(is_so) || tokio::time::Instant::now() >= deadline {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// A wish of the gallery as a request, `words` being what pictures are made of, with the settings of the session's folder. It waits
+    /// until the request before it has ended: what it wants is not for that one's model.
+    pub async fn picture_say(
+        &self,
+        profile: &Profile,
+        folder: &str,
+        wish: PictureWish,
+        words: &str,
+    ) -> Result<Say, Problem> {
+        let text = match &wish {
+            PictureWish::Make { .. } => {
+                check_prompt(words)?;
+                words.to_owned()
+            }
+            PictureWish::Regenerate { prompt, .. } => {
+                check_prompt(prompt)?;
+                format!("Regenerate a picture: {}", prompt.trim())
+            }
+            PictureWish::Save { images, .. } if images.len() > MOST_SAVED => {
+                return Err(Problem::new(
+                    ProblemKind::Usage,
+                    format!("At most {MOST_SAVED} pictures are saved at once."),
+                ));
+            }
+            PictureWish::Save { images, folder } => {
+                let place = if folder.trim().is_empty() { "the folder" } else { folder.trim() };
+                format!("Save {} of the generated images in {place}", images.len())
+            }
+        };
+        let words = Words { text, while_running: Some(WhileRunning::Queue), ..Words::default() };
+        let say = self.prepare(profile, folder, words).await?;
+        Ok(Say { picture: Some(wish), ..say })
+    }
+}
+
+/// The prompt with what a person adds to it.
+pub fn refined(prompt: &str, refinement: &str) -> String {
+    match refinement.trim() {
+        "" => prompt.trim().to_owned(),
+        more => format!("{}, {more}", prompt.trim().trim_end_matches(['.', ','])),
+    }
+}
+
+fn check_prompt(prompt: &str) -> Result<(), Problem> {
+    if prompt.trim().is_empty() {
+        return Err(Problem::new(ProblemKind::Usage, "The prompt is empty.").hint("Say what is to be seen."));
+    }
+    if prompt.len() > LONGEST_PROMPT {
+        return Err(Problem::new(ProblemKind::Usage, "The prompt is too long: the limit is 32 KB."));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_adds_follows_the_prompt() {
+        assert_eq!(refined("A fox.", " darker "), "A fox, darker");
+        assert_eq!(refined(" A fox. ", " "), "A fox.");
+    }
+}

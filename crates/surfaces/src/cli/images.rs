@@ -1,0 +1,278 @@
+//! `trimtab images`: the pictures that a session has made.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use trimtab_host::{Client, Say, Target, refined};
+use trimtab_vocab::{GeneratedImage, ImageFact, ImageId, PictureWish, Problem, ProblemKind, SessionId};
+
+use super::changes::Where;
+use super::follow::{Asking, Form, follow};
+use super::output::{calm, note, print, print_json};
+use super::run::Approve;
+use super::{Outcome, place};
+
+#[derive(Debug, Args)]
+pub(super) struct Images {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the pictures of a session
+    List(List),
+    /// Make pictures, whatever the words are
+    Make(Make),
+    /// Make one anew, in its place
+    Regenerate(Regenerate),
+    /// Choose pictures for `save`, or choose them no longer
+    Select(Select),
+    /// Write pictures into the folder, as image-001.jpg and so on; `trimtab rewind` takes it back
+    Save(Save),
+}
+
+#[derive(Debug, Default, Args)]
+struct List {
+    /// One JSON object per picture
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+/// How a command that makes a request is followed.
+#[derive(Debug, Args)]
+struct How {
+    /// Print every event as a line of JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Dollars that the session may cost
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Trust the folder for this run: its files may be read, changed and sent to the model
+    #[arg(long)]
+    trust: bool,
+    /// What happens where a person would be asked
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+#[derive(Debug, Args)]
+struct Make {
+    /// What is to be seen
+    prompt: String,
+    /// How many; without it, as the words say
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
+    count: Option<u32>,
+    /// Go on in this session instead of a new one
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// Work in this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+struct Regenerate {
+    /// The picture: its id, or its number in the list
+    image: String,
+    /// Another prompt than the one it was made from
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// What is added to the prompt
+    #[arg(long, value_name = "TEXT")]
+    refine: Option<String>,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    place: Where,
+}
+
+#[derive(Debug, Args)]
+struct Select {
+    /// The pictures: ids, or numbers in the list
+    #[arg(required = true)]
+    images: Vec<String>,
+    /// Choose them no longer
+    #[arg(long)]
+    off: bool,
+    #[command(flatten)]
+    place: Where,
+}
+
+#[derive(Debug, Args)]
+struct Save {
+    /// The pictures: ids, or numbers in the list; without any, the chosen ones, or else all
+    images: Vec<String>,
+    /// Where to, relative to the session's folder
+    #[arg(long = "to", value_name = "FOLDER", default_value = "")]
+    to: String,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    place: Where,
+}
+
+impl Images {
+    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+        match self.command.unwrap_or_else(|| Command::List(List::default())) {
+            Command::List(command) => command.go().await,
+            Command::Make(command) => command.go().await,
+            Command::Regenerate(command) => command.go().await,
+            Command::Select(command) => command.go().await,
+            Command::Save(command) => command.go().await,
+        }
+    }
+}
+
+impl List {
+    async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let gallery = client.gallery(&session).await?;
+        if self.json {
+            for picture in &gallery {
+                print_json(&json!(picture))?;
+            }
+            return Ok(Outcome::Done);
+        }
+        if gallery.is_empty() {
+            note("There are no pictures in this session. `trimtab run \"Draw a fox\"` makes one.");
+        }
+        for (number, picture) in (1..).zip(&gallery) {
+            print(&calm(&line(number, picture)))?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// `1 [x] img-… A fox (ref:…, image/png, 120 kB)`
+fn line(number: usize, picture: &GeneratedImage) -> String {
+    let mark = if picture.selected { 'x' } else { ' ' };
+    let prompt = one_line(&picture.original_prompt);
+    let what = match &picture.problem {
+        Some(problem) => format!("not made: {problem}"),
+        None => format!("{}, {}, {} kB", picture.url, picture.media_type, picture.bytes.div_ceil(1_000)),
+    };
+    format!("{number:>3} [{mark}] {} {prompt} ({what})\n", picture.id)
+}
+
+fn one_line(prompt: &str) -> String {
+    prompt.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Make {
+    async fn go(self) -> Result<Outcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (profile, client) = place::open(&self.how.flags())?;
+        let (target, folder) = match self.session {
+            Some(session) => {
+                let row = client.session(&session).await?;
+                (Target::Session(session), row.folder)
+            }
+            None => (Target::New { folder: folder.clone() }, folder),
+        };
+        let wish = PictureWish::Make { count: self.count };
+        let say = client.picture_say(&profile, &folder, wish, &self.prompt).await?;
+        self.how.follow(&client, target, say).await
+    }
+}
+
+impl Regenerate {
+    async fn go(self) -> Result<Outcome, Problem> {
+        let (profile, client) = place::open(&self.how.flags())?;
+        let session = self.place.find(&client).await?;
+        let gallery = client.gallery(&session).await?;
+        let picture = found(&gallery, &self.image)?;
+        let prompt = self.prompt.as_deref().unwrap_or(&picture.original_prompt);
+        let prompt = refined(prompt, self.refine.as_deref().unwrap_or_default());
+        let wish = PictureWish::Regenerate { image: picture.id.clone(), prompt };
+        let folder = client.session(&session).await?.folder;
+        let say = client.picture_say(&profile, &folder, wish, "").await?;
+        self.how.follow(&client, Target::Session(session), say).await
+    }
+}
+
+impl Select {
+    async fn go(self) -> Result<Outcome, Problem> {
+        let (_, client) = place::open(&[])?;
+        let session = self.place.find(&client).await?;
+        let gallery = client.gallery(&session).await?;
+        let images = ids(&gallery, &self.images)?;
+        let (count, selected) = (images.len(), !self.off);
+        client.select_pictures(&session, images, selected).await?;
+        let what = if selected { "selected" } else { "no longer selected" };
+        note(&format!("{count} of {} pictures {what}.", gallery.len()));
+        Ok(Outcome::Done)
+    }
+}
+
+impl Save {
+    async fn go(self) -> Result<Outcome, Problem> {
+        let (profile, client) = place::open(&self.how.flags())?;
+        let session = self.place.find(&client).await?;
+        let gallery = client.gallery(&session).await?;
+        let there = || gallery.iter().filter(|picture| picture.problem.is_none());
+        let images: Vec<ImageId> = match (self.images.is_empty(), there().any(|picture| picture.selected)) {
+            (false, _) => ids(&gallery, &self.images)?,
+            (true, true) => there().filter(|picture| picture.selected).map(|picture| picture.id.clone()).collect(),
+            (true, false) => there().map(|picture| picture.id.clone()).collect(),
+        };
+        let folder = client.session(&session).await?.folder;
+        let wish = PictureWish::Save { images, folder: self.to };
+        let say = client.picture_say(&profile, &folder, wish, "").await?;
+        self.how.follow(&client, Target::Session(session), say).await
+    }
+}
+
+impl How {
+    fn flags(&self) -> Vec<trimtab_host::config::Flag> {
+        let flag = |budget: f64| trimtab_host::config::Flag {
+            path: "limits.budget_usd",
+            option: "--budget",
+            value: budget.to_string(),
+        };
+        self.budget.map(flag).into_iter().collect()
+    }
+
+    async fn follow(&self, client: &Client, target: Target, mut say: Say) -> Result<Outcome, Problem> {
+        let asking = Asking::of(self.approve, self.json);
+        say.settings.attended = asking == Asking::AtTheTerminal;
+        say.settings.approve = self.approve.into();
+        say.settings.trusted |= self.trust;
+        let sent = client.send(target, say).await?;
+        follow(client, &sent, 0, Form::of(self.json), asking).await
+    }
+}
+
+fn ids(gallery: &[GeneratedImage], named: &[String]) -> Result<Vec<ImageId>, Problem> {
+    named.iter().map(|name| found(gallery, name).map(|picture| picture.id.clone())).collect()
+}
+
+/// A picture by its id or its number.
+fn found<'a>(gallery: &'a [GeneratedImage], name: &str) -> Result<&'a GeneratedImage, Problem> {
+    let by_number = || gallery.get(name.parse::<usize>().ok()?.checked_sub(1)?);
+    gallery.iter().find(|picture| picture.id.as_str() == name).or_else(by_number).ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, format!("There is no picture {name} in this session."))
+            .hint("`trimtab images list` shows those that there are.")
+    })
+}
+
+/// What is told of pictures while a request runs.
+pub(crate) fn told(fact: &ImageFact) -> Option<String> {
+    match fact {
+        ImageFact::Made { image, key, media_type, bytes, cost_usd, original_prompt, .. } => {
+            let (size, prompt) = (bytes.div_ceil(1_000), one_line(original_prompt));
+            Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
+        }
+        ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
+            Some(format!("  {error} Trying again in {:.1} s.", *wait as f64 / 1_000.0))
+        }
+        ImageFact::Failed { image: Some(image), error, .. } => Some(format!("  not made: {image}: {error}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,215 @@
+//! Pictures: the gallery of a session, and what can be wanted of it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trimtab_host::{Target, refined};
+use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, SessionId};
+
+use super::Shared;
+use super::failure::Failure;
+use super::openapi::{Api, Operation};
+use super::sessions::Said;
+use super::take::{Asked, Body, Id};
+
+/// Pictures of one request, and of one choice.
+const MOST_MADE: u32 = 10;
+const MOST_CHOSEN: usize = 1_000;
+
+pub(super) fn routes(api: Api) -> Api {
+    let picture = json!({"id": "img-1703123456789-abc123", "originalPrompt": "A minimalist app icon",
+        "revisedPrompt": "A 3D rendered minimalist app icon", "url": "ref:picture-r01kabcdefghjkmnq-c1t1-0",
+        "timestamp": 1_703_123_456_789_i64, "selected": false, "mediaType": "image/jpeg", "bytes": 120_345});
+    let said = json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"});
+    let taken = "It is taken in and cannot be lost any more; what comes of it is told by the session's events.";
+    let list = Operation::new("get", "listImages", "images", "The pictures of a session, in the order of the gallery")
+        .query::<WhoseImages>()
+        .gives::<Gallery>(
+            StatusCode::OK,
+            "The pictures. The bytes of `ref:KEY` are at `/api/refs/KEY`.",
+            json!({"images": [picture.clone()]}),
+        )
+        .fails(404);
+    let make = Operation::new("post", "makeImages", "images", "Make pictures")
+        .takes::<NewImages>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon", "count": 2}))
+        .gives::<Said>(StatusCode::ACCEPTED, taken, said.clone())
+        .fails(404)
+        .fails(502);
+    let again = Operation::new("post", "regenerateImage", "images", "Make a picture anew, in its place")
+        .path::<ImageId>("id", "The picture.", "img-1703123456789-abc123")
+        .takes::<RegenerateImage>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon",
+            "refinement": "make it darker, add a gradient, more 3D look"}))
+        .gives::<Said>(StatusCode::ACCEPTED, taken, said.clone())
+        .fails(404)
+        .fails(502);
+    let select = Operation::new("post", "selectImages", "images", "Choose pictures, or choose them no longer")
+        .takes::<SelectImages>(
+            json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "selected": true}),
+        )
+        .gives::<Gallery>(StatusCode::OK, "The gallery as it is now.", json!({"images": [picture]}))
+        .fails(404);
+    let save = Operation::new(
+        "post",
+        "saveImages",
+        "images",
+        "Write pictures into the session's folder, as image-001.jpg and so on",
+    )
+    .takes::<SaveImages>(
+        json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "folder": "assets"}),
+    )
+    .gives::<Said>(StatusCode::ACCEPTED, taken, said)
+    .fails(404)
+    .fails(502);
+    api.add("/images", get(gallery).post(make_images), vec![list, make])
+        .add("/images/select", post(choose), vec![select])
+        .add("/images/save", post(keep), vec![save])
+        .add("/images/{id}/regenerate", post(regenerate), vec![again])
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct WhoseImages {
+    /// Whose pictures.
+    session: SessionId,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Gallery {
+    /// The pictures, in the order of the gallery.
+    images: Vec<GeneratedImage>,
+}
+
+async fn gallery(State(server): State<Shared>, Asked(wanted): Asked<WhoseImages>) -> Result<Json<Gallery>, Failure> {
+    Ok(Json(Gallery { images: server.client.gallery(&wanted.session).await? }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewImages {
+    /// Where; without it, in a new session in the server's folder.
+    session: Option<SessionId>,
+    /// What is to be seen.
+    #[schemars(length(min = 1, max = 32_768))]
+    prompt: String,
+    /// How many; without it, as the words say.
+    #[schemars(range(min = 1, max = 10))]
+    count: Option<u32>,
+}
+
+async fn make_images(
+    State(server): State<Shared>,
+    Body(new): Body<NewImages>,
+) -> Result<(StatusCode, Json<Said>), Failure> {
+    if new.count.is_some_and(|count| !(1..=MOST_MADE).contains(&count)) {
+        return Err(Failure::unprocessable("1 to 10 pictures are made at a time."));
+    }
+    let (target, folder) = match new.session {
+        Some(session) => {
+            let row = server.client.session(&session).await?;
+            (Target::Session(session), row.folder)
+        }
+        None => (Target::New { folder: server.folder.clone() }, server.folder.clone()),
+    };
+    want(&server, target, &folder, PictureWish::Make { count: new.count }, &new.prompt).await
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RegenerateImage {
+    /// Whose picture it is.
+    session: SessionId,
+    /// What it is made from; without it, the prompt of the one that is there.
+    #[schemars(length(max = 32_768))]
+    prompt: Option<String>,
+    /// What is added to that.
+    #[schemars(length(max = 32_768))]
+    refinement: Option<String>,
+}
+
+async fn regenerate(
+    State(server): State<Shared>,
+    Id(image): Id<ImageId>,
+    Body(again): Body<RegenerateImage>,
+) -> Result<(StatusCode, Json<Said>), Failure> {
+    let there = server.client.picture(&again.session, &image).await?;
+    let prompt = again.prompt.filter(|prompt| !prompt.trim().is_empty()).unwrap_or(there.original_prompt);
+    let prompt = refined(&prompt, again.refinement.as_deref().unwrap_or_default());
+    let folder = server.client.session(&again.session).await?.folder;
+    let wish = PictureWish::Regenerate { image, prompt };
+    want(&server, Target::Session(again.session), &folder, wish, "").await
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SelectImages {
+    /// Whose pictures they are.
+    session: SessionId,
+    /// Which ones.
+    #[schemars(length(max = 1_000))]
+    images: Vec<ImageId>,
+    /// Whether they are chosen from now on.
+    selected: bool,
+}
+
+async fn choose(State(server): State<Shared>, Body(choice): Body<SelectImages>) -> Result<Json<Gallery>, Failure> {
+    let SelectImages { session, images, selected } = choice;
+    server.client.session(&session).await?;
+    check_number(&images)?;
+    server.client.select_pictures(&session, images, selected).await?;
+    Ok(Json(Gallery { images: server.client.gallery(&session).await? }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SaveImages {
+    /// Whose pictures they are.
+    session: SessionId,
+    /// Which ones; without it, those that are chosen.
+    #[schemars(length(max = 1_000))]
+    images: Option<Vec<ImageId>>,
+    /// Where to, relative to the session's folder; without it, there.
+    #[schemars(length(max = 4_096))]
+    folder: Option<String>,
+}
+
+async fn keep(State(server): State<Shared>, Body(keep): Body<SaveImages>) -> Result<(StatusCode, Json<Said>), Failure> {
+    let SaveImages { session, images, folder: to } = keep;
+    let gallery = server.client.gallery(&session).await?;
+    let images = match images {
+        Some(images) => images,
+        None => gallery.iter().filter(|picture| picture.selected).map(|picture| picture.id.clone()).collect(),
+    };
+    check_number(&images)?;
+    if images.is_empty() {
+        return Err(Failure::unprocessable("No picture is selected.").hint("Select some, or name them in `images`."));
+    }
+    let is_there = |image: &ImageId| gallery.iter().any(|picture| picture.id == *image && picture.problem.is_none());
+    if let Some(image) = images.iter().find(|image| !is_there(image)) {
+        return Err(Failure::unprocessable(format!("There is no picture {image} in this session.")));
+    }
+    let folder = server.client.session(&session).await?.folder;
+    let wish = PictureWish::Save { images, folder: to.unwrap_or_default() };
+    want(&server, Target::Session(session), &folder, wish, "").await
+}
+
+fn check_number(images: &[ImageId]) -> Result<(), Failure> {
+    match images.len() {
+        ..=MOST_CHOSEN => Ok(()),
+        _ => Err(Failure::unprocessable("1000 pictures at most are meant at once.")),
+    }
+}
+
+async fn want(
+    server: &Shared,
+    target: Target,
+    folder: &str,
+    wish: PictureWish,
+    words: &str,
+) -> Result<(StatusCode, Json<Said>), Failure> {
+    let say = server.client.picture_say(&server.profile, folder, wish, words).await?;
+    let sent = server.client.send(target, say).await?;
+    Ok((StatusCode::ACCEPTED, Json(Said { session: sent.session, request: sent.request })))
+}
