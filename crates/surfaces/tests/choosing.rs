@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 use trimtab_testkit::served::Served;
+use trimtab_testkit::terminal::Terminal;
 
 fn says(words: &str) -> Answer {
     Answer::anthropic(Reply::new().text([words]))
@@ -115,6 +116,20 @@ fn operations_and_hunks_are_chosen_over_http() {
         assert_eq!(served.post(&format!("{path}/rewind"), &parts).status, 200);
         assert_eq!(content(&program), BEFORE);
     }
+}
+
+#[test]
+fn hunks_are_chosen_at_the_prompt_of_a_run() {
+    let program = program();
+    let terminal = Terminal::start(&program, &["run", "--trust", "change @a.txt"], 120, 60);
+    terminal.wait_for("makes only these hunks");
+    terminal.press("allow a.txt:7\r");
+    terminal.wait_for("There is no hunk 7 in a.txt");
+    assert_eq!(content(&program), BEFORE);
+    program.provider.push(says("The first line stays, then."));
+    terminal.press("allow a.txt:2\r");
+    terminal.wait_for("The first line stays, then.");
+    assert_eq!(content(&program), BEFORE.replace("ten", "TEN"));
 }
 
 #[test]

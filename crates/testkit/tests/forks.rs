@@ -144,6 +144,25 @@ fn a_fork_sees_earlier_changes_moves_its_own_and_no_other() {
 }
 
 #[test]
+fn operations_on_tasks_that_were_proposed_are_decided_where_they_were() {
+    let script = r#"
+        --- tasks
+        {"op":"create","title":"Call Bob","scheduledFor":"2027-01-15"}
+        --- dialogue
+        % ask={}
+        > Mark everything today as done
+        < {"decision":"plan","category":"task","confidence":0.95}
+        < {"operations":[{"op":"complete","id":1}]}
+        < I will mark it as done.
+        ^F
+    "#;
+    let log = play(script);
+    let (parent, fork) = log.split_once("=== session s2").expect("two sessions");
+    let count = |log: &str| (log.matches("proposal.opened").count(), log.matches("proposal.resolved").count());
+    assert_eq!((count(parent), count(fork)), ((1, 0), (1, 1)), "{log}");
+}
+
+#[test]
 fn the_name_that_a_person_gave_stays() {
     let log = play("> hello\n< Hi.\n^N  Trim\ttabs \n> and more\n< More.\n^F\n> even more\n< Even.\n");
     assert_eq!(

@@ -111,6 +111,8 @@ pub(crate) fn leave_all(step: &mut Step<'_>) {
     }
     let parked: Vec<RequestId> = step.session.parked().iter().map(|parked| parked.request.id.clone()).collect();
     parked.iter().for_each(|parked| leave_parked(step, parked));
+    // Operations on tasks that nobody has decided about yet.
+    assistant::decided(step, 0);
 }
 
 fn resume(step: &mut Step<'_>, running: &RequestId) {

@@ -15,9 +15,11 @@ use trimtab_vocab::event::{
     ToolStatus,
 };
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind, SeriesState, StepStatus,
+    CallId, ChangePart, CheckpointId, Control, Event, Fact, FileWrite, Message, Part, Problem, ProblemKind,
+    SeriesState, StepStatus,
 };
 
+use super::changes::named_parts;
 use super::diff::{Loaded, glimpse, written};
 use super::effects;
 use super::elapsed::{Elapsed, in_words};
@@ -118,7 +120,10 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
                 _ = terminate.recv() => return Ok(screen.leave(15)),
                 _ = hang_up.recv() => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
-                answer = answered(&mut question) => client.answer(&sent.session, answer).await?,
+                (answer, parts) = answered(&mut question) => match parts.is_empty() {
+                    true => client.answer(&sent.session, answer).await?,
+                    false => question = part(client, &sent, answer, parts, asking).await?,
+                },
                 event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
                 _ = tick.tick(), if question.is_none() => screen.tick(),
             }
@@ -320,6 +325,9 @@ impl Question {
         }
         if asking == Asking::AtTheTerminal {
             question::list(choices, by_number);
+            if body.contains_key("hunks") {
+                note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
+            }
         }
         let (checkpoint, choices, body) = (checkpoint.clone(), choices.clone(), body.clone());
         Some(Self { checkpoint, choices, body, refuse: asking == Asking::Refuse, by_number, wanted: None })
@@ -327,7 +335,7 @@ impl Question {
 }
 
 /// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
-async fn answered(question: &mut Option<Question>) -> Answered {
+async fn answered(question: &mut Option<Question>) -> (Answered, Vec<ChangePart>) {
     while let Some(asked) = question {
         let said = match asked.refuse {
             // The last choice is the one that changes nothing.
@@ -358,12 +366,35 @@ async fn answered(question: &mut Option<Question>) -> Answered {
             },
         };
         let checkpoint = asked.checkpoint.clone();
+        let can_be_divided = asked.body.contains_key("hunks");
         *question = None;
         if let Some((choice, text)) = said {
-            return Answered { checkpoint, choice, text, by: "user".into() };
+            let words = text.as_deref().filter(|_| can_be_divided && choice == "allow").unwrap_or_default();
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            let parts = named_parts(&words).unwrap_or_default();
+            return (Answered { checkpoint, choice, text, by: "user".into() }, parts);
         }
     }
     std::future::pending().await
+}
+
+/// Allows parts of a proposed change; what is none of it is told, and asked again.
+async fn part(
+    client: &Client,
+    sent: &Sent,
+    answer: Answered,
+    parts: Vec<ChangePart>,
+    asking: Asking,
+) -> Result<Option<Question>, Problem> {
+    match client.apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
+        Err(problem) if problem.kind == ProblemKind::Usage => {
+            note(&calm(&problem.message));
+            let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if *checkpoint == answer.checkpoint);
+            let open = client.checkpoints().await?;
+            Ok(open.iter().find(is_it).and_then(|event| Question::ask(asking, event, true)))
+        }
+        done => done.map(|()| None),
+    }
 }
 
 /// Waits until a wish to cancel is passed on; for ever, once it is, or if there is none.
