@@ -75,13 +75,10 @@ fn looked_at(program: &Program, terminal: &Terminal, title: &str, choices: &[&st
     terminal.wait_until("everything on a wide screen", has_all);
     terminal.resize(20, 6);
     terminal.settled();
-    let mut seen = String::new();
-    for _ in choices {
-        seen += &terminal.settled();
-        terminal.press("\x1b[B");
-    }
     for at in 1..=choices.len() {
-        assert!(seen.contains(&format!("› {at}.")), "answer {at} can be chosen on a small screen:\n{seen}");
+        let chosen = format!("› {at}.");
+        terminal.wait_until(&chosen, |screen| screen.contains(&chosen));
+        terminal.press("\x1b[B");
     }
     terminal.resize(80, 24);
     terminal.settled();
@@ -302,4 +299,28 @@ fn questions_come_one_after_the_other() {
         terminal.wait_until_gone(question);
     }
     terminal.wait_for("Thank you.");
+}
+
+#[test]
+fn single_hunks_of_a_change_can_be_left_out() {
+    let program = program(&[("APPLY_FILES", "ask")]);
+    let lines: String = (10..50).map(|number| format!("line {number}\n")).collect();
+    std::fs::write(program.project().join("long.txt"), &lines).expect("writes");
+    let blocks =
+        json!([{"search": "line 12", "replace": "line twelve"}, {"search": "line 45", "replace": "forty-five"}]);
+    program.provider.push(uses("edit_file", json!({"path": "long.txt", "blocks": blocks})));
+    program.provider.push(says("One of them, then."));
+    let terminal = Terminal::start(&program, &[], 100, 40);
+    say(&terminal, "Change two lines");
+    terminal.wait_for("1. Allow this time");
+    terminal.press("d");
+    terminal.wait_for("What is asked about");
+    terminal.press("n");
+    terminal.settled();
+    terminal.press(" ");
+    terminal.wait_for("1 of 2 hunks");
+    terminal.press("\r");
+    terminal.wait_for("One of them, then.");
+    let left = std::fs::read_to_string(program.project().join("long.txt")).expect("reads");
+    assert_eq!(left, lines.replace("line 12\n", "line twelve\n"));
 }

@@ -340,19 +340,20 @@ fn the_demonstration_lets_one_try_a_piece_of_work() {
     terminal.wait_for("Let greet.sh work without a name, too");
     terminal.press(ENTER);
     for (asked, answer) in [
-        ("Do you trust the files", "1"),
-        ("when nobody is named?", "1"),
-        ("Carry out this plan", "1"),
-        ("Run 2 cmds", "1"),
-        ("Run this command?", "1"),
-        ("Run this command?", "1"),
+        // What can be chosen; the question itself stays in the conversation.
+        ("1. Yes, I trust this folder", "1"),
+        ("1. Hello, stranger!", "1"),
+        ("1. Approve", "1"),
     ] {
         terminal.wait_for(asked);
         terminal.press(answer);
         terminal.wait_until_gone(asked);
     }
-    terminal.wait_for("Done");
-    terminal.press("\x04");
+    // It changed the sample project, and has commands to show that it works.
+    terminal.wait_for("1. Run 2 cmds");
+    terminal.press(CTRL_C);
+    terminal.wait_for("again leaves");
+    terminal.press(CTRL_C);
     assert_eq!(terminal.wait(), Some(0));
 }
 
@@ -447,4 +448,48 @@ fn plain_lines_are_enough_to_work_with() {
     assert_eq!(terminal.wait(), Some(0));
     let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
     assert!(!bytes.contains("\x1b[?2026h") && !bytes.contains("\x1b[?1049h"), "nothing is drawn over");
+}
+
+#[test]
+fn a_session_is_forked_named_and_written_into_a_file() {
+    let program = program();
+    for answer in ["The first answer.", "The second answer.", "Another second answer."] {
+        program.provider.push(says(answer));
+    }
+    let terminal = Terminal::start(&program, &[], 100, 30);
+    say(&terminal, "First question");
+    terminal.wait_for("The first answer.");
+    terminal.wait_for("Done");
+    say(&terminal, "Second question");
+    terminal.wait_for("The second answer.");
+    terminal.press("/fork ");
+    terminal.wait_for("› /fork");
+    terminal.press(ENTER);
+    terminal.wait_for("Before: Second question");
+    terminal.press("\x1b[B");
+    terminal.settled();
+    terminal.press(ENTER);
+    terminal.wait_for("Forked from session");
+    terminal.wait_until("its words in the input", |screen| {
+        screen.trim_end().lines().rev().nth(1) == Some("› Second question")
+    });
+    terminal.press(" again");
+    terminal.wait_for("› Second question again");
+    terminal.press(ENTER);
+    terminal.wait_for("Another second answer.");
+    let sent = program.provider.requests().pop().expect("a request").body["messages"].to_string();
+    assert!(sent.contains("The first answer.") && !sent.contains("The second answer."), "{sent}");
+    say(&terminal, "/rename Another way");
+    terminal.wait_for("is called “Another way” now");
+    terminal.press("/export ");
+    terminal.wait_for("› /export");
+    terminal.press(ENTER);
+    terminal.wait_for("The session is in trimtab-");
+    let listed = program.run(&["sessions", "list", "--json"]).events();
+    assert_eq!(listed.len(), 2);
+    let fork = listed.iter().find(|row| row["title"] == "Another way").expect("it has its name");
+    let file = program.project().join(format!("trimtab-{}.json", fork["id"].as_str().expect("a name")));
+    let text = std::fs::read_to_string(file).expect("a file");
+    let written: serde_json::Value = serde_json::from_str(&text).expect("one JSON object");
+    assert_eq!(written["title"], "Another way");
 }

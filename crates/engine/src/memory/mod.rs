@@ -1,7 +1,7 @@
 //! Long-term memory: what a person says once and means for good.
 //!
 //! What is noted are the person's own words and nothing else: not what a model, a file, a tool or a page says.
-//! Which words are lasting is decided by rules ([`durable`]), so it costs no call. It is said after the answer
+//! Which words are lasting is decided by rules (`durable.rs`), so it costs no call. It is said after the answer
 //! and before the request's end, becomes durable with them, and a person can see, edit and delete all of it.
 
 mod durable;

@@ -60,6 +60,8 @@ pub(super) struct App {
     is_focused: bool,
     while_running: WhileRunning,
     wishes: Vec<Wish>,
+    /// What was said in the session, and the number of the fact that tells it.
+    said: Vec<(u64, String)>,
 }
 
 /// What the screen begins with.
@@ -108,6 +110,7 @@ impl App {
             is_focused: true,
             while_running,
             wishes: Vec::new(),
+            said: Vec::new(),
         }
     }
 
@@ -137,6 +140,17 @@ impl App {
                     view.set(&query, rows, &jobs, now);
                 }
             }
+            News::Forked { session, words } => {
+                self.view = None;
+                self.open(Some(session));
+                if let Some(words) = words {
+                    self.write(&Draft::new(words));
+                }
+            }
+            News::Told(text) => match &mut self.view {
+                Some(View::Sessions(view)) => view.tell(text),
+                _ => self.transcript.note(Mark::Good, text),
+            },
             News::Models(models) => {
                 if let Some(View::Models(view)) = &mut self.view {
                     view.add(models);
@@ -154,7 +168,7 @@ impl App {
                 self.dialogs.reopen();
                 let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
                 match &mut self.view {
-                    Some(View::Sessions(view)) => view.failed(problem.message),
+                    Some(View::Sessions(view)) => view.tell(problem.message),
                     _ => self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message)),
                 }
             }
@@ -231,6 +245,7 @@ impl App {
         self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
         self.dialogs.begin_session();
+        self.said.clear();
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
@@ -249,6 +264,9 @@ impl App {
             return;
         }
         let live = !self.transcript.is_reading();
+        if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
+            self.said.push((seq, text.clone()));
+        }
         self.transcript.see(event);
         self.trace.see(event);
         self.activity.see(event);
@@ -321,8 +339,8 @@ impl App {
                     let steps = dialog.plan().unwrap_or_default();
                     self.view = Some(View::Plan(Box::new(view::plan::PlanEditor::new(steps))));
                 }
-                dialog::Outcome::ShowDiff(files) => {
-                    self.view = Some(View::Diff(view::diff::Diff::new(files)));
+                dialog::Outcome::ShowDiff(files, asked) => {
+                    self.view = Some(View::Diff(view::diff::Diff::new(files, asked)));
                 }
                 dialog::Outcome::Passed if matches!(input, Input::Paste(_)) => {
                     self.composer.input(input, &self.keys);
@@ -508,6 +526,19 @@ impl App {
             }
             Command::Control(control) => match self.session {
                 Some(_) => self.wish(Wish::Control(control)),
+                None => self.say("There is no session yet."),
+            },
+            Command::Fork => match self.session.clone() {
+                Some(session) => self.view = Some(View::Fork(Box::new(view::fork::Fork::new(session, &self.said)))),
+                None => self.say("There is no session yet."),
+            },
+            Command::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
+            Command::Rename(title) => match self.session.clone() {
+                Some(session) => self.wish(Wish::Rename { session, title, query: String::new() }),
+                None => self.say("There is no session yet."),
+            },
+            Command::Export => match self.session.clone() {
+                Some(session) => self.wish(Wish::Export(session)),
                 None => self.say("There is no session yet."),
             },
             Command::Model(name) if name.is_empty() => {

@@ -17,6 +17,9 @@ pub(super) enum Command {
     Implement,
     Control(Control),
     Model(String),
+    Fork,
+    Rename(String),
+    Export,
     /// A defect, made on purpose: what it leaves behind has to be seen.
     #[cfg(debug_assertions)]
     Panic,
@@ -28,6 +31,9 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("help", "all keys and commands"),
     ("sessions", "earlier sessions: search, go on"),
     ("new", "begin a new session"),
+    ("fork", "go on from any message in a session of its own"),
+    ("rename", "give this session a name: /rename NAME"),
+    ("export", "write this session into a file"),
     ("changes", "what was changed; take it back, or bring it forward"),
     ("transcript", "everything that was said and done"),
     ("trace", "what took how long"),
@@ -50,7 +56,7 @@ pub(super) fn read(text: &str) -> Option<Command> {
     let rest = text.trim().strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let argument = argument.trim();
-    let takes_words = name == "model";
+    let takes_words = matches!(name, "model" | "rename");
     if !argument.is_empty() && !takes_words {
         return None;
     }
@@ -71,6 +77,9 @@ pub(super) fn read(text: &str) -> Option<Command> {
         "skip" => Command::Control(Control::Skip),
         "handoff" => Command::Control(Control::Handoff),
         "extend" => Command::Control(Control::Extend),
+        "fork" => Command::Fork,
+        "rename" => Command::Rename(argument.to_owned()),
+        "export" => Command::Export,
         "model" => Command::Model(argument.to_owned()),
         #[cfg(debug_assertions)]
         "panic" => Command::Panic,

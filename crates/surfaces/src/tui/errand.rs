@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, Drawer, JobState, Pills, Say, Target};
-use trimtab_vocab::{Approve, Control, Mode, Problem, SessionId, WhileRunning};
+use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{Draft, Source, files};
@@ -99,6 +100,13 @@ impl Errands {
                     self.spawn(async move { client.answer(&session, answer).await.map(|()| None) });
                 }
             }
+            Wish::AllowParts { checkpoint, parts } => {
+                if let Some(session) = self.session.clone() {
+                    self.spawn(
+                        async move { client.apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None) },
+                    );
+                }
+            }
             Wish::Control(control) => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move { client.control(&session, None, control).await.map(|()| None) });
@@ -144,6 +152,28 @@ impl Errands {
             Wish::LoadSessions { query } => {
                 let folder = self.folder.clone();
                 self.spawn(async move { sessions(&client, &folder, query).await.map(Some) });
+            }
+            Wish::Fork { session, at, words } => {
+                self.spawn(async move {
+                    let session = client.fork(&session, at).await?;
+                    Ok(Some(News::Forked { session, words }))
+                });
+            }
+            Wish::Rename { session, title, query } => {
+                let folder = self.folder.clone();
+                let news = self.news.clone();
+                self.spawn(async move {
+                    let title = client.rename(&session, &title).await?;
+                    let _ = news.send(News::Told(format!("The session is called “{title}” now."))).await;
+                    sessions(&client, &folder, query).await.map(Some)
+                });
+            }
+            Wish::Export(session) => {
+                let folder = self.folder.clone();
+                self.spawn(async move {
+                    let file = export(&client, &session, Path::new(&folder)).await?;
+                    Ok(Some(News::Told(format!("The session is in {file} now."))))
+                });
             }
             Wish::Forget { session, query } => {
                 let folder = self.folder.clone();
@@ -296,6 +326,25 @@ async fn sessions(client: &Client, folder: &str, query: String) -> Result<News, 
     };
     let jobs = client.jobs(false).await?;
     Ok(News::Sessions { query, rows, jobs })
+}
+
+/// Writes a session into a new file of the folder; its name.
+async fn export(client: &Client, session: &SessionId, folder: &Path) -> Result<String, Problem> {
+    let name = format!("trimtab-{session}.json");
+    let trouble = |error: std::io::Error| {
+        Problem::new(ProblemKind::Store, format!("{name} cannot be written: {error}."))
+            .hint("`trimtab sessions export` writes it to standard output.")
+    };
+    let row = client.session(session).await?;
+    let mut pieces = crate::export::pieces(client.clone(), row);
+    // Whatever has that name already is somebody's.
+    let new = tokio::fs::OpenOptions::new().write(true).create_new(true).open(folder.join(&name)).await;
+    let mut file = new.map_err(trouble)?;
+    while let Some(piece) = pieces.recv().await {
+        file.write_all(piece?.as_bytes()).await.map_err(trouble)?;
+    }
+    file.flush().await.map_err(trouble)?;
+    Ok(name)
 }
 
 /// The models of a provider, with what is known of them.

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
-use trimtab_vocab::{CallId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId, SessionId, WhileRunning};
+use trimtab_vocab::{
+    CallId, ChangePart, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId, SessionId,
+    WhileRunning,
+};
 
 use super::composer::{Draft, Kept, Source};
 use super::keys::Input;
@@ -33,6 +36,10 @@ pub(super) enum News {
     History(Box<History>),
     /// Sessions that fit what was searched, and those that have unfinished requests.
     Sessions { query: String, rows: Vec<SessionRow>, jobs: Vec<JobRow> },
+    /// A session was forked: this is the fork, and what the input begins with there.
+    Forked { session: SessionId, words: Option<String> },
+    /// Something that was wished for is done; this is what to say of it.
+    Told(String),
     /// Models that a provider has.
     Models(Vec<Item>),
     /// What was written in the editor; nothing if it was not left well.
@@ -84,6 +91,8 @@ pub(super) enum Wish {
     Keep(Box<Kept>),
     /// Answer what is asked.
     Answer(Answered),
+    /// Allow only these parts of the change that is asked about.
+    AllowParts { checkpoint: CheckpointId, parts: Vec<ChangePart> },
     /// Tell a request of the session what to do.
     Control(Control),
     /// Show this session from now on.
@@ -98,6 +107,12 @@ pub(super) enum Wish {
     LoadHistory,
     /// Look for sessions.
     LoadSessions { query: String },
+    /// Make a session that begins as this one was at a place, and show it; words for its input.
+    Fork { session: SessionId, at: Option<u64>, words: Option<String> },
+    /// Give a session a name, and look for sessions again.
+    Rename { session: SessionId, title: String, query: String },
+    /// Write a session into a file.
+    Export(SessionId),
     /// Forget a session, and look for sessions again.
     Forget { session: SessionId, query: String },
     /// Let the person write in their editor.

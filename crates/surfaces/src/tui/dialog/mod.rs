@@ -46,7 +46,7 @@ pub(super) enum Outcome {
     /// The person wants to edit the plan.
     EditPlan,
     /// The person wants to see the whole change.
-    ShowDiff(Arc<Vec<Loaded>>),
+    ShowDiff(Arc<Vec<Loaded>>, Option<CheckpointId>),
     /// Write in an editor.
     Editor(String),
 }
@@ -327,7 +327,11 @@ impl Dialog {
         }
         match (chord.typed(), keys.action(*chord)) {
             (Some('e'), _) => self.edit(),
-            (Some('d'), _) if self.diff.is_some() => self.diff.clone().map_or(Outcome::Moved, Outcome::ShowDiff),
+            (Some('d'), _) if self.diff.is_some() => {
+                // Only some questions can be answered with a part of the change.
+                let asked = self.body.contains_key("hunks").then(|| self.checkpoint.clone());
+                self.diff.clone().map_or(Outcome::Moved, |files| Outcome::ShowDiff(files, asked))
+            }
             (Some('j'), _) | (_, Some(Action::Down)) => {
                 self.selected = if self.selected >= last { 0 } else { self.selected + 1 };
                 Outcome::Moved

@@ -47,24 +47,24 @@ fn what_took_how_long_is_a_waterfall() {
 
 fn row(id: &str, title: &str) -> SessionRow {
     SessionRow {
-        forked: None,
         id: id.parse().expect("a name"),
         folder: "/boat".into(),
         title: title.into(),
         created: Time::from_millis(0),
         updated: Time::from_millis(0),
         parent: None,
+        forked: None,
     }
 }
 
 fn sessions(stage: &mut Stage, query: &str, rows: &[(&str, &str)]) {
     let jobs = vec![JobRow {
-        served: false,
         request: "r9".parse().expect("a name"),
         session: "s2".parse().expect("a name"),
         folder: "/boat".into(),
         text: String::new(),
         state: JobState::Running,
+        served: false,
         created: Time::from_millis(0),
     }];
     let rows = rows.iter().map(|(id, title)| row(id, title)).collect();
@@ -86,7 +86,7 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
 
 
 
-    type to search words and #tags · enter goes on with it · alt-x forgets it · esc…
+    enter goes on · alt-f forks · alt-r names · alt-e exports · alt-x forgets · esc…
     ");
     assert!(stage.key("o").contains(&Wish::LoadSessions { query: "o".into() }));
     assert!(stage.key("a").contains(&Wish::LoadSessions { query: "oa".into() }));
@@ -199,4 +199,45 @@ fn after_a_talk_one_key_goes_over_to_the_work() {
     let wishes = stage.key("alt-i");
     let is_sent = |wish: &Wish| matches!(wish, Wish::Send { mode: trimtab_vocab::Mode::Implement, .. });
     assert!(wishes.iter().any(is_sent), "{wishes:?}");
+}
+
+#[test]
+fn a_session_is_forked_before_anything_that_was_said() {
+    let mut stage = Stage::new(80, 12);
+    stage.said("Paint the hull");
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    stage.fact_of("r2", json!({"type": "request.received", "text": "In red", "settings": {}}));
+    stage.fact_of("r2", json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    stage.write("/fork");
+    stage.key("enter");
+    let view = stage.view();
+    let places: Vec<&str> = view.lines().skip(2).take(3).map(str::trim_start).collect();
+    assert!(places[0].starts_with("› Behind everything"), "{view}");
+    assert_eq!(places[1..], ["Before: In red", "Before: Paint the hull"], "the latest first");
+    stage.key("down");
+    let session: trimtab_vocab::SessionId = "s1".parse().expect("a name");
+    let wishes = stage.key("enter");
+    let before = Wish::Fork { session, at: Some(2), words: Some("In red".into()) };
+    assert!(wishes.contains(&before), "{wishes:?}");
+    let wishes = stage.tell(News::Forked { session: "s5".parse().expect("a name"), words: Some("In red".into()) });
+    assert!(wishes.contains(&Wish::Open("s5".parse().expect("a name"))), "{wishes:?}");
+    assert_eq!(stage.app.composer.draft().text(), "In red", "to be said in another way");
+}
+
+#[test]
+fn a_session_can_be_named_forked_and_written_into_a_file_from_the_list() {
+    let mut stage = Stage::new(80, 10);
+    stage.key("alt-s");
+    sessions(&mut stage, "", &[("s2", "Mend the sail")]);
+    let session: trimtab_vocab::SessionId = "s2".parse().expect("a name");
+    assert!(stage.key("alt-e").contains(&Wish::Export(session.clone())));
+    assert!(stage.key("alt-f").contains(&Wish::Fork { session: session.clone(), at: None, words: None }));
+    stage.key("alt-r");
+    stage.write("s");
+    assert!(stage.view().contains("Mend the sails"), "{}", stage.view());
+    let named = Wish::Rename { session, title: "Mend the sails".into(), query: String::new() };
+    let wishes = stage.key("enter");
+    assert!(wishes.contains(&named), "{wishes:?}");
+    stage.tell(News::Told("The session is called “Mend the sails” now.".into()));
+    assert!(stage.view().contains("is called “Mend the sails” now"), "{}", stage.view());
 }

@@ -1,51 +1,134 @@
-//! A change that is asked about, whole.
+//! A change that is asked about, whole. Where it has several hunks, some can be left out before it is allowed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
+use trimtab_vocab::{ChangePart, CheckpointId};
 
 use super::Outcome;
 use super::pager::{self, Pager};
 use crate::cli::diff::Loaded;
-use crate::tui::diffs;
+use crate::tui::diffs::{self, Row};
 use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::theme::Theme;
+use crate::tui::news::Wish;
+use crate::tui::theme::{Name, Theme};
 
 /// The change.
 #[derive(Debug)]
 pub(in crate::tui) struct Diff {
+    /// The question that can be answered with a part of it.
+    asked: Option<CheckpointId>,
     files: Arc<Vec<Loaded>>,
-    rows: Vec<Line<'static>>,
+    rows: Vec<Row>,
     width: usize,
     pager: Pager,
+    /// The hunk that is looked at, counted over all files.
+    hunk: usize,
+    /// Hunks that are left out.
+    left: BTreeSet<usize>,
 }
 
 impl Diff {
-    pub(in crate::tui) fn new(files: Arc<Vec<Loaded>>) -> Self {
-        Self { files, rows: Vec::new(), width: 0, pager: Pager::default() }
+    pub(in crate::tui) fn new(files: Arc<Vec<Loaded>>, asked: Option<CheckpointId>) -> Self {
+        let (rows, pager, left) = (Vec::new(), Pager::default(), BTreeSet::new());
+        Self { asked, files, rows, width: 0, pager, hunk: 0, left }
     }
 
     pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        if self.pager.input(input, keys) {
+        if let Input::Key(chord) = input {
+            match (chord.typed(), keys.action(*chord)) {
+                (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
+                (_, Some(Action::Send)) => return self.allow(),
+                (Some('n' | ']'), _) => self.go_to(1),
+                (Some('p' | '['), _) => self.go_to(-1),
+                (Some(' '), _) if self.can_choose() => {
+                    if !self.left.remove(&self.hunk) {
+                        self.left.insert(self.hunk);
+                    }
+                }
+                _ => {
+                    self.pager.input(input, keys);
+                }
+            }
             return Outcome::Moved;
         }
-        let Input::Key(chord) = input else { return Outcome::Moved };
-        let closes = matches!(keys.action(*chord), Some(Action::Interrupt | Action::Quit | Action::Send));
-        if closes || chord.typed() == Some('q') { Outcome::Close } else { Outcome::Moved }
+        self.pager.input(input, keys);
+        Outcome::Moved
+    }
+
+    fn count(&self) -> usize {
+        self.rows.iter().filter(|row| row.is_head).count()
+    }
+
+    fn can_choose(&self) -> bool {
+        self.asked.is_some() && self.count() > 1
+    }
+
+    fn go_to(&mut self, by: isize) {
+        self.hunk = self.hunk.saturating_add_signed(by).min(self.count().saturating_sub(1));
+        if let Some(at) = self.rows.iter().position(|row| row.hunk == Some(self.hunk)) {
+            (self.pager.top, self.pager.at_end) = (at, false);
+        }
+    }
+
+    /// Some hunks are left out: the rest is allowed. Otherwise the question is what answers.
+    fn allow(&mut self) -> Outcome {
+        let (Some(checkpoint), false) = (self.asked.clone(), self.left.is_empty()) else { return Outcome::Close };
+        let mut parts: Vec<ChangePart> = Vec::new();
+        for row in self.rows.iter().filter(|row| row.is_head && row.hunk.is_some_and(|at| !self.left.contains(&at))) {
+            match parts.iter_mut().find(|part| part.path == row.path) {
+                Some(part) => part.hunks.push(row.number),
+                None => parts.push(ChangePart { path: row.path.clone(), hunks: vec![row.number] }),
+            }
+        }
+        match parts.is_empty() {
+            // To leave everything out is another answer.
+            true => Outcome::Close,
+            false => Outcome::CloseWith(Wish::AllowParts { checkpoint, parts }),
+        }
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
-        let inner =
-            pager::frame(area, buf, theme, "What is asked about", "↑ ↓ pages move · esc goes back to the question");
-        let width = usize::from(inner.width);
+        let hint = match (self.can_choose(), self.left.len()) {
+            (false, _) => "↑ ↓ pages move · esc goes back to the question".to_owned(),
+            (true, 0) => "n p go from hunk to hunk · space leaves one out · esc goes back to the question".to_owned(),
+            (true, left) => {
+                let all = self.count();
+                format!("{} of {all} hunks · enter allows them and leaves the rest out · esc goes back", all - left)
+            }
+        };
+        let inner = pager::frame(area, buf, theme, "What is asked about", &hint);
+        let width = usize::from(inner.width).saturating_sub(2);
         if self.width != width {
-            self.rows = diffs::rows(&self.files, width, None, theme, usize::MAX, "");
+            self.rows = diffs::hunks(&self.files, width, theme);
             self.width = width;
         }
-        let from = self.pager.fit(self.rows.len(), usize::from(inner.height));
-        pager::put(inner, buf, &self.rows[from..]);
+        let page = usize::from(inner.height);
+        let from = self.pager.fit(self.rows.len(), page);
+        let (can_choose, left, hunk) = (self.can_choose(), &self.left, self.hunk);
+        let sign = |row: &Row| match (row.hunk, row.is_head) {
+            (Some(at), true) if left.contains(&at) => "✗ ",
+            (Some(at), false) if left.contains(&at) => "╎ ",
+            (Some(at), true) if can_choose && at == hunk => "› ",
+            (Some(_), true) if can_choose => "✓ ",
+            _ => "  ",
+        };
+        let shown: Vec<Line<'static>> = self.rows[from..]
+            .iter()
+            .take(page)
+            .map(|row| {
+                let mut line = row.line.clone();
+                if row.hunk.is_some_and(|at| left.contains(&at)) {
+                    line = Line::styled(line.to_string(), theme.style(Name::Dim));
+                }
+                line.spans.insert(0, Span::styled(sign(row), theme.style(Name::Accent)));
+                line
+            })
+            .collect();
+        pager::put(inner, buf, &shown);
         None
     }
 }

@@ -3,6 +3,7 @@
 
 pub(super) mod changes;
 pub(super) mod diff;
+pub(super) mod fork;
 pub(super) mod help;
 pub(super) mod models;
 pub(super) mod pager;
@@ -27,6 +28,7 @@ use super::transcript::Transcript;
 pub(super) enum View {
     Changes(Box<changes::Changes>),
     Diff(diff::Diff),
+    Fork(Box<fork::Fork>),
     Help(help::Help),
     Models(Box<models::Models>),
     Plan(Box<plan::PlanEditor>),
@@ -54,6 +56,7 @@ impl View {
         match self {
             Self::Changes(view) => view.input(input, keys),
             Self::Diff(view) => view.input(input, keys),
+            Self::Fork(view) => view.input(input, keys),
             Self::Help(view) => view.input(input, keys),
             Self::Models(view) => view.input(input, keys),
             Self::Plan(view) => view.input(input, keys),
@@ -81,6 +84,7 @@ impl View {
         match self {
             Self::Changes(view) => view.draw(area, buf, theme, keys),
             Self::Diff(view) => view.draw(area, buf, theme, keys),
+            Self::Fork(view) => view.draw(area, buf, theme),
             Self::Help(view) => view.draw(area, buf, theme, keys),
             Self::Models(view) => view.draw(area, buf, theme),
             Self::Plan(view) => view.draw(area, buf, theme, keys),

@@ -1,4 +1,4 @@
-//! Earlier sessions: search by words and tags, go on with one, forget one.
+//! Earlier sessions: search by words and tags, go on with one, fork it, name it, write it into a file, forget it.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use trimtab_vocab::{SessionId, Time};
 use super::Outcome;
 use super::pager;
 use crate::cli::output::age;
+use crate::tui::composer::{Composer, Draft, Outcome as Typed};
 use crate::tui::keys::{Action, Chord, Input, Key, KeyMap};
 use crate::tui::news::Wish;
 use crate::tui::picker::{self, Item, Picker};
@@ -26,13 +27,15 @@ pub(in crate::tui) struct Sessions {
     current: Option<SessionId>,
     /// What the person is about to do with a session.
     doing: Option<Doing>,
-    /// Why something was not done.
-    trouble: Option<String>,
+    /// What came of what was done last.
+    told: Option<String>,
 }
 
 /// Something that is done with a session after another key.
 #[derive(Debug)]
 enum Doing {
+    /// Give it another name, which is being written.
+    Rename { session: SessionId, name: Box<Composer> },
     /// Forget it, which cannot be undone.
     Forget { session: SessionId, title: String },
 }
@@ -40,7 +43,7 @@ enum Doing {
 impl Sessions {
     pub(in crate::tui) fn new(current: Option<SessionId>) -> Self {
         let picker = Picker::new("Sessions:", "There are no sessions in this folder yet.").found_elsewhere();
-        Self { picker, rows: Vec::new(), current, doing: None, trouble: None }
+        Self { picker, rows: Vec::new(), current, doing: None, told: None }
     }
 
     /// The sessions in which somebody said or was told what is searched.
@@ -63,9 +66,9 @@ impl Sessions {
         self.rows = rows;
     }
 
-    /// Something was not done.
-    pub(in crate::tui) fn failed(&mut self, why: String) {
-        self.trouble = Some(why);
+    /// Something was done, or not.
+    pub(in crate::tui) fn tell(&mut self, text: String) {
+        self.told = Some(text);
     }
 
     fn chosen(&self) -> Option<&SessionRow> {
@@ -74,13 +77,18 @@ impl Sessions {
 
     pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
         if let Input::Key(chord) = input {
-            self.trouble = None;
-            if let Some(doing) = self.doing.take() {
-                return self.go_on(doing, *chord, keys);
+            self.told = None;
+            if let Some(Doing::Forget { .. }) = &self.doing {
+                return self.forget(*chord, keys);
             }
-            if self.begins(*chord) {
-                return Outcome::Moved;
+            if self.doing.is_none()
+                && let Some(outcome) = self.begin(*chord)
+            {
+                return outcome;
             }
+        }
+        if let Some(Doing::Rename { .. }) = &self.doing {
+            return self.rename(input, keys);
         }
         let query = self.picker.query().to_owned();
         match self.picker.input(input, keys) {
@@ -97,28 +105,48 @@ impl Sessions {
     }
 
     /// Letters search, so what can be done with a session has Alt held.
-    fn begins(&mut self, chord: Chord) -> bool {
-        let (Key::Char(letter), true, false) = (chord.key, chord.alt, chord.ctrl) else { return false };
-        let Some(row) = self.chosen() else { return false };
+    fn begin(&mut self, chord: Chord) -> Option<Outcome> {
+        let (Key::Char(letter), true, false) = (chord.key, chord.alt, chord.ctrl) else { return None };
+        let row = self.chosen()?;
         let (session, title) = (row.id.clone(), title(row));
-        self.doing = match letter {
-            'x' => Some(Doing::Forget { session, title }),
-            _ => return false,
-        };
-        true
+        match letter {
+            'f' => return Some(Outcome::Wish(Wish::Fork { session, at: None, words: None })),
+            'e' => return Some(Outcome::Wish(Wish::Export(session))),
+            'r' => {
+                let mut name = Box::new(Composer::new("."));
+                name.set_draft(&Draft::new(title));
+                self.doing = Some(Doing::Rename { session, name });
+            }
+            'x' => self.doing = Some(Doing::Forget { session, title }),
+            _ => return None,
+        }
+        Some(Outcome::Moved)
     }
 
-    fn go_on(&mut self, doing: Doing, chord: Chord, keys: &KeyMap) -> Outcome {
-        match doing {
-            Doing::Forget { session, .. } if chord.typed() == Some('y') => {
+    fn forget(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+        let is_over = chord.typed() == Some('y') || self.leaves(chord, keys);
+        match self.doing.take() {
+            Some(Doing::Forget { session, .. }) if chord.typed() == Some('y') => {
                 Outcome::Wish(Wish::Forget { session, query: self.picker.query().to_owned() })
             }
-            Doing::Forget { .. } if self.leaves(chord, keys) => Outcome::Moved,
             doing => {
-                self.doing = Some(doing);
+                self.doing = doing.filter(|_| !is_over);
                 Outcome::Moved
             }
         }
+    }
+
+    fn rename(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        let Some(Doing::Rename { session, mut name }) = self.doing.take() else { return Outcome::Moved };
+        match name.input(input, keys) {
+            Typed::Send(draft) | Typed::Queue(draft) => {
+                let (title, query) = (draft.text(), self.picker.query().to_owned());
+                return Outcome::Wish(Wish::Rename { session, title, query });
+            }
+            Typed::Passed(Some(Action::Interrupt | Action::Quit)) => return Outcome::Moved,
+            _ => self.doing = Some(Doing::Rename { session, name }),
+        }
+        Outcome::Moved
     }
 
     fn leaves(&self, chord: Chord, keys: &KeyMap) -> bool {
@@ -126,21 +154,35 @@ impl Sessions {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
-        let hint = "type to search words and #tags · enter goes on with it · alt-x forgets it · esc closes";
-        let hint = if self.doing.is_some() { "y does it · esc leaves it" } else { hint };
-        let hint = self.trouble.as_deref().map_or(hint.to_owned(), tame);
-        let inner = pager::frame(area, buf, theme, "Earlier sessions of this folder", &hint);
-        let Some(Doing::Forget { title, .. }) = &self.doing else {
-            return self.picker.draw_whole(inner, buf, theme);
+        let hint = match &self.doing {
+            None if area.width >= 110 => {
+                "type to search words and #tags · enter goes on with it · alt-f forks it · alt-r names it · alt-e writes it into a file · alt-x forgets it · esc closes"
+            }
+            None => "enter goes on · alt-f forks · alt-r names · alt-e exports · alt-x forgets · esc closes",
+            Some(Doing::Rename { .. }) => "enter names it · esc leaves it",
+            Some(Doing::Forget { .. }) => "y does it · esc leaves it",
         };
+        let hint = self.told.as_deref().map_or(hint.to_owned(), tame);
+        let inner = pager::frame(area, buf, theme, "Earlier sessions of this folder", &hint);
         let width = usize::from(inner.width);
-        let rows = [
-            Line::styled(cut(&format!("Forget “{}”?", tame(title)), width), theme.style(Name::Warning)),
-            Line::styled(cut("What was said in it is gone then, and its changes", width), theme.style(Name::Text)),
-            Line::styled(cut("can no longer be taken back. Files stay as they are.", width), theme.style(Name::Text)),
-        ];
-        pager::put(inner, buf, &rows);
-        None
+        match &mut self.doing {
+            None => self.picker.draw_whole(inner, buf, theme),
+            Some(Doing::Rename { name, .. }) => {
+                pager::put(inner, buf, &[Line::styled(cut("Its name:", width), theme.style(Name::Title))]);
+                let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1).min(3), ..inner };
+                name.draw(below, buf, theme)
+            }
+            Some(Doing::Forget { title, .. }) => {
+                let text = |words: &str| Line::styled(cut(words, width), theme.style(Name::Text));
+                let rows = [
+                    Line::styled(cut(&format!("Forget “{}”?", tame(title)), width), theme.style(Name::Warning)),
+                    text("What was said in it is gone then, and its changes"),
+                    text("can no longer be taken back. Files stay as they are."),
+                ];
+                pager::put(inner, buf, &rows);
+                None
+            }
+        }
     }
 }
 

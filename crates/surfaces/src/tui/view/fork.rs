@@ -1,0 +1,53 @@
+//! Where a session is forked: behind everything, or before something that was said, with its words in the input.
+
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use trimtab_vocab::SessionId;
+
+use super::Outcome;
+use super::pager;
+use crate::tui::keys::{Input, KeyMap};
+use crate::tui::news::Wish;
+use crate::tui::picker::{self, Item, Picker};
+use crate::tui::theme::Theme;
+
+/// The places.
+#[derive(Debug)]
+pub(in crate::tui) struct Fork {
+    session: SessionId,
+    picker: Picker,
+    /// The number of the fact and the words of what was said, the latest first.
+    said: Vec<(u64, String)>,
+}
+
+impl Fork {
+    pub(in crate::tui) fn new(session: SessionId, said: &[(u64, String)]) -> Self {
+        let said: Vec<(u64, String)> = said.iter().rev().cloned().collect();
+        let whole = Item::noted("Behind everything", "all that was said and done so far");
+        let before = said.iter().map(|(_, words)| Item::new(format!("Before: {words}")));
+        let mut picker = Picker::new("Fork:", "");
+        picker.set_items(Arc::new(std::iter::once(whole).chain(before).collect()));
+        Self { session, picker, said }
+    }
+
+    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        match self.picker.input(input, keys) {
+            picker::Outcome::Picked(at) => {
+                let said = at.checked_sub(1).and_then(|at| self.said.get(at));
+                let at = said.map(|(seq, _)| seq.saturating_sub(1));
+                let words = said.map(|(_, words)| words.clone());
+                Outcome::CloseWith(Wish::Fork { session: self.session.clone(), at, words })
+            }
+            picker::Outcome::Closed => Outcome::Close,
+            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+        }
+    }
+
+    pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let hint = "enter forks there; this session stays as it is, and so do the files · esc closes";
+        let inner = pager::frame(area, buf, theme, "Go on from here in a session of its own", hint);
+        self.picker.draw_whole(inner, buf, theme)
+    }
+}
