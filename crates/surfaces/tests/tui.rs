@@ -349,8 +349,7 @@ fn the_demonstration_lets_one_try_a_piece_of_work() {
         terminal.press(answer);
         terminal.wait_until_gone(asked);
     }
-    // It changed the sample project, and has commands to show that it works.
-    terminal.wait_for("1. Run 2 cmds");
+    terminal.wait_for("Changed greet.sh");
     terminal.press(CTRL_C);
     terminal.wait_for("again leaves");
     terminal.press(CTRL_C);
