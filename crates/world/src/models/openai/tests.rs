@@ -331,7 +331,7 @@ fn a_size_goes_only_to_servers_that_have_sizes() {
         |url: &str, model: &str| serde_json::to_value(PictureBody::of(Server::at(url), model, &order)).expect("writes");
     assert_eq!(
         body(OPENAI, "dall-e-3"),
-        json!({"model": "dall-e-3", "prompt": "A crab", "n": 1, "size": "1024x1024", "response_format": "b64_json"})
+        json!({"model": "dall-e-3", "prompt": "A crab", "n": 1, "size": "1024x1024", "response_format": "url"})
     );
     assert_eq!(
         body(OPENAI, "gpt-image-1"),
@@ -339,6 +339,6 @@ fn a_size_goes_only_to_servers_that_have_sizes() {
     );
     assert_eq!(
         body(XAI, "grok-2-image"),
-        json!({"model": "grok-2-image", "prompt": "A crab", "n": 1, "response_format": "b64_json"})
+        json!({"model": "grok-2-image", "prompt": "A crab", "n": 1, "response_format": "url"})
     );
 }
