@@ -73,16 +73,19 @@ pub fn measure(binary: &Path, table: &mut Table) {
 /// A session with at least so many events; its name.
 fn long_session(program: &Program) -> String {
     let mut session: Option<String> = None;
+    let mut looks = 0;
     loop {
         for _ in 0..REPLIES {
+            // Each look is another one: who asks for the same again and again is stopped.
             let reply = (0..TOOLS).fold(Reply::new().text(["I look."]), |reply, n| {
-                reply.tool(format!("t{n}"), "read_file", [json!({"path": "a.txt"}).to_string()])
+                looks += 1;
+                reply.tool(format!("t{n}"), "search", [json!({"pattern": format!("word{looks}")}).to_string()])
             });
             program.provider.push(Answer::anthropic(reply));
         }
         let words = "Some **words** of an answer.\n\n```rust\nfn main() {}\n```\n\n".repeat(4);
         program.provider.push(Answer::anthropic(Reply::new().text([words])));
-        let mut arguments = vec!["run", "--json", "--max-steps", "50", "Look at it again and again"];
+        let mut arguments = vec!["run", "--json", "--trust", "--max-steps", "50", "Look at it again and again"];
         if let Some(session) = &session {
             arguments.extend(["--session", session]);
         }
