@@ -389,8 +389,8 @@ impl Client {
     }
 
     /// A session as its log tells it.
-    async fn folded(&self, session: &SessionId) -> Result<Session, Problem> {
-        let (mut folded, mut last) = (Session::default(), 0);
+    pub(crate) async fn folded(&self, session: &SessionId) -> Result<Session, Problem> {
+        let (mut folded, mut last) = (Session::of(session.clone()), 0);
         loop {
             let page = self.events(session, last).await?;
             for event in &page {

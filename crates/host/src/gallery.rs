@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use trimtab_engine::Session;
 use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
 
 use crate::client::{Client, Say};
@@ -21,17 +20,7 @@ impl Client {
     /// The gallery of a session, in the order of its places.
     pub async fn gallery(&self, session: &SessionId) -> Result<Vec<GeneratedImage>, Problem> {
         self.session(session).await?;
-        let (mut folded, mut last) = (Session::of(session.clone()), 0);
-        loop {
-            let page = self.events(session, last).await?;
-            for event in &page {
-                folded.fold(event.request.as_ref(), &event.fact);
-                last = event.seq.unwrap_or(last);
-            }
-            if page.is_empty() {
-                return Ok(folded.gallery().cloned().collect());
-            }
-        }
+        Ok(self.folded(session).await?.gallery().cloned().collect())
     }
 
     /// A picture of it.

@@ -41,9 +41,6 @@ That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `tri
 With a model of your own: set ANTHROPIC_API_KEY (or another; see the README) and say `trimtab`.
 ";
 
-/// What the recorded model can do in the sample project.
-const SAY: &str = "trimtab run --model replay/demo --mode plan \"Let greet.sh work without a name, too\"";
-
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// Show it in the terminal UI, to try it yourself
@@ -65,7 +62,8 @@ impl Demo {
         }
         if let Some(folder) = self.sample {
             stage::put_sample(&folder)?;
-            print(&format!("The sample project is in {}. Go there, and say:\n\n  {SAY}\n", folder.display()))?;
+            let say = format!("trimtab run --model replay/demo --mode plan \"{WISH}\"");
+            print(&format!("The sample project is in {}. Go there, and say:\n\n  {say}\n", folder.display()))?;
             return Ok(Outcome::Done);
         }
         let theatre = Theatre { stage: Stage::build()?, slowly: std::io::stdout().is_terminal() };
