@@ -5,6 +5,7 @@
 //! and before the request's end, becomes durable with them, and a person can see, edit and delete all of it.
 
 mod durable;
+mod words;
 
 use std::collections::BTreeSet;
 

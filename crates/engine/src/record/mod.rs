@@ -1,4 +1,4 @@
-//! The state of a session, and the one way it changes: [`Session::fold`], in `fold.rs`.
+//! The state of a session, and the one way it changes: [`Session::fold`], in `fold/`.
 
 mod about;
 mod assist;

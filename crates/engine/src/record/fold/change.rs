@@ -1,0 +1,201 @@
+//! Tools end, changes are proposed and applied, and the history moves.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use trimtab_vocab::event::{Change, ChangeFact, CommandsFact, Inherited, ProposalFact, ToolFact};
+use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, Message, RequestId, SeriesState};
+
+use crate::assistant;
+use crate::record::{Batch, ChangeSet, Chosen, Done, Item, Move, Phase, Progress, Session};
+use crate::turn::{answers, series};
+
+impl Session {
+    pub(super) fn fold_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Started { call, .. } => {
+                if let Some(active) = &mut self.active {
+                    active.tools_used += 1;
+                    active.hollow = 0;
+                    if active.phase == Phase::Replied {
+                        active.phase = Phase::Tools;
+                    }
+                }
+                self.set_progress(call, Progress::Started);
+            }
+            ToolFact::Stopping { call } => {
+                if let Some(item) = self.item_mut(call) {
+                    item.stopping = true;
+                }
+            }
+            ToolFact::Finished { call, status, preview, images, files, .. } => {
+                for file in files {
+                    self.marks.insert(file.path.clone(), file.hash.clone());
+                }
+                let done = Done { status: *status, content: preview.clone(), images: images.clone() };
+                self.set_progress(call, Progress::Done(done));
+            }
+        }
+    }
+
+    pub(super) fn fold_proposal(&mut self, request: Option<&RequestId>, fact: &ProposalFact) {
+        match fact {
+            ProposalFact::Opened { call: Some(call), operations, .. } => {
+                let writes: Option<Vec<FileWrite>> =
+                    operations.iter().map(|operation| serde_json::from_value(operation.clone()).ok()).collect();
+                let hunks = |operation: &Value| operation.get("hunks").and_then(Value::as_u64).unwrap_or(0);
+                let left = |operation: &Value| operation.get("left").and_then(Value::as_str).map(str::to_owned);
+                if let Some(item) = self.item_mut(call) {
+                    item.writes = writes;
+                    item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
+                    if let Some(chosen) = &mut item.chosen {
+                        chosen.left_out = Some(operations.iter().filter_map(left).collect());
+                    }
+                }
+            }
+            ProposalFact::Chosen { call, parts, left, .. } => {
+                let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.chosen = Some(Chosen { parts: parts.clone(), left: left.clone(), left_out: None });
+                }
+            }
+            ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
+                let Some(active) = &self.active else { return };
+                let of = |call: &CallId| trimtab_vocab::ProposalId::of(&active.request.id, call) == *proposal;
+                let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call));
+                // A command acts from its own `command.started` on.
+                if let Some(call) = item.filter(|item| item.writes.is_some()).map(|item| item.call.clone()) {
+                    self.set_progress(&call, Progress::Acting);
+                }
+            }
+            ProposalFact::Resolved { proposal, verdict } => {
+                self.close_task_proposal(proposal, verdict == assistant::APPLIED);
+            }
+            ProposalFact::Opened { .. } => {}
+        }
+    }
+
+    pub(super) fn fold_change(&mut self, request: Option<&RequestId>, fact: &ChangeFact) {
+        match fact {
+            ChangeFact::Applied(change) if self.is_undoing(&change.change_set) => self.fold_undo(change),
+            ChangeFact::Applied(change) => {
+                let mut items = self.active.iter().flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
+                let mine = |item: &&Item| {
+                    request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
+                };
+                let writes = match &change.by {
+                    Some(by) => Some(by.writes.clone()),
+                    None => items.find(mine).and_then(|item| item.writes.clone()),
+                };
+                let Some(writes) = writes else { return };
+                // What was taken back and is now built over cannot be brought forward any more.
+                self.history.truncate(self.in_force);
+                self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
+                self.in_force = self.history.len();
+                self.acted();
+            }
+            ChangeFact::Moving { position, on_conflict, undo, merged } => {
+                self.undos += u64::from(undo.is_some() && merged.is_none());
+                let (to, on_conflict) = (in_force(*position), *on_conflict);
+                self.moving = Some(Move { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
+            }
+            ChangeFact::Inherited(inherited) => {
+                let Inherited { change, writes, expired, .. } = &**inherited;
+                // The names of sets that take back parts go on from where they were.
+                self.undos = self.undos.max(change.change_set.undo_number().unwrap_or(0));
+                let (id, writes, expired) = (change.change_set.clone(), writes.clone(), *expired);
+                self.history.push(ChangeSet { id, writes, expired });
+                self.in_force = in_force(change.position).min(self.history.len());
+            }
+            ChangeFact::Expired { change_sets, .. } => {
+                let sets = self.history.iter_mut().filter(|set| change_sets.contains(&set.id));
+                sets.for_each(|set| set.expired = true);
+            }
+            ChangeFact::Refused { .. } => {
+                self.moving = None;
+                self.start_next();
+            }
+            ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => {
+                self.rework(&change.change_set);
+                self.in_force = in_force(change.position).min(self.history.len());
+                let back = matches!(fact, ChangeFact::Reverted(_));
+                let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+                let what = if back { "took back" } else { "brought forward again" };
+                // The model must not believe that its change still stands; of one without files it was never told.
+                if !files.is_empty() {
+                    self.pass_over_the_parked();
+                    self.push(Message::user(format!("[The user {what} the change of {}.]", files.join(", "))));
+                }
+                if self.moving.as_ref().is_some_and(|moving| moving.to == self.in_force) {
+                    self.moving = None;
+                    self.start_next();
+                }
+            }
+        }
+    }
+
+    /// A set was moved over edits of a person. From now on it stands between what was found and what was
+    /// left, so that the way back leads to exactly what was there.
+    pub(super) fn rework(&mut self, id: &ChangeSetId) {
+        let Some(merged) = self.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
+        let Some(set) = self.history.iter_mut().find(|set| set.id == *id) else { return };
+        let of_set = merged.iter().filter(|merged| merged.change_set == *id);
+        let found: HashMap<&str, &FileWrite> =
+            of_set.map(|MergedWrite { write, .. }| (write.path.as_str(), write)).collect();
+        for known in &mut set.writes {
+            if let Some(write) = found.get(known.path.as_str()) {
+                known.clone_from(write);
+            }
+        }
+    }
+
+    pub(super) fn is_undoing(&self, id: &ChangeSetId) -> bool {
+        let undo = self.moving.as_ref().and_then(|moving| moving.undo.as_ref());
+        undo.is_some_and(|undo| undo.change_set == *id)
+    }
+
+    /// A part of a set was taken back, by a set of its own.
+    pub(super) fn fold_undo(&mut self, change: &Change) {
+        let merged = self.moving.take().and_then(|moving| moving.merged).unwrap_or_default();
+        let writes = merged.into_iter().map(|merged| merged.write).collect();
+        self.history.truncate(self.in_force);
+        self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
+        self.in_force = self.history.len();
+        let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+        self.pass_over_the_parked();
+        self.push(Message::user(format!("[The user took back a part of an earlier change, in {}.]", files.join(", "))));
+        self.start_next();
+    }
+
+    /// Several commands of an answer moved on: one begins, or its end is told to the model, or the rest is left.
+    pub(super) fn fold_commands(&mut self, request: Option<&RequestId>, fact: &CommandsFact) {
+        let Some(request) = request else { return };
+        let CommandsFact { series, .. } = fact;
+        let is_over = matches!(series.state, SeriesState::Done | SeriesState::Left | SeriesState::Unknown);
+        let Some(active) = self.unfinished_mut(request) else { return };
+        active.series = (!is_over).then(|| series.clone());
+        let Some(active) = self.active_mut(request) else { return };
+        if let Some(current) = &series.current {
+            active.batch = Some(Batch::of_series(&current.call, series::wish(&current.command)));
+            active.phase = Phase::Replied;
+            return;
+        }
+        let note = match (series.state, active.batch.as_ref().is_some_and(|batch| batch.of_series)) {
+            (SeriesState::Left, _) => series::note_of_rest(series),
+            (SeriesState::Judging | SeriesState::Done, true) => {
+                let batch = active.take_batch();
+                let done = batch.as_ref().and_then(|batch| batch.items.first()?.done());
+                done.map(|done| series::report(series, done))
+            }
+            _ => None,
+        };
+        if let Some(text) = note {
+            self.push(Message::user(text));
+        }
+    }
+}
+
+/// How many sets are in force when this one is current.
+fn in_force(position: i32) -> usize {
+    usize::try_from(position.saturating_add(1)).unwrap_or(0)
+}

@@ -1,0 +1,159 @@
+//! Questions open, and what people answer takes effect.
+
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
+use trimtab_vocab::{CallId, RequestId, SeriesState};
+
+use crate::flow::plan;
+use crate::record::{About, Batch, Checkpoint, Given, Phase, Progress, Session};
+use crate::turn::{answers, budget, outside, structured};
+
+impl Session {
+    pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
+        match fact {
+            CheckpointFact::Opened { checkpoint, kind, choices, body, .. } => {
+                let Some(request) = request else { return };
+                let choices = choices.iter().map(|choice| choice.id.clone()).collect();
+                let about = About::read(body);
+                let goes_on = matches!(about, About::Overtime { .. });
+                let asks_about = about.call().cloned();
+                let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
+                let fingerprint = body.get("fingerprint").and_then(|hash| hash.as_str()).map(str::to_owned);
+                let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, fingerprint, choices };
+                self.checkpoints.insert(checkpoint.clone(), opened);
+                if let (Some(call), Some(result)) = (&asks_about, body.get("result")) {
+                    let held = serde_json::from_value(result.clone()).ok();
+                    self.item_mut(call).into_iter().for_each(|item| item.held.clone_from(&held));
+                }
+                if let About::Clarify { questions } = &self.checkpoints[checkpoint].about
+                    && let Some(question) = questions.first().map(|question| question.text.clone())
+                {
+                    self.fold_task_question(request, &question);
+                }
+                let Some(active) = self.active_mut(request) else { return };
+                active.checkpoints += 1;
+                active.loaded |= matches!(kind, CheckpointKind::Confirm | CheckpointKind::Handoff);
+                match asks_about {
+                    Some(_) if goes_on => {}
+                    Some(call) => self.set_progress(&call, Progress::Asking { checkpoint: checkpoint.clone() }),
+                    None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
+                }
+            }
+            CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+                let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
+                if answered.about == About::Plan && choice == plan::APPROVE {
+                    self.fold_approval(&answered.request, by);
+                }
+                self.fold_answer(&answered, choice, text.as_deref());
+            }
+        }
+    }
+
+    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
+        if answered.about == About::Budget && choice == budget::RAISE {
+            self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
+        }
+        // Whoever edits a command has not allowed the one that was asked about.
+        let edits = answered.fingerprint.is_some() && text.is_some();
+        if let (answers::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
+            *self.allowed.entry(rule.to_string()).or_default() += 1;
+        }
+        let call = CallId::nth(self.calls);
+        self.fold_agreement(answered, choice, text);
+        let Some(active) = self.unfinished_mut(&answered.request) else { return };
+        match &answered.about {
+            About::Budget
+            | About::Clarify { .. }
+            | About::Begin
+            | About::Understanding
+            | About::Plan
+            | About::StepBefore { .. }
+            | About::StepAfter { .. }
+            | About::StepFailed { .. }
+            | About::Satisfaction => {}
+            About::Recovery => {
+                active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
+                active.hear(text);
+                if choice == answers::APPLY {
+                    let wishes = structured::changes(&active.recovered);
+                    active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                }
+            }
+            About::Series => {
+                active.hear(text);
+                if let Some(series) = &mut active.series {
+                    series.agreed |= choice == answers::RUN;
+                    series.each |= choice == answers::EACH;
+                    series.state = match choice {
+                        answers::TELL => SeriesState::Judging,
+                        answers::SKIP => series.state,
+                        _ => SeriesState::Running,
+                    };
+                }
+            }
+            About::Trust => active.trust = Some(choice == answers::TRUST),
+            About::Outside { call } => {
+                let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
+                item.progress = Progress::Started;
+                item.outside = choice == answers::OUTSIDE;
+                if !item.outside {
+                    active.left_inside.extend(outside::command_of(item).map(str::to_owned));
+                }
+                item.given = Some(Given {
+                    choice: choice.to_owned(),
+                    text: None,
+                    fingerprint: answered.fingerprint.clone(),
+                    of_outcome: false,
+                });
+            }
+            About::Tool { call } | About::Question { call } | About::Outcome { call } => {
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.progress = Progress::Started;
+                    let edited = text.filter(|_| choice == answers::ALLOW && answered.fingerprint.is_some());
+                    // What a person wrote in its place is judged anew, as if nothing had been answered yet.
+                    if edited.is_some_and(|edited| item.edit(edited)) {
+                        return;
+                    }
+                    item.given = Some(Given {
+                        choice: choice.to_owned(),
+                        text: text.map(str::to_owned),
+                        fingerprint: answered.fingerprint.clone(),
+                        of_outcome: matches!(answered.about, About::Outcome { .. }),
+                    });
+                }
+            }
+            About::Overtime { call } => {
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+                    item.stopping |= choice == answers::END;
+                }
+            }
+            About::Handoff => active.hear(text),
+            About::Tell | About::Steps | About::Repeat | About::Pause => {
+                active.hear(text);
+                match answered.about {
+                    About::Steps => {
+                        if text.is_none() {
+                            active.steers.push("Go on.".into());
+                        }
+                        active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
+                        active.assessing = false;
+                    }
+                    About::Repeat => {
+                        active.repeat = None;
+                        active.diverted = choice == answers::TELL;
+                    }
+                    About::Pause => active.pausing = false,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    pub(super) fn fold_rule(&mut self, fact: &RuleFact) {
+        match fact {
+            RuleFact::Known { rules } => self.rules.clone_from(rules),
+            RuleFact::Added { rule } if !self.rules.contains(rule) => self.rules.push(rule.clone()),
+            RuleFact::Added { .. } => {}
+            RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
+        }
+    }
+}

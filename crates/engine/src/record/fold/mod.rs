@@ -1,0 +1,158 @@
+//! How facts become state. Nothing else changes a session.
+
+mod change;
+mod checkpoint;
+mod context;
+mod reply;
+mod request;
+mod results;
+
+use std::sync::Arc;
+
+use trimtab_vocab::event::{AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact};
+use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
+
+use super::{Active, Batch, Item, Progress, Session, weight_of};
+use crate::flow::plan;
+use crate::turn::{ending, series, structured};
+
+impl Session {
+    /// Folds a whole log.
+    pub fn replay<'a>(facts: impl IntoIterator<Item = (Option<&'a RequestId>, &'a Fact)>) -> Self {
+        let mut session = Self::default();
+        for (request, fact) in facts {
+            session.fold(request, fact);
+        }
+        session
+    }
+
+    /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
+    pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
+        self.memory.fold(request, fact);
+        match fact {
+            Fact::Session(fact) => self.fold_session(fact),
+            Fact::Request(fact) => self.fold_request(request, fact),
+            Fact::Route(fact) => {
+                self.fold_route(fact);
+                self.fold_task_route(fact);
+            }
+            Fact::Ask(fact) => self.fold_ask(fact),
+            Fact::Image(fact) => self.fold_image(request, fact),
+            Fact::Stage(fact) => self.fold_task_stage(fact.stage),
+            Fact::Intent(fact) => self.fold_intent(fact),
+            Fact::Requirements(RequirementsFact { requirements }) => self.fold_requirements(requirements),
+            Fact::Plan(fact) => self.fold_plan(request, fact),
+            Fact::Model(fact) => self.fold_model(fact),
+            Fact::Reply(fact) => self.fold_reply(fact),
+            Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
+            Fact::Memory(MemoryFact::Recalled { entries }) => self.recalled.clone_from(entries),
+            Fact::Rule(fact) => self.fold_rule(fact),
+            Fact::Tool(fact) => self.fold_tool(fact),
+            Fact::Command(CommandFact::Started { call: Some(call), .. }) => {
+                self.set_progress(call, Progress::Acting);
+                self.acted();
+            }
+            Fact::Commands(fact) => self.fold_commands(request, fact),
+            Fact::Proposal(fact) => {
+                if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
+                    self.fold_task_proposal(request, proposal, *kind, operations, *version);
+                }
+                self.fold_proposal(request, fact);
+            }
+            Fact::Change(fact) => self.fold_change(request, fact),
+            Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
+            Fact::Reflection(fact) => self.close_batch(fact),
+            Fact::Context(fact) => self.fold_context(fact),
+            Fact::Answer(AnswerFact { answer }) => {
+                let call = CallId::nth(self.calls);
+                let Some(active) = &mut self.active else { return };
+                if active.assist.is_some() || crate::pictures::applies(active) {
+                    return self.push(Message::assistant(answer.summary.clone()));
+                }
+                if answer.truncated || answer.blocked {
+                    if structured::applies(active) {
+                        active.recovered.clone_from(&answer.file_changes);
+                    }
+                    return;
+                }
+                if structured::applies(active) {
+                    active.batch = Batch::of(&call, structured::wishes(answer)).map(Batch::in_words);
+                }
+                // One that is under way goes on; one that never began has had its time.
+                let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
+                if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
+                    active.series = series::of(answer);
+                }
+            }
+            Fact::Bug(BugFact { kind, .. }) if kind == plan::UNREADABLE => {
+                if let Some(active) = &mut self.active {
+                    active.flow.complaints += 1;
+                }
+            }
+            Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
+                if let Some(active) = &mut self.active {
+                    active.hollow += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_session(&mut self, fact: &SessionFact) {
+        self.lineage.fold(fact);
+        match fact {
+            SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
+            SessionFact::Titled { title, .. } => self.title = Some(title.clone()),
+            SessionFact::Inherited { text, raised_usd, .. } => {
+                self.budget = *raised_usd;
+                self.push(Message::user(text.clone()));
+            }
+            SessionFact::Forked { from, .. } => self.fork(from),
+            _ => {}
+        }
+    }
+
+    /// What was changed before it was forked stays the other session's to move: two must not move the same.
+    fn fork(&mut self, from: &SessionId) {
+        self.moving = None;
+        self.lineage.lent = self.history.iter().map(|set| (set.id.clone(), from.clone())).collect();
+        if !self.conversation.is_empty() {
+            self.push(Message::user(FORKED));
+        }
+    }
+
+    pub(super) fn push(&mut self, message: Message) {
+        self.weights.push(weight_of(&message));
+        self.conversation.push(Arc::new(message));
+    }
+
+    /// The request has changed something, or tried to.
+    fn acted(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.flow.acted = true;
+        }
+    }
+
+    fn set_progress(&mut self, call: &CallId, progress: Progress) {
+        if let Some(item) = self.item_mut(call) {
+            item.progress = progress;
+        }
+    }
+
+    fn item_mut(&mut self, call: &CallId) -> Option<&mut Item> {
+        self.active.as_mut()?.batch.as_mut()?.item_mut(call)
+    }
+
+    fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+        self.active.as_mut().filter(|active| active.request.id == *id)
+    }
+
+    pub(super) fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+        let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
+        all.into_iter().find(|active| active.request.id == *id)
+    }
+}
+
+/// What the model is told of a fork.
+const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
+the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";

@@ -1,0 +1,185 @@
+//! A request comes, is steered, and leaves its end in the conversation.
+
+use trimtab_vocab::event::{RequestFact, Status};
+use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, WhileRunning};
+
+use super::results::{INTERRUPTED, PASSED_OVER, results};
+use crate::flow::{execute, pace};
+use crate::record::{Active, Phase, Session};
+use crate::turn::ending;
+
+impl Session {
+    pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
+        let Some(id) = id else { return };
+        match fact {
+            RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings } => {
+                let request = Request {
+                    id: id.clone(),
+                    text: text.clone(),
+                    refs: refs.clone(),
+                    images: images.clone(),
+                    mode: *mode,
+                    tags: tags.clone(),
+                    pill: pill.clone(),
+                    ask: ask.clone(),
+                    picture: picture.clone(),
+                    while_running: *while_running,
+                    settings: RunSettings::clone(settings),
+                };
+                self.known.insert(id.clone());
+                self.lineage.prefill = None;
+                match while_running {
+                    // It takes the place of what runs, before whatever waits behind that.
+                    Some(WhileRunning::Replace) => self.waiting.push_front(Active::new(request)),
+                    _ => self.waiting.push_back(Active::new(request)),
+                }
+                self.start_next();
+            }
+            RequestFact::Joined { .. } => {
+                self.known.insert(id.clone());
+            }
+            RequestFact::Stopping {} => {
+                if let Some(active) = self.active_mut(id) {
+                    let call = match &active.phase {
+                        Phase::Calling { call } => Some(call.clone()),
+                        _ => None,
+                    };
+                    active.phase = Phase::Stopping { call };
+                }
+            }
+            RequestFact::Steered { text, by } => {
+                let done = (by == pace::BY).then(|| crate::record::completed(&self.todos));
+                if let Some(active) = self.unfinished_mut(id) {
+                    match by.as_str() {
+                        "user" => active.hear(Some(text)),
+                        _ => active.steers.push(text.clone()),
+                    }
+                    if let Some(done) = done {
+                        active.flow.done_before = done;
+                    }
+                }
+            }
+            RequestFact::Pausing {} => {
+                if let Some(active) = self.active_mut(id) {
+                    active.pausing = true;
+                }
+            }
+            RequestFact::Resumed { wish: true } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.pausing = false;
+                }
+            }
+            RequestFact::Resumed { wish: false } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.phase = if active.batch.is_some() { Phase::Tools } else { Phase::Loading };
+                }
+            }
+            RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    let settings = &mut active.request.settings;
+                    settings.approve = approve.unwrap_or(settings.approve);
+                    settings.attended = attended.unwrap_or(settings.attended);
+                    settings.max_steps = max_steps.unwrap_or(settings.max_steps);
+                    settings.trusted = trusted.unwrap_or(settings.trusted);
+                }
+            }
+            RequestFact::Relisted { lists } => {
+                if let Some(active) = self.unfinished_mut(id) {
+                    active.request.settings.relist(lists.clone());
+                }
+            }
+            RequestFact::Assessing {} => {
+                if let Some(active) = self.active_mut(id) {
+                    active.assessing = true;
+                    active.steers.push(ending::assessment(active.step_limit()));
+                }
+            }
+            RequestFact::Reopened {} => {
+                if let Some(at) = self.parked.iter().position(|parked| parked.request.id == *id) {
+                    let mut active = self.parked.remove(at);
+                    active.phase = Phase::Admitting;
+                    self.waiting.push_front(active);
+                    self.start_next();
+                }
+            }
+            RequestFact::Finished { status, .. } => self.finish(id, *status),
+        }
+    }
+
+    pub(super) fn finish(&mut self, id: &RequestId, status: Status) {
+        let Some(ended) = self.active.take_if(|active| active.request.id == *id) else {
+            let at = self.waiting.iter().position(|waiting| waiting.request.id == *id);
+            let waited = at.and_then(|at| self.waiting.remove(at));
+            // One that was answered while the history moved has begun, and ends in its place. Where another one
+            // has begun since, it was passed over then.
+            if let Some(ended) = waited.filter(|waiting| waiting.begun && self.active.is_none()) {
+                self.close(ended, status);
+            }
+            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
+            return self.start_next();
+        };
+        // Somebody who answered that it is to stop here will not be asked again.
+        let is_asked = self.checkpoints.values().any(|open| open.request == *id);
+        let parks = matches!(status, Status::NeedsUser | Status::Limit) && is_asked && ended.waits_for_a_person();
+        if parks {
+            self.parked.push(ended);
+        } else {
+            self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
+            self.close(ended, status);
+        }
+        self.start_next();
+    }
+
+    /// What a request that ends leaves in the conversation.
+    pub(super) fn close(&mut self, mut ended: Active, status: Status) {
+        // A tool use without its result would make the conversation invalid for every provider.
+        // One that was passed over has results already.
+        if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {
+            self.push(results(&batch, INTERRUPTED, None, Vec::new()));
+        }
+        // What a person said and no model has heard is heard with the next request.
+        if !ended.untold.is_empty() {
+            self.push(Message::user(ended.untold.join("\n\n")));
+        }
+        if status == Status::Cancelled {
+            self.push(Message::user(INTERRUPT_USER));
+        }
+    }
+
+    pub(super) fn start_next(&mut self) {
+        if self.active.is_some() || self.moving.is_some() {
+            return;
+        }
+        let Some(mut active) = self.waiting.pop_front() else { return };
+        // What goes on after others have spoken says its words again: a model answers the last ones.
+        if !active.begun || active.overtaken {
+            self.pass_over_the_parked();
+            active.flow.from = self.conversation.len();
+            self.push(active.request.message());
+            // In the middle of a plan, that is not what is to be done now.
+            let step = active.flow.running().and_then(|step| execute::told(&active.flow, step));
+            if let Some(step) = step {
+                self.push(Message::user(step));
+            }
+        }
+        active.begun = true;
+        active.overtaken = false;
+        self.active = Some(active);
+        self.begin_assist();
+    }
+
+    /// Before anybody else speaks, tool uses that still wait for a person get a result that says so. So do
+    /// those of a request that was answered and waits until the history has moved.
+    pub(super) fn pass_over_the_parked(&mut self) {
+        let mut told = Vec::new();
+        let answered = self.waiting.iter_mut().filter(|waiting| waiting.begun);
+        for parked in self.parked.iter_mut().chain(answered) {
+            parked.overtaken = true;
+            if let Some(batch) = parked.batch.as_mut().filter(|batch| !batch.passed_over) {
+                told.push(results(batch, PASSED_OVER, None, Vec::new()));
+                batch.passed_over = true;
+            }
+        }
+        told.into_iter().for_each(|message| self.push(message));
+    }
+}

@@ -1,0 +1,56 @@
+//! How the results of tools stand in the conversation.
+
+use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};
+
+use crate::record::{Batch, Done};
+
+/// What stands for a result that never came.
+pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
+/// What stands for a result that is still to come.
+pub(super) const PASSED_OVER: fn(&str) -> ToolResult =
+    |id| ToolResult::error(id, "[This tool use waits for the user's answer. It was not run.]");
+
+pub(super) fn is_interrupt(content: &str) -> bool {
+    content.starts_with(INTERRUPT_TOOL)
+}
+
+/// One user message with a result for every tool use, in the model's order, and what goes with them.
+pub(super) fn results(
+    batch: &Batch,
+    missing: fn(&str) -> ToolResult,
+    note: Option<String>,
+    words: Vec<String>,
+) -> Message {
+    let mut parts = Vec::with_capacity(batch.items.len() + 1);
+    let mut pictures = Vec::new();
+    for item in &batch.items {
+        let id = item.wish.id.as_str();
+        parts.push(Part::ToolResult(match item.done() {
+            None => missing(id),
+            Some(Done { status: ToolStatus::Ok | ToolStatus::Partial, content, images }) => {
+                pictures.extend(
+                    images
+                        .iter()
+                        .map(|image| Part::Image { image: image.key.clone(), media_type: image.media_type.clone() }),
+                );
+                ToolResult::success(id, content)
+            }
+            Some(Done { content, .. }) => ToolResult::error(id, content),
+        }));
+    }
+    parts.append(&mut pictures);
+    parts.extend(note.into_iter().chain(words).map(|text| Part::Text { text }));
+    Message { role: Role::User, parts }
+}
+
+/// The results of tools that have no place of their own in the conversation.
+pub(super) fn in_words(message: Message) -> Message {
+    let parts = message.parts.into_iter().map(|part| match part {
+        Part::ToolResult(result) => Part::Text {
+            text: format!("[Result of the tool use {} that waited]\n{}", result.tool_use_id, result.content),
+        },
+        other => other,
+    });
+    Message { role: message.role, parts: parts.collect() }
+}

@@ -1,0 +1,151 @@
+//! What a person is asked before a call goes on.
+
+use serde_json::{Map, Value, json};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ToolStatus};
+use trimtab_vocab::{Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
+
+use super::call::{DENIED, act};
+use super::ended::finished;
+use super::find;
+use crate::Change;
+use crate::permit;
+use crate::proposal::command;
+use crate::record::{About, Item};
+use crate::step::Step;
+use crate::turn::answers::Question;
+use crate::turn::tools::Errand;
+use crate::turn::{answers, choosing, overtime};
+
+/// Arguments as they are shown. The reply has them whole; long texts are not stored twice.
+pub(super) fn shown(input: &Value) -> Value {
+    const LONGEST: usize = 1_000;
+    match input {
+        Value::String(text) if text.len() > LONGEST => {
+            let head = &text[..text.floor_char_boundary(LONGEST)];
+            json!(format!("{head}… ({} bytes)", text.len()))
+        }
+        Value::Array(items) => items.iter().map(shown).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+pub(super) fn ask_permission(
+    step: &mut Step<'_>,
+    call: &CallId,
+    errand: &Errand,
+    item: &Item,
+    reason: String,
+    rule: Rule,
+    run: Option<CommandRun>,
+) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let approve = answers::approve(active);
+    let settings = &active.request.settings;
+    let is_compact = run.is_some()
+        && match settings.dialog {
+            Dialog::Auto => active.batch.as_ref().is_some_and(|batch| batch.of_series),
+            Dialog::Full => false,
+            Dialog::Compact => true,
+        };
+    let mut choices =
+        if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
+    let is_once =
+        matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+    if is_once {
+        choices.retain(|choice| choice.id != answers::ALWAYS);
+    }
+    let title = match errand {
+        Errand::Run { command, outside: Some(_), .. } => {
+            format!("Run this command outside of the sandbox? {}", command::visible(command))
+        }
+        Errand::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
+        Errand::Fetch { url, .. } => format!("Fetch this page? {url}"),
+        Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
+        Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
+        Errand::Change(Change::Save { folder, pictures }) => format!("Save {} pictures in {folder}?", pictures.len()),
+        Errand::Change(change) => format!("Change {}?", change.path()),
+        Errand::Look(look) => {
+            format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
+        }
+        _ => format!("Use {}?", item.wish.name),
+    };
+    let mut body = Map::new();
+    body.insert("tool".into(), json!(item.wish.name));
+    body.insert("input".into(), shown(&item.wish.input));
+    body.insert("reason".into(), json!(reason));
+    if !is_once {
+        body.insert("ruleText".into(), json!(rule.to_string()));
+    }
+    if let Some(run) = run {
+        let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
+        let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
+        if run.terminal {
+            plan["terminal"] = json!(true);
+        }
+        body.insert("plan".into(), plan);
+        body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
+    }
+    if let Some(old) = &item.edited_from {
+        body.insert("editedFrom".into(), json!(old));
+    }
+    body.insert("rule".into(), json!(rule));
+    if let Errand::Run { command, timeout_s, .. } = errand {
+        let words = command::judge(command, &permit::policy(step.session, active)).argv;
+        let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
+        if limit.is_asked_for {
+            body.insert("timeoutS".into(), json!(limit.seconds));
+        }
+    }
+    if item.writes.is_some() {
+        body.insert("proposal".into(), json!(ProposalId::of(&request, call)));
+        // Only where there is something to choose from.
+        let hunks: u32 = item.hunks.iter().sum();
+        if hunks > 1 && choosing::is_divisible(item) {
+            body.insert("hunks".into(), json!(hunks));
+        }
+    }
+    let about = About::Tool { call: call.clone() };
+    let kind = CheckpointKind::Permission;
+    let Some(checkpoint) = answers::open(step, Question { kind, about, title, choices, body }) else { return };
+    let (choice, by) = match approve {
+        Approve::Ask => return,
+        Approve::Auto => (answers::ALLOW, "approve auto"),
+        Approve::Deny => (DENIED, "approve deny"),
+    };
+    let resolved = CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into() };
+    step.say(Some(&request), resolved);
+    act(step, call, errand);
+}
+
+/// The model asks the person something.
+pub(super) fn ask(step: &mut Step<'_>, call: &CallId, question: String, options: Vec<String>) {
+    let Some((_, item)) = find(step, call) else { return };
+    if let Some(given) = &item.given {
+        let text = match (given.choice.as_str(), &given.text) {
+            (answers::OTHER, Some(text)) => format!("The user answers: {text}"),
+            (choice, text) => {
+                let number = choice.strip_prefix('o').and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
+                let label = options.get(number.wrapping_sub(1)).map_or(choice, String::as_str);
+                let more = text.as_ref().map(|text| format!(" — {text}")).unwrap_or_default();
+                format!("The user chooses: {label}{more}")
+            }
+        };
+        return finished(step, call, ToolStatus::Ok, text);
+    }
+    let Some(active) = step.session.active() else { return };
+    if answers::approve(active) == Approve::Deny {
+        let text = "Nobody is there to answer. Decide by yourself, and say what you assumed.".into();
+        return finished(step, call, ToolStatus::Blocked, text);
+    }
+    let mut choices: Vec<_> =
+        options.iter().enumerate().map(|(number, label)| answers::choice(&format!("o{}", number + 1), label)).collect();
+    choices.push(answers::choice(answers::OTHER, "Answer in words"));
+    choices.push(answers::choice(answers::STOP, "Stop here"));
+    let about = About::Question { call: call.clone() };
+    let kind = CheckpointKind::Clarification;
+    answers::open(step, Question { kind, about, title: question, choices, body: Map::new() });
+}

@@ -1,0 +1,304 @@
+//! One call: what it needs next, and whether it may.
+
+use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StageFact, StepsFact, ToolFact, ToolStatus};
+use trimtab_vocab::{Approve, CallId, ChangeSetId, CommandRun, FileSet, FileWrite, ProposalId, RequestId, Sandbox};
+
+use super::asking::{ask, ask_permission};
+use super::ended::finished;
+use super::stopping::SKIPPED;
+use super::{find, has_said};
+use crate::flow;
+use crate::intake::pill;
+use crate::permit::{self, Answer, Permit, Ruling};
+use crate::pictures;
+use crate::proposal::command;
+use crate::record::{Active, Held, Item, Progress, Session, Stand};
+use crate::route;
+use crate::step::Step;
+use crate::turn::tools::{Errand, Offer};
+use crate::turn::{answers, choosing, guard, outside, overtime, prompt, tools, watched};
+use crate::{Change, Effect};
+
+/// Does the next thing that a call needs: permission, preparation, the act.
+pub(in crate::turn) fn go(step: &mut Step<'_>, call: &CallId) {
+    let Some((_, item)) = find(step, call) else { return };
+    // What came before may have ended it, or asked about it.
+    if item.progress != Progress::Started {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
+    if active.batch.as_ref().is_some_and(|batch| batch.of_pictures) {
+        return pictures::go(step, call, &item);
+    }
+    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.wish.name)) {
+        let reason = pill::refusal(pill, &item.wish.name);
+        return finished(step, call, ToolStatus::Blocked, reason);
+    }
+    let offered = match route::offer(active.path()) {
+        Offer::Everything if crate::turn::structured::applies(active) => {
+            tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())
+        }
+        Offer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
+        Offer::Looking if !tools::only_looks(&item.wish.name) => {
+            Err("This is plan mode: nothing is changed or run. Say what you would do.".to_owned())
+        }
+        _ => tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()),
+    };
+    let errand = match offered {
+        Ok(errand) => errand,
+        Err(reason) => {
+            let status = if reason.starts_with("This is plan mode") { ToolStatus::Blocked } else { ToolStatus::Error };
+            return finished(step, call, status, reason);
+        }
+    };
+    if let Some(reason) = needs_trust(step.session, active, &errand) {
+        return match reason {
+            Trust::Ask => answers::ask_for_trust(step),
+            Trust::Refused => {
+                let text = "The user does not trust this folder: it cannot be read or worked in.".into();
+                finished(step, call, ToolStatus::Blocked, text);
+            }
+        };
+    }
+    match errand {
+        Errand::Steps(_) if active.flow.is_under_way() => {
+            let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
+            finished(step, call, ToolStatus::Ok, text);
+        }
+        Errand::Steps(todos) => {
+            let open = todos.iter().filter(|todo| !todo.completed).count();
+            let request = active.request.id.clone();
+            step.say(Some(&request), StepsFact { todos });
+            let enough = flow::pace::enough(step.session).map(|text| format!(" {text}")).unwrap_or_default();
+            let text = format!("The user sees the list; {open} steps are open.{enough}");
+            finished(step, call, ToolStatus::Ok, text);
+        }
+        Errand::Plan(_) if active.flow.stand != Stand::Planning => {
+            let text = "No plan is wanted now. Go on with the work.".into();
+            finished(step, call, ToolStatus::Error, text);
+        }
+        Errand::Plan(plan) => {
+            let request = active.request.id.clone();
+            flow::plan::propose(step, &request, plan, "model");
+            finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
+        }
+        Errand::Ask { question, options } => ask(step, call, question, options),
+        Errand::Stored { key, offset } => {
+            let limit = guard::limit(&prompt::model(&active.request).1) - 512;
+            step.ask(Effect::Recall { call: call.clone(), key, offset, limit });
+        }
+        Errand::Look(look) if permit::secret_in(&look).is_none() => {
+            step.ask(Effect::Look { call: call.clone(), look });
+        }
+        // What a change would make of the files is found out first: it is what a person approves.
+        Errand::Change(change) if item.writes.is_none() => prepare(step, call, change),
+        errand => act(step, call, &errand),
+    }
+}
+
+/// Does what a person's own wish needs next: trust, preparation, the act.
+pub(crate) fn change_by_person(step: &mut Step<'_>, call: &CallId, item: &Item, change: Change) {
+    let Some(active) = step.session.active() else { return };
+    let errand = Errand::Change(change.clone());
+    match needs_trust(step.session, active, &errand) {
+        Some(Trust::Ask) => answers::ask_for_trust(step),
+        Some(Trust::Refused) => {
+            let text = "The folder is not trusted, so nothing is written into it.".into();
+            finished(step, call, ToolStatus::Blocked, text);
+        }
+        None if item.writes.is_none() => prepare(step, call, change),
+        None => act(step, call, &errand),
+    }
+}
+
+enum Trust {
+    Ask,
+    Refused,
+}
+
+/// Whether a folder that nobody has trusted yet stands in the way.
+fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Trust> {
+    let touches = matches!(errand, Errand::Look(_) | Errand::Change(_) | Errand::Run { .. });
+    if !touches || permit::is_trusted(session, active) {
+        return None;
+    }
+    Some(if active.trust == Some(false) { Trust::Refused } else { Trust::Ask })
+}
+
+fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
+    // What will be refused anyway needs no preparation.
+    let Some(active) = step.session.active() else { return };
+    if let Ruling::Refuse { reason } = permit::judge(step.session, active, &Errand::Change(change.clone()), None) {
+        return finished(step, call, ToolStatus::Blocked, reason);
+    }
+    let seen = step.session.mark(change.path().trim_start_matches("./")).map(str::to_owned);
+    step.ask(Effect::Prepare { call: call.clone(), change, seen });
+}
+
+/// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
+pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(active) = step.session.active() else { return };
+    // What failed in the sandbox has come to that, unless a person wants it run outside.
+    if let Some(Held { status, preview, full, files }) = item.held.clone().filter(|_| !item.outside) {
+        let images = Vec::new();
+        step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+        return;
+    }
+    let unfenced = item.outside.then(|| outside::unfenced(errand.clone()));
+    let errand = unfenced.as_ref().unwrap_or(errand);
+    if has_said(&item, answers::NEVER) || has_said(&item, DENIED) {
+        let reason = item.given.as_ref().and_then(|given| given.text.as_deref());
+        return deny(step, call, reason);
+    }
+    if has_said(&item, answers::SKIP) && item.given.as_ref().is_some_and(|given| !given.of_outcome) {
+        return finished(step, call, ToolStatus::Blocked, SKIPPED.to_owned());
+    }
+    if has_said(&item, answers::SKIP) {
+        let text = "The program ended while this command was running. How it ended is not known; it may have done \
+                    part of its work. It was not run again."
+            .to_owned();
+        let text = match watched::after_all(step.session, &request, call) {
+            Some(files) => format!("{text} {files}"),
+            None => text,
+        };
+        return finished(step, call, ToolStatus::Error, text);
+    }
+    // What a person wants of it is worked out first: that is what is applied.
+    if let Some(effect) = choosing::narrow(&item) {
+        return step.ask(effect);
+    }
+    let run = run_of(step.session, call, errand);
+    let answer = match &run {
+        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
+        _ => Answer::of(&item),
+    };
+    let permit = match (answer, permit::judge(step.session, active, errand, item.writes.as_deref())) {
+        (_, Ruling::Refuse { reason }) => return refuse(step, call, reason),
+        (_, Ruling::Go(permit)) => permit,
+        (Some(answer), Ruling::Ask { .. }) => Permit::answered(&answer),
+        // Where nobody is to be asked, the model can do something about it.
+        (None, Ruling::Ask { reason, .. }) if reason == permit::UNREAD && is_alone(active) => {
+            let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
+            let text =
+                format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.");
+            return refuse(step, call, text);
+        }
+        (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule, run),
+    };
+    match errand {
+        Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
+        Errand::Fetch { url, host } => {
+            let label = format!("Interrogating {host}...");
+            step.say(Some(&request), StageFact { stage: Stage::Running, label });
+            step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::Look::Fetch { url: url.clone() } });
+        }
+        Errand::Change(_) => {
+            let Some(writes) = item.writes else { return };
+            let proposal = ProposalId::of(&request, call);
+            step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
+            let set = file_set(step.session, &request, call, writes);
+            step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+        }
+        Errand::Run { command, timeout_s, .. } => {
+            let Some(asked) = run else { return };
+            // What runs by itself is what nobody was asked about; what was approved stays as it was approved.
+            let run = match permit.is_standing() {
+                true => {
+                    let by_itself = command_run(step.session, call, command, *timeout_s, true);
+                    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
+                }
+                false => asked,
+            };
+            let CommandRun { command, argv, cwd, .. } = run.clone();
+            let watch = watched::watch(step.session, &run.command);
+            let plan = permit.command(run);
+            let started = CommandFact::Started {
+                call: Some(call.clone()),
+                command,
+                argv,
+                cwd,
+                fingerprint: plan.fingerprint().map(str::to_owned),
+                edited_from: item.edited_from,
+            };
+            step.say(Some(&request), started);
+            step.ask(Effect::Run { call: call.clone(), plan, watch });
+        }
+        _ => {}
+    }
+}
+
+/// What would be run, if a person approves it.
+pub(super) fn run_of(session: &Session, call: &CallId, errand: &Errand) -> Option<CommandRun> {
+    let Errand::Run { command, timeout_s, outside, terminal } = errand else { return None };
+    let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
+    // Leaving the sandbox is a permission of its own, and part of what is approved.
+    Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
+}
+
+/// Whether there is nobody to be asked, and nothing was said for that case.
+pub(super) fn is_alone(active: &Active) -> bool {
+    !active.request.settings.attended && answers::approve(active) == Approve::Ask
+}
+
+/// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
+pub(in crate::turn) const DENIED: &str = "denied";
+
+fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
+    let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();
+    if let Some(reason) = reason {
+        text.push_str(&format!(" They say: {reason}"));
+    }
+    refuse(step, call, text);
+}
+
+pub(in crate::turn) fn refuse(step: &mut Step<'_>, call: &CallId, reason: String) {
+    if let Some((request, Item { writes: Some(_), .. })) = find(step, call) {
+        let proposal = ProposalId::of(&request, call);
+        step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
+    }
+    finished(step, call, ToolStatus::Blocked, reason);
+}
+
+pub(super) fn file_set(session: &Session, request: &RequestId, call: &CallId, writes: Vec<FileWrite>) -> FileSet {
+    let folder = session.folder().unwrap_or_default().to_owned();
+    FileSet { change_set: ChangeSetId::of(request, call), folder, writes }
+}
+
+fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Option<u64>, by_itself: bool) -> CommandRun {
+    let active = session.active();
+    let settings = active.map(|active| active.request.settings.clone()).unwrap_or_default();
+    let verdict = active.map(|active| command::judge(command, &permit::policy(session, active)));
+    let (direct, words) = verdict.map_or((None, None), |verdict| (verdict.direct, verdict.argv));
+    let limit = overtime::limit(&settings, command, words.as_deref(), timeout_s);
+    // Also behind `timeout 60`, and a file of that name does no harm.
+    let is_git = |words: &Vec<String>| words.iter().any(|word| word == "git");
+    let plain_git = by_itself && words.iter().flatten().any(is_git);
+    let direct = direct.map(|argv| if plain_git { command::shown_by_git(argv) } else { argv });
+    let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), command.into()]);
+    let folder = session.folder().unwrap_or_default().to_owned();
+    CommandRun {
+        call: call.clone(),
+        command: command.into(),
+        argv,
+        cwd: folder.clone(),
+        timeout_s: limit.seconds,
+        attended: overtime::is_attended(&settings),
+        archive: settings.archive_output,
+        plain_git,
+        terminal: false,
+        sandbox: settings.sandbox,
+        folder,
+    }
+}
+
+/// Whether the rules now answer what is asked about a call: the choice they make.
+pub(in crate::turn) fn ruled(session: &Session, active: &Active, call: &CallId) -> Option<&'static str> {
+    let item = active.batch.as_ref()?.item(call)?;
+    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
+    match permit::judge(session, active, &errand, item.writes.as_deref()) {
+        Ruling::Go(_) => Some(answers::ALLOW),
+        Ruling::Refuse { .. } => Some(DENIED),
+        Ruling::Ask { .. } => None,
+    }
+}

@@ -1,0 +1,219 @@
+//! What came of a call, and what the model is told of it.
+
+use serde_json::{Value, json};
+use trimtab_vocab::event::{
+    Change as ChangeEvent, ChangeFact, ChangedFile, ProposalFact, ProposalKind, ToolFact, ToolStatus,
+};
+use trimtab_vocab::{
+    CallId, ChangeSetId, Effects, FileMark, FileWrite, ImageRef, ProposalId, RefKey, RequestId, Sandbox, Seen,
+    ToolResult,
+};
+
+use super::call::{go, run_of};
+use super::stopping::{STOPPED, interrupted};
+use super::{SHOWN_DIFF, advance, find, proceed};
+use crate::pictures;
+use crate::record::{Held, Item, Phase, Progress};
+use crate::step::Step;
+use crate::turn::{answers, choosing, guard, outcome, outside, overtime, prompt, tools, watched};
+use crate::{Prepared, Ran};
+
+/// Something was seen.
+pub(crate) fn looked(step: &mut Step<'_>, call: &CallId, seen: Seen) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Started {
+        return;
+    }
+    let Seen { status, text, images, files } = seen;
+    let mut pictures = Vec::new();
+    for (number, (media_type, base64)) in images.into_iter().enumerate() {
+        let key = RefKey::seen_by(&request, call, number);
+        step.keep(key.clone(), base64);
+        pictures.push(ImageRef { key, media_type });
+    }
+    report(step, call, status, text, pictures, files);
+    advance(step);
+}
+
+/// It is known what a change would make of the files.
+pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Started || item.writes.is_some() {
+        return;
+    }
+    match prepared {
+        Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
+        Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
+        Prepared::Ready { writes, diffs, hunks } => {
+            let hunks = hunks.into_iter().chain(std::iter::repeat(0));
+            let each = writes.iter().zip(&diffs).zip(hunks);
+            let operations = each.map(|((write, diff), hunks)| operation(write, diff, hunks)).collect();
+            let proposal = ProposalId::of(&request, call);
+            let kind = if item.wish.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
+            step.say(
+                Some(&request),
+                ProposalFact::Opened { proposal, call: Some(call.clone()), kind, operations, version: 1 },
+            );
+            go(step, call);
+        }
+    }
+    advance(step);
+}
+
+/// A file of a proposal as events tell of it.
+pub(in crate::turn) fn operation(write: &FileWrite, diff: &str, hunks: u32) -> Value {
+    let mut value = json!(write);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("diff".into(), json!(diff[..diff.floor_char_boundary(SHOWN_DIFF)]));
+        fields.insert("hunks".into(), json!(hunks));
+        fields.insert("errors".into(), json!([]));
+    }
+    value
+}
+
+/// Files were written, or were not.
+pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String>) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(writes) = item.writes.filter(|_| item.progress == Progress::Acting) else { return };
+    match problem {
+        Some(reason) => finished(step, call, ToolStatus::Error, reason),
+        None => {
+            let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
+            let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
+            let said = if item.wish.name == pictures::SAVE { saved(&files) } else { summary(&files) };
+            let (status, text) = match &item.chosen {
+                Some(chosen) => (ToolStatus::Partial, choosing::told(&said, chosen)),
+                None => (ToolStatus::Ok, said),
+            };
+            let change_set = ChangeSetId::of(&request, call);
+            step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
+            let mark = |write: &FileWrite| {
+                write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
+            };
+            // A file that is not as the model proposed it is not one that it has seen.
+            let known = writes.iter().filter(|_| item.chosen.is_none()).filter_map(mark).collect();
+            report(step, call, status, text, Vec::new(), known);
+        }
+    }
+    proceed(step);
+}
+
+pub(in crate::turn) fn changed(write: &FileWrite) -> ChangedFile {
+    ChangedFile {
+        path: write.path.clone(),
+        added: write.added,
+        removed: write.removed,
+        modified: write.modified,
+        is_new: write.before.is_none(),
+        is_deleted: write.after.is_none(),
+    }
+}
+
+fn summary(files: &[ChangedFile]) -> String {
+    let line = |file: &ChangedFile| match (file.is_new, file.is_deleted) {
+        (true, _) => format!("Created {} ({} lines).", file.path, file.added),
+        (_, true) => format!("Deleted {}.", file.path),
+        _ => format!("Changed {}: +{} -{} lines.", file.path, file.added, file.removed),
+    };
+    files.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn saved(files: &[ChangedFile]) -> String {
+    let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let what = if names.len() == 1 { "1 picture".to_owned() } else { format!("{} pictures", names.len()) };
+    format!("Saved {what}: {}.", names.join(", "))
+}
+
+/// A command ended.
+pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<&Effects>) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Acting || item.writes.is_some() {
+        return;
+    }
+    let command = command_of(&item);
+    overtime::settle(step, call);
+    if let Some(effects) = effects {
+        watched::record(step, &request, call, &command, effects, false);
+    }
+    if ran.lost && !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
+        answers::ask_about_outcome(step, call, &command);
+        return advance(step);
+    }
+    let limit = overtime::limit_of(step.session, call).unwrap_or_default();
+    let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
+    let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
+    let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
+    let again = item.outside.then(|| outside::TOLD.to_owned());
+    let more: Vec<String> = edited.into_iter().chain(again).chain(files).collect();
+    let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
+    let full = ran.raw.clone();
+    let unobserved = effects.and_then(|effects| effects.unobserved);
+    step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
+    // What was cut out of a long result was not seen.
+    let held = Held { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
+    let errand = tools::read(&item.wish.name, &item.wish.input, None).ok();
+    let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
+    let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
+    if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
+        && run.sandbox != Sandbox::Off
+        && outside::offer(step, &item, &errand, run, &ran, &held)
+    {
+        return advance(step);
+    }
+    let Held { status, preview, full, files } = held;
+    let images = Vec::new();
+    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    proceed(step);
+}
+
+/// It is known what a command did to files whose end nobody saw.
+pub(crate) fn surveyed(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
+    let Some((request, item)) = find(step, call) else { return };
+    if item.progress != Progress::Acting || item.writes.is_some() {
+        return;
+    }
+    let command = command_of(&item);
+    watched::record(step, &request, call, &command, effects, true);
+    if item.stopping {
+        interrupted(step, call, STOPPED.to_owned());
+    } else if step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
+        answers::ask_about_outcome(step, call, &command);
+    } else {
+        interrupted(step, call, ToolResult::interrupt(&item.wish.id).content);
+    }
+    proceed(step);
+}
+
+pub(super) fn command_of(item: &Item) -> String {
+    item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+pub(crate) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
+    report(step, call, status, text, Vec::new(), Vec::new());
+}
+
+fn report(
+    step: &mut Step<'_>,
+    call: &CallId,
+    status: ToolStatus,
+    text: String,
+    images: Vec<ImageRef>,
+    files: Vec<FileMark>,
+) {
+    let Some((request, _)) = find(step, call) else { return };
+    let (preview, full) = guarded(step, &request, call, text);
+    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+}
+
+/// What the model sees of a result, and where the whole is if that is not all of it.
+fn guarded(step: &mut Step<'_>, request: &RequestId, call: &CallId, text: String) -> (String, Option<RefKey>) {
+    let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
+    let limit = guard::limit(&facts);
+    if text.len() <= limit {
+        return (text, None);
+    }
+    let key = RefKey::result_of(request, call);
+    let preview = guard::sandwich(&text, limit, "result", &key);
+    step.keep(key.clone(), text);
+    (preview, Some(key))
+}

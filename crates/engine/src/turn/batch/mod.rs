@@ -1,0 +1,266 @@
+//! The tools of a reply: begun in order, those that only look side by side, those that act one at a
+//! time, each through the permit.
+//!
+//! Here is their order. `call` does the next thing that one of them needs, `asking` asks a person for it, `ended` says
+//! what came of it, and `stopping` ends what a person does not want any more.
+
+mod asking;
+mod call;
+mod ended;
+mod stopping;
+
+use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
+use trimtab_vocab::{CallId, RefKey, RequestId, ToolResult};
+
+use super::{answers, finish, next, overtime, reflection, tools, watched};
+use crate::Effect;
+use crate::permit::Permit;
+use crate::pictures;
+use crate::record::{Batch, Item, Phase, Progress};
+use crate::step::Step;
+use asking::shown;
+pub(crate) use call::change_by_person;
+use call::file_set;
+pub(super) use call::{DENIED, go, refuse, ruled};
+use ended::command_of;
+pub(crate) use ended::{applied, finished, looked, prepared, ran, surveyed};
+pub(super) use ended::{changed, operation};
+pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
+use stopping::{interrupted, wait};
+
+/// Tools that run side by side at most.
+const SIDE_BY_SIDE: usize = 8;
+/// Bytes of a diff that a question shows.
+pub(super) const SHOWN_DIFF: usize = 16 * 1024;
+
+/// The reply asks for tools: begin, unless it is the same once more.
+pub(super) fn begin(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    if let Some(repeat) = &active.repeat
+        && repeat.times >= 2
+        && repeat.signature == batch.signature()
+    {
+        let (what, times) = (describe(batch), repeat.times);
+        return answers::ask_about_repeat(step, &what, times);
+    }
+    advance(step);
+}
+
+fn describe(batch: &Batch) -> String {
+    let Some(first) = batch.items.first() else { return String::new() };
+    let mut text = format!("{} {}", first.wish.name, first.wish.input);
+    text.truncate(text.floor_char_boundary(200));
+    text
+}
+
+/// Goes on after an answer: the call that it is about is acted upon, the rest begins. After a rest,
+/// whatever had begun begins again.
+pub(super) fn go_on(step: &mut Step<'_>, had_stopped: bool, call: Option<&CallId>) {
+    let Some(batch) = batch_of(step) else { return };
+    // A wait ends everything at once, so it is looked for first.
+    let waited = |item: &Item| item.done().is_none() && has_said(item, answers::WAIT);
+    if let Some(item) = batch.items.iter().find(|item| waited(item)) {
+        let words = item.given.as_ref().and_then(|given| given.text.clone());
+        return wait(step, words);
+    }
+    if step.session.active().is_some_and(|active| active.diverted) {
+        reject(step, "[Not run: the user says what to do instead.]");
+        return next(step);
+    }
+    let answered: Vec<CallId> = batch
+        .items
+        .iter()
+        .filter(|item| item.progress == Progress::Started && (had_stopped || call == Some(&item.call)))
+        .map(|item| item.call.clone())
+        .collect();
+    for call in answered {
+        go(step, &call);
+    }
+    advance(step);
+}
+
+fn has_said(item: &Item, choice: &str) -> bool {
+    item.given.as_ref().is_some_and(|given| given.choice == choice)
+}
+
+/// Begins whatever may begin now; closes the batch when all have ended.
+pub(crate) fn advance(step: &mut Step<'_>) {
+    loop {
+        let Some(active) = step.session.active() else { return };
+        let stuck = matches!(active.phase, Phase::Stopping { .. } | Phase::Waiting { .. } | Phase::Admitting);
+        let Some(batch) = active.batch.as_ref().filter(|_| !stuck) else { return };
+        match ready(batch) {
+            Ready::Nothing => return settle(step),
+            Ready::Begin(call) => start(step, &call),
+            Ready::Close => return close(step),
+        }
+    }
+}
+
+enum Ready {
+    Begin(CallId),
+    Nothing,
+    Close,
+}
+
+/// The next call to begin: of those in front that only look, the quickest; an act only when all
+/// before it have ended, and nothing behind it until it has.
+fn ready(batch: &Batch) -> Ready {
+    let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return Ready::Close };
+    let errand = |item: &Item| tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok();
+    let is_alone = |item: &Item| errand(item).is_some_and(|errand| errand.is_alone());
+    let front = &batch.items[first];
+    if is_alone(front) {
+        let pending = front.progress == Progress::Pending;
+        return if pending { Ready::Begin(front.call.clone()) } else { Ready::Nothing };
+    }
+    let together = batch.items[first..].iter().take_while(|item| item.done().is_some() || !is_alone(item));
+    let running = together.clone().filter(|item| item.progress == Progress::Started).count();
+    if running >= SIDE_BY_SIDE {
+        return Ready::Nothing;
+    }
+    let pending = together.filter(|item| item.progress == Progress::Pending);
+    match pending.min_by_key(|item| errand(item).map_or(0, |errand| errand.rank())) {
+        Some(item) => Ready::Begin(item.call.clone()),
+        None => Ready::Nothing,
+    }
+}
+
+/// Nothing can begin. Without a person, what only waits for one ends the request for now.
+fn settle(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    if batch.is_asking() && !batch.is_running() && !active.request.settings.attended {
+        let request = active.request.id.clone();
+        finish(step, &request, Status::NeedsUser, None);
+    }
+}
+
+fn start(step: &mut Step<'_>, call: &CallId) {
+    let Some((request, item)) = find(step, call) else { return };
+    let (name, input) = (item.wish.name.clone(), shown(&item.wish.input));
+    let started = ToolFact::Started { call: call.clone(), name, input };
+    step.say(Some(&request), started);
+    go(step, call);
+}
+
+/// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
+fn survey(step: &mut Step<'_>, item: &Item) -> bool {
+    let watch = watched::watch(step.session, &command_of(item));
+    if let Some(watch) = watch {
+        step.ask(Effect::Survey { call: item.call.clone(), watch });
+    }
+    watch.is_some()
+}
+
+/// After an act: the request may have been stopped meanwhile.
+fn proceed(step: &mut Step<'_>) {
+    if step.session.active().is_some_and(|active| matches!(active.phase, Phase::Stopping { .. })) {
+        super::stop(step);
+    } else {
+        advance(step);
+    }
+}
+
+/// A new owner: looks are taken again, writes are finished, and a command whose end nobody saw is
+/// asked about, never run again. What this owner has begun itself is not `interrupted`.
+pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call)) {
+        let Item { call, progress, writes, .. } = &item;
+        match (progress, writes) {
+            (Progress::Started, _) => go(step, call),
+            (Progress::Acting, Some(_)) => go_acting(step, call),
+            (Progress::Acting, None) => {
+                overtime::settle(step, call);
+                if !survey(step, &item) {
+                    answers::ask_about_outcome(step, call, &command_of(&item));
+                }
+            }
+            _ => {}
+        }
+    }
+    advance(step);
+}
+
+/// A write that was approved and begun is carried out again: it finishes what is unfinished.
+fn go_acting(step: &mut Step<'_>, call: &CallId) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Some(writes) = item.writes else { return };
+    let Some(permit) = Permit::recorded(step.session, call) else { return };
+    let set = file_set(step.session, &request, call, writes);
+    step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+}
+
+/// A new owner while the request is being stopped: commands that ran are gone with the old one, writes
+/// are finished first. Whether nothing is left to wait for.
+pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
+    let Some(batch) = batch_of(step) else { return true };
+    for item in batch.items {
+        let Item { call, wish, progress, writes, .. } = &item;
+        match (progress, writes) {
+            (Progress::Done(_), _) => {}
+            (Progress::Acting, _) if !under_way.contains(call) => {}
+            (Progress::Acting, Some(_)) => go_acting(step, call),
+            _ => {
+                overtime::settle(step, call);
+                let comparing = *progress == Progress::Acting && survey(step, &item);
+                if !comparing {
+                    interrupted(step, call, ToolResult::interrupt(&wish.id).content);
+                }
+            }
+        }
+    }
+    batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
+}
+
+/// The reply cannot be acted upon: each of its tools gets this result.
+pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in batch.items {
+        finished(step, &item.call, ToolStatus::Error, reason.to_owned());
+    }
+    reflect(step);
+}
+
+/// All have ended: the results go back, and the next step begins.
+fn close(step: &mut Step<'_>) {
+    if batch_of(step).is_some_and(|batch| batch.of_series) {
+        return super::series::ran(step);
+    }
+    if let Some(batch) = batch_of(step).filter(|batch| batch.of_pictures) {
+        let done = batch.items.iter().filter_map(Item::done);
+        let outcomes: Vec<(ToolStatus, String)> = done.map(|done| (done.status, done.content.clone())).collect();
+        reflect(step);
+        return pictures::closed(step, &outcomes);
+    }
+    let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
+    let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
+    reflect(step);
+    if !super::structured::closed(step, all_went_well) {
+        next(step);
+    }
+}
+
+fn reflect(step: &mut Step<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let Some(batch) = &active.batch else { return };
+    let request = active.request.id.clone();
+    let reflection = reflection::assess(active, batch);
+    step.say(Some(&request), reflection);
+    if let Some(active) = step.session.active() {
+        let ledger: Vec<&str> = active.ledger.iter().map(String::as_str).collect();
+        let ledger = ledger.join("\n");
+        step.keep(RefKey::ledger_of(&request), ledger);
+    }
+}
+
+fn batch_of(step: &Step<'_>) -> Option<Batch> {
+    step.session.active()?.batch.clone()
+}
+
+pub(crate) fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
+    let active = step.session.active()?;
+    Some((active.request.id.clone(), active.batch.as_ref()?.item(call)?.clone()))
+}

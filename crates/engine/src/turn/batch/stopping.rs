@@ -1,0 +1,121 @@
+//! Tools that end because a person wants it so.
+
+use trimtab_vocab::event::{BannerFact, CheckpointFact, Level, RequestFact, ToolFact, ToolStatus};
+use trimtab_vocab::{CallId, CheckpointId, RequestId, ToolResult};
+
+use super::ended::finished;
+use super::{advance, batch_of, find, reflect};
+use crate::Effect;
+use crate::record::{Held, Item, Progress};
+use crate::step::Step;
+use crate::turn::{answers, next};
+
+/// A tool that a person stopped, and nothing else.
+pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
+/// A tool that a person skipped.
+pub(super) const SKIPPED: &str = "[Skipped by the user. Go on with what comes next.]";
+
+/// The person chose to wait: every tool ends at once with the documented result.
+pub(super) fn wait(step: &mut Step<'_>, words: Option<String>) {
+    end_all(step, |id| ToolResult::interrupt(id).content);
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
+    let banner = BannerFact { level: Level::Warning, text: answers::WAITING.into() };
+    step.say(Some(&request), banner);
+    if let Some(text) = words.clone() {
+        step.say(Some(&request), RequestFact::Steered { text, by: "user".into() });
+    }
+    reflect(step);
+    crate::turn::series::left(step, &request);
+    match words {
+        Some(_) => next(step),
+        None => answers::ask_what_instead(step),
+    }
+}
+
+/// Ends whatever has not ended and does not act: it is told to stop, and its result is `content`.
+fn end_all(step: &mut Step<'_>, content: impl Fn(&str) -> String) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in batch.items {
+        match item.progress {
+            Progress::Done(_) => {}
+            Progress::Acting => step.ask(Effect::Abort { call: item.call }),
+            Progress::Started => {
+                step.ask(Effect::Abort { call: item.call.clone() });
+                interrupted(step, &item.call, content(&item.wish.id));
+            }
+            Progress::Asking { checkpoint } => {
+                answer_for(step, checkpoint);
+                interrupted(step, &item.call, content(&item.wish.id));
+            }
+            Progress::Pending => interrupted(step, &item.call, content(&item.wish.id)),
+        }
+    }
+}
+
+/// What a person wants makes a question pointless: it is answered with that.
+fn answer_for(step: &mut Step<'_>, checkpoint: CheckpointId) {
+    let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let (choice, by) = (answers::SKIP.into(), "user".into());
+    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+}
+
+/// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.
+/// Whether nothing is left to wait for.
+pub(in crate::turn) fn stop(step: &mut Step<'_>) -> bool {
+    end_all(step, |id| ToolResult::interrupt(id).content);
+    batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
+}
+
+/// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
+pub(in crate::turn) fn leave(step: &mut Step<'_>, request: &RequestId) {
+    let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
+    for Item { call, wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
+        let (preview, status) = (ToolResult::interrupt(&wish.id).content, ToolStatus::Interrupted);
+        let (images, files) = (Vec::new(), Vec::new());
+        step.say(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
+    }
+}
+
+/// The person wants what runs now left, and the rest to go on.
+pub(in crate::turn) fn skip(step: &mut Step<'_>) {
+    let Some(batch) = batch_of(step) else { return };
+    for item in &batch.items {
+        stop_one(step, &item.call, SKIPPED);
+    }
+    advance(step);
+}
+
+/// The person wants one tool ended.
+pub(in crate::turn) fn stop_tool(step: &mut Step<'_>, call: &CallId) {
+    stop_one(step, call, STOPPED);
+    advance(step);
+}
+
+fn stop_one(step: &mut Step<'_>, call: &CallId, text: &str) {
+    let Some((request, item)) = find(step, call) else { return };
+    match item.progress {
+        Progress::Done(_) => {}
+        Progress::Acting => {
+            step.say(Some(&request), ToolFact::Stopping { call: call.clone() });
+            step.ask(Effect::Abort { call: call.clone() });
+        }
+        Progress::Asking { checkpoint } => {
+            answer_for(step, checkpoint);
+            interrupted(step, call, text.into());
+        }
+        Progress::Pending | Progress::Started => {
+            step.ask(Effect::Abort { call: call.clone() });
+            interrupted(step, call, text.into());
+        }
+    }
+}
+
+pub(super) fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
+    // A command that has ended in the sandbox has come to that, whatever becomes of the question about it.
+    let held = find(step, call).filter(|(_, item)| !item.outside).and_then(|(_, item)| item.held);
+    match held {
+        Some(Held { status, preview, .. }) => finished(step, call, status, preview),
+        None => finished(step, call, ToolStatus::Interrupted, text),
+    }
+}

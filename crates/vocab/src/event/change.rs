@@ -1,0 +1,242 @@
+//! Facts about changes of files: proposed, applied, taken back and brought forward.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallId, ChangePart, ChangeSetId, FileWrite, MergedWrite, OnConflict, ProposalId, RefKey, Time, Unkept};
+
+/// A change was proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ProposalFact {
+    /// It can be looked at.
+    #[serde(rename = "proposal.opened")]
+    Opened {
+        /// Names it.
+        proposal: ProposalId,
+        /// The tool call that proposes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// What it would change.
+        kind: ProposalKind,
+        /// The single changes, each with its `errors[]`.
+        operations: Vec<Value>,
+        /// Grows with each repair, and when a person has chosen a part of it.
+        version: u32,
+    },
+    /// A person wants a part of it and nothing else. What that makes of the files is told when it is opened again.
+    #[serde(rename = "proposal.chosen")]
+    Chosen {
+        /// Which one.
+        proposal: ProposalId,
+        /// The tool call that proposes it.
+        call: CallId,
+        /// What is wanted: files, or hunks of them by the numbers that people see.
+        parts: Vec<ChangePart>,
+        /// What is left out.
+        left: Vec<ChangePart>,
+    },
+    /// It was decided.
+    #[serde(rename = "proposal.resolved")]
+    Resolved {
+        /// Which one.
+        proposal: ProposalId,
+        /// What was decided.
+        verdict: String,
+    },
+}
+
+/// What a proposal would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ProposalKind {
+    Files,
+    Command,
+    Tasks,
+    Image,
+}
+
+/// Files changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type")]
+pub enum ChangeFact {
+    /// A change set was applied.
+    #[serde(rename = "change.applied")]
+    Applied(Change),
+    /// It was undone.
+    #[serde(rename = "change.reverted")]
+    Reverted(Change),
+    /// It was applied again.
+    #[serde(rename = "change.reapplied")]
+    Reapplied(Change),
+    /// The history is about to move; recorded before any file is touched.
+    #[serde(rename = "change.moving")]
+    Moving {
+        /// The place of the set that shall be current, from 0; below 0: none.
+        position: i32,
+        /// What is done where a person has edited the same lines since.
+        #[serde(default, rename = "onConflict", skip_serializing_if = "OnConflict::is_refuse")]
+        on_conflict: OnConflict,
+        /// Only a part of a set is taken back, by a new set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<Undo>,
+        /// The files were compared with the history; these are not as it left them, or are of the new set.
+        /// From here on it is settled what will be written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        merged: Option<Vec<MergedWrite>>,
+    },
+    /// A set of the session that was handed off to this one; it is this one's from now on.
+    #[serde(rename = "change.inherited")]
+    Inherited(Box<Inherited>),
+    /// What the files of these sets were is not kept any longer: they can no longer be taken back or brought
+    /// forward.
+    #[serde(rename = "change.expired", rename_all = "camelCase")]
+    Expired {
+        /// The sets.
+        change_sets: Vec<ChangeSetId>,
+        /// Why.
+        reason: String,
+    },
+    /// It did not move, and no file was touched.
+    #[serde(rename = "change.refused")]
+    Refused {
+        /// Why.
+        reason: String,
+        /// Where a person's edits stand in the way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<Conflict>,
+    },
+}
+
+/// A change set that an earlier session has made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Inherited {
+    /// The set, under the name that it had there.
+    #[serde(flatten)]
+    pub change: Change,
+    /// The files, before and after.
+    pub writes: Vec<FileWrite>,
+    /// What its files were is not kept any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+    /// When it was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Time>,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// It takes back a part of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<ChangeSetId>,
+}
+
+/// A part of a change set that is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Undo {
+    /// The set that does it.
+    pub change_set: ChangeSetId,
+    /// The set whose part it is.
+    pub of: ChangeSetId,
+    /// Which part.
+    pub parts: Vec<ChangePart>,
+}
+
+/// A place that a person has edited and that the history would change too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// The file.
+    pub path: String,
+    /// In a sentence, what stands in the way.
+    pub reason: String,
+    /// The first of its lines as they are now, from 1; absent: it is about the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_line: Option<u64>,
+    /// How many lines these are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lines: u64,
+    /// What the history left there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What is there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mine: Option<String>,
+    /// What the history would put there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A change set and where the history stands after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// The set.
+    pub change_set: ChangeSetId,
+    /// What it touched.
+    pub files: Vec<ChangedFile>,
+    /// The place of the set that is current now, from 0; below 0: none is.
+    pub position: i32,
+    /// The command that did it; absent: it was a change that a model proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Box<ByCommand>>,
+}
+
+/// What a command did, when a change set is of its making.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ByCommand {
+    /// The command line.
+    pub command: String,
+    /// Its call.
+    pub call: CallId,
+    /// It was cut off, and looked at later: what others changed meanwhile is among it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The files, before and after.
+    #[serde(default)]
+    pub writes: Vec<FileWrite>,
+    /// What it changed and what cannot be undone, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unkept: Vec<Unkept>,
+    /// How many more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Where the change of the files is stored, for people: a unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<RefKey>,
+}
+
+/// One file of a change set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedFile {
+    /// Relative to the session's folder.
+    pub path: String,
+    /// Lines added.
+    pub added: u64,
+    /// Lines removed.
+    pub removed: u64,
+    /// Lines among both that were replaced rather than only added or removed.
+    #[serde(default)]
+    pub modified: u64,
+    /// It did not exist before.
+    pub is_new: bool,
+    /// It does not exist any more.
+    pub is_deleted: bool,
+}

@@ -1,0 +1,234 @@
+//! Facts about what a request is to be: the path it takes, its plan, what waits for a person and what a person has
+//! decided.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Analysis, Category, CheckpointId, Plan, Requirements, Rule, StepStatus, Todo, Usage};
+
+single! {
+    /// Which path a request takes, and why.
+    RouteFact = "route" {
+        /// The path.
+        pub decision: RouteDecision,
+        /// How sure the router is, 0 to 1.
+        pub confidence: f64,
+        /// How much work it looks like, 0 to 100.
+        pub complexity: u8,
+        /// The groups of tools it may need.
+        #[serde(default)]
+        pub categories: Vec<String>,
+        /// Why.
+        pub reason: String,
+        /// What the words name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub entities: Option<Value>,
+        /// Which tasks they are about.
+        #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+        pub filter: Option<Value>,
+        /// What kind of task they are about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub category: Option<Category>,
+        /// What the task looks like, if it was looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub analysis: Option<Analysis>,
+    }
+}
+
+/// The paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RouteDecision {
+    /// Words only.
+    Chat,
+    /// Straight to work.
+    Direct,
+    /// A plan first.
+    Plan,
+    /// A question first.
+    Clarify,
+    /// A picture.
+    Image,
+}
+
+single! {
+    /// A person's words ask for more than words.
+    IntentFact = "intent" {
+        /// What they want: `implement`.
+        pub intent: String,
+        /// The words that say so; empty: it was not said in words.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub phrase: String,
+        /// Whether it is acted upon.
+        pub accepted: bool,
+    }
+}
+
+single! {
+    /// What a conversation came to, before anything of it is carried out.
+    RequirementsFact = "requirements" {
+        /// What was understood.
+        #[serde(flatten)]
+        pub requirements: Requirements,
+    }
+}
+
+/// What is to be done, and how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum PlanFact {
+    /// A plan, or another version of it.
+    #[serde(rename = "plan.proposed")]
+    Proposed {
+        /// From 1; earlier versions stay in the log.
+        version: u32,
+        /// The plan.
+        #[serde(flatten)]
+        plan: Plan,
+        /// Whose it is: `model` or `user`.
+        by: String,
+    },
+    /// It is carried out from here on.
+    #[serde(rename = "plan.started")]
+    Started {
+        /// Which version.
+        version: u32,
+        /// Who or what let it: `user`, `approve auto`, `setting`.
+        by: String,
+    },
+    /// A step began or ended.
+    #[serde(rename = "plan.step")]
+    Step {
+        /// Which one.
+        step: String,
+        /// Its place in the order of work, from 1.
+        number: u32,
+        /// How many there are.
+        of: u32,
+        /// What it is about.
+        title: String,
+        /// How it stands.
+        status: StepStatus,
+        /// What the model says of it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
+}
+
+/// Something waits for a person, or no longer does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum CheckpointFact {
+    /// It waits, for as long as it takes.
+    #[serde(rename = "checkpoint.opened")]
+    Opened {
+        /// Names it for good.
+        checkpoint: CheckpointId,
+        /// What sort of answer it waits for.
+        kind: CheckpointKind,
+        /// The question.
+        title: String,
+        /// The answers to choose from.
+        choices: Vec<Choice>,
+        /// What the kind adds.
+        #[serde(flatten)]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::checkpoint_body::CheckpointBody"))]
+        body: Map<String, Value>,
+    },
+    /// It was answered.
+    #[serde(rename = "checkpoint.resolved")]
+    Resolved {
+        /// Which one.
+        checkpoint: CheckpointId,
+        /// The answer.
+        choice: String,
+        /// Words that came with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Who gave it.
+        by: String,
+    },
+}
+
+/// The sorts of checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum CheckpointKind {
+    Permission,
+    Clarification,
+    Plan,
+    Step,
+    Satisfaction,
+    Confirm,
+    Recovery,
+    Handoff,
+    Unknown,
+}
+
+/// An answer to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Choice {
+    /// What a program sends.
+    pub id: String,
+    /// What a person reads.
+    pub label: String,
+}
+
+/// A person decided something once and for all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum RuleFact {
+    /// The rules as they are, when they are not as the session knew them.
+    #[serde(rename = "rule.known")]
+    Known {
+        /// All of them.
+        rules: Vec<Rule>,
+    },
+    /// A new one.
+    #[serde(rename = "rule.added")]
+    Added {
+        /// The rule.
+        rule: Rule,
+    },
+    /// One that is no more.
+    #[serde(rename = "rule.removed")]
+    Removed {
+        /// The rule.
+        rule: Rule,
+    },
+}
+
+single! {
+    /// The list of steps as it stands.
+    StepsFact = "steps" {
+        /// All of them, in order.
+        pub todos: Vec<Todo>,
+    }
+}
+
+single! {
+    /// A part of the work moved on.
+    SubtaskFact = "subtask" {
+        /// Which part.
+        pub subtask: String,
+        /// How it stands.
+        pub status: String,
+        /// 0 to 1.
+        pub progress: f64,
+        /// Parts that must end first.
+        #[serde(default)]
+        pub depends_on: Vec<String>,
+        /// Who works on it.
+        pub model: String,
+        /// What it cost so far.
+        #[serde(default)]
+        pub usage: Usage,
+    }
+}

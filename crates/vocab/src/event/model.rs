@@ -1,0 +1,229 @@
+//! Facts about calls of models: what they said and cost, what the conversation was made to fit, what misbehaved.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, CallId, Message, Problem, RefKey, StopReason, Usage};
+
+/// A model was called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ModelFact {
+    /// The intent, recorded before the call is made.
+    #[serde(rename = "model.called")]
+    Called {
+        /// The call.
+        call: CallId,
+        /// `provider/name`.
+        model: String,
+        /// Which try it is, from 1.
+        attempt: u32,
+        /// What it is for, if not for the turn itself: `summary`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        purpose: Option<String>,
+    },
+    /// It came to nothing.
+    #[serde(rename = "model.failed")]
+    Failed {
+        /// The call.
+        call: CallId,
+        /// Why.
+        error: Problem,
+        /// When it is tried again, in milliseconds from this fact; absent: it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+}
+
+/// What a model said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ReplyFact {
+    /// Words as they come. Live only.
+    #[serde(rename = "reply.delta")]
+    Delta {
+        /// The call they belong to.
+        call: CallId,
+        /// The words.
+        text: String,
+    },
+    /// The reply, or as much of it as came.
+    #[serde(rename = "reply.saved")]
+    Saved {
+        /// The call it answers.
+        call: CallId,
+        /// The words as they came, stored before anything was made of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<RefKey>,
+        /// Why the model stopped; absent when it did not say, or never got there.
+        #[serde(default)]
+        stop_reason: Option<StopReason>,
+        /// What it cost.
+        #[serde(default)]
+        usage: Usage,
+        /// The reply as the conversation keeps it.
+        message: Message,
+        /// The reply broke off: the call was interrupted, cancelled or cut.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
+    },
+}
+
+/// The conversation was made to fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ContextFact {
+    /// Files that the request names, and the folder's own instructions, as they are.
+    #[serde(rename = "context.loaded")]
+    Loaded {
+        /// The files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<LoadedFile>,
+        /// What was named and is not there, or could not be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
+        /// What the folder's own instructions say, when that is news.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<String>,
+    },
+    /// Older turns are about to be summed up; their source is stored already.
+    #[serde(rename = "context.compressing")]
+    Compressing {
+        /// How many messages, from the first that is no summary.
+        messages: u32,
+        /// Tokens before.
+        before: u64,
+        /// Where the source is kept whole.
+        #[serde(rename = "ref")]
+        source: RefKey,
+    },
+    /// A person put other words in a summary's place.
+    #[serde(rename = "context.edited")]
+    Edited {
+        /// Which summary.
+        #[serde(rename = "ref")]
+        source: RefKey,
+        /// What stands in its place now.
+        summary: String,
+    },
+    /// A person put the conversation back in a summary's place.
+    #[serde(rename = "context.restored")]
+    Restored {
+        /// Which summary.
+        #[serde(rename = "ref")]
+        source: RefKey,
+    },
+    /// So much of a limit is used up that a person should decide how to go on.
+    #[serde(rename = "context.full")]
+    Full {
+        /// Which limit.
+        limit: ContextLimit,
+        /// How much of it is used: tokens, or bytes.
+        used: u64,
+        /// How much there is.
+        of: u64,
+    },
+    /// Older turns were replaced by a summary.
+    #[serde(rename = "context.compressed")]
+    Compressed {
+        /// Tokens before.
+        before: u64,
+        /// Tokens after.
+        after: u64,
+        /// Where the source is kept whole.
+        #[serde(rename = "ref")]
+        source: RefKey,
+        /// What stands in its place.
+        summary: String,
+    },
+}
+
+/// What a conversation can fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ContextLimit {
+    /// The model's window, in tokens.
+    Window,
+    /// The session's documents, in bytes.
+    Storage,
+    /// A limit of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A file that a request names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadedFile {
+    /// Relative to the session's folder, or an address.
+    pub path: String,
+    /// As much of its text as the model sees.
+    pub text: String,
+    /// The hash of its bytes, if it is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+single! {
+    /// What a call cost.
+    UsageFact = "usage" {
+        /// Who was called.
+        pub model: String,
+        /// The figures.
+        #[serde(flatten)]
+        pub usage: Usage,
+        /// Tokens that the conversation takes of the model's window.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub context_tokens: Option<u64>,
+        /// The model's window.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub context_window: Option<u64>,
+    }
+}
+
+single! {
+    /// What the request came to.
+    AnswerFact = "answer" {
+        /// The answer.
+        #[serde(flatten)]
+        pub answer: Answer,
+    }
+}
+
+single! {
+    /// A model misbehaved, or a reply had to be repaired.
+    BugFact = "bug" {
+        /// Which sort.
+        pub kind: String,
+        /// Who noticed.
+        pub by: String,
+        /// What was noticed.
+        pub message: String,
+    }
+}
+
+single! {
+    /// A line that a person should see.
+    BannerFact = "banner" {
+        /// How loud.
+        pub level: Level,
+        /// The line.
+        pub text: String,
+    }
+}
+
+/// How loud a banner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
+    #[serde(other)]
+    Unknown,
+}

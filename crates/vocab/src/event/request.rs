@@ -1,0 +1,175 @@
+//! Facts about a request as a whole: it came, was steered, and ended; where it stands.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Approve, Ask, CheckpointId, CommandLists, ImageRef, Mode, PictureWish, Pill, Problem, RefKey, RequestId,
+    RunSettings, Usage, WhileRunning,
+};
+
+/// A request came or ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum RequestFact {
+    /// It was taken in; from here on it cannot be lost.
+    #[serde(rename = "request.received")]
+    Received {
+        /// The person's words, or a preview of them when `refs` holds them whole.
+        text: String,
+        /// Stored texts that belong to it.
+        #[serde(default)]
+        refs: Vec<RefKey>,
+        /// Stored pictures that belong to it.
+        #[serde(default)]
+        images: Vec<ImageRef>,
+        /// Which path the person chose.
+        #[serde(default)]
+        mode: Mode,
+        /// What its words are marked with, without the `#`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
+        /// The workflow that its words call, with the text that the model is sent in their place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pill: Option<Box<Pill>>,
+        /// It is about the person's tasks, and how it was put.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<Box<Ask>>,
+        /// What it wants of the gallery of pictures.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        picture: Option<Box<PictureWish>>,
+        /// `replace`: it takes the place of the request that ran when it came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        while_running: Option<WhileRunning>,
+        /// What was in force.
+        #[serde(default)]
+        settings: Box<RunSettings>,
+    },
+    /// It is not worked on by itself: its words went to a request that ran or waited. Nothing follows it.
+    #[serde(rename = "request.joined")]
+    Joined {
+        /// The person's words.
+        text: String,
+        /// The request that has them now.
+        into: RequestId,
+        /// The question that they answer; absent: the model reads them at its next step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointId>,
+        /// What they are marked with.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
+    },
+    /// A person wants it stopped; what runs is being ended.
+    #[serde(rename = "request.stopping")]
+    Stopping {},
+    /// Words for the model that belong to the request: a person's, or the program's own.
+    #[serde(rename = "request.steered")]
+    Steered {
+        /// The words.
+        text: String,
+        /// Whose they are: `user` or `engine`.
+        by: String,
+    },
+    /// A person wants it to rest after this step.
+    #[serde(rename = "request.pausing")]
+    Pausing {},
+    /// It goes on under other terms; what is absent stays as it was.
+    #[serde(rename = "request.adjusted")]
+    Adjusted {
+        /// What happens where a person would be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approve: Option<Approve>,
+        /// Whether somebody is there to be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attended: Option<bool>,
+        /// Model calls at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_steps: Option<u32>,
+        /// The folder is trusted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<bool>,
+    },
+    /// The person has edited the lists of commands while it was there; they count from here on.
+    #[serde(rename = "request.relisted")]
+    Relisted {
+        /// The lists.
+        lists: CommandLists,
+    },
+    /// It goes on after it had to wait for an answer or for room.
+    #[serde(rename = "request.resumed")]
+    Resumed {
+        /// It did not rest yet: a person does not want it to any more, and it goes on wherever it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wish: bool,
+    },
+    /// The limit of steps is reached; the model is asked how far it came.
+    #[serde(rename = "request.assessing")]
+    Assessing {},
+    /// It had ended for want of a person, who has now answered; it goes on.
+    #[serde(rename = "request.reopened")]
+    Reopened {},
+    /// It came to its end.
+    #[serde(rename = "request.finished")]
+    Finished {
+        /// Which end.
+        status: Status,
+        /// What went wrong, if something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Problem>,
+        /// What it cost in all.
+        #[serde(default)]
+        usage: Usage,
+        /// More about how: `stopped_by_user` where a person ended the work at a rest or between steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As it should.
+    Completed,
+    /// With an error.
+    Failed,
+    /// By the person.
+    Cancelled,
+    /// It cannot go on without a person.
+    NeedsUser,
+    /// At a limit of steps or money.
+    Limit,
+}
+
+single! {
+    /// Where a request stands.
+    StageFact = "stage" {
+        /// The stage.
+        pub stage: Stage,
+        /// What to show for it.
+        pub label: String,
+    }
+}
+
+/// The stages of a request's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Stage {
+    Intake,
+    Routing,
+    Clarifying,
+    Planning,
+    Proposing,
+    Validating,
+    Repairing,
+    Running,
+    Compressing,
+    Summarizing,
+    Finishing,
+    /// A stage of a newer version.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,97 @@
+//! Facts about the session itself: it began, was named, forked, handed off or extended.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ChangeSetId, ExtensionId, SessionId};
+
+/// Facts about the session itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum SessionFact {
+    /// The first fact of every log.
+    #[serde(rename = "session.opened")]
+    Opened {
+        /// The folder it works in.
+        folder: String,
+        /// The session that was handed off to it, or that it was forked from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<SessionId>,
+    },
+    /// It got a name.
+    #[serde(rename = "session.titled")]
+    Titled {
+        /// The name.
+        title: String,
+        /// `user`: a person gave it, and no other name takes its place by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// It was forked: what stands before this is its parent's, up to the parent's fact `at`, with the ends of what
+    /// ran or waited there. The parent goes on without it.
+    #[serde(rename = "session.forked")]
+    Forked {
+        /// The session that it was forked from.
+        from: SessionId,
+        /// The last fact of that session which it has.
+        at: u64,
+    },
+    /// It begins with what an earlier session has handed over.
+    #[serde(rename = "session.inherited")]
+    Inherited {
+        /// That session.
+        from: SessionId,
+        /// What the model is told of it.
+        text: String,
+        /// What a person finds in the input line: the tasks that are open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+        /// Files that were read for requests there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        referenced: Vec<String>,
+        /// What it and those before it have cost; a budget counts that too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent_usd: Option<f64>,
+        /// The budget of the request that was handed over; it holds where a request brings none of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_usd: Option<f64>,
+        /// What an answer has raised the budget to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raised_usd: Option<f64>,
+    },
+    /// The work goes on in a new session, which has become durable together with this fact.
+    #[serde(rename = "session.handoff")]
+    Handoff {
+        /// The new session.
+        child: SessionId,
+        /// Change sets that only the child can move from now on.
+        #[serde(default)]
+        change_sets: Vec<ChangeSetId>,
+        /// What its input line begins with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+    },
+    /// A session that had taken over is no more; what it had taken over and not handed on is this one's again.
+    #[serde(rename = "session.reclaimed")]
+    Reclaimed {
+        /// Which one.
+        child: SessionId,
+        /// Change sets that it had handed on, and the sessions that have them.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        handed_on: BTreeMap<ChangeSetId, SessionId>,
+    },
+    /// It has one document more: the conversation is kept whole for as long as it fits.
+    #[serde(rename = "session.extended")]
+    Extended {
+        /// Names the document.
+        extension: ExtensionId,
+    },
+    /// It could be neither handed off nor extended.
+    #[serde(rename = "session.refused")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}

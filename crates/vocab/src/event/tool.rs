@@ -1,0 +1,158 @@
+//! Facts about tools and commands, and what came of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallId, FileMark, ImageRef, RefKey, Series, Unobserved};
+
+/// A tool was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ToolFact {
+    /// It starts.
+    #[serde(rename = "tool.started")]
+    Started {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        input: Value,
+    },
+    /// A person wants it ended; the rest goes on.
+    #[serde(rename = "tool.stopping")]
+    Stopping {
+        /// The call.
+        call: CallId,
+    },
+    /// It ended.
+    #[serde(rename = "tool.finished")]
+    Finished {
+        /// The call.
+        call: CallId,
+        /// How.
+        status: ToolStatus,
+        /// As much of the result as the model sees.
+        preview: String,
+        /// The result whole.
+        #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+        full: Option<RefKey>,
+        /// Pictures that the model sees.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageRef>,
+        /// Files whose content it has seen, as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileMark>,
+    },
+}
+
+/// How a tool ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolStatus {
+    Ok,
+    Partial,
+    Error,
+    Blocked,
+    Interrupted,
+}
+
+/// A command ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum CommandFact {
+    /// The intent, recorded before it runs.
+    #[serde(rename = "command.started")]
+    Started {
+        /// The tool call that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// The command line as approved.
+        command: String,
+        /// What is executed.
+        argv: Vec<String>,
+        /// Where.
+        cwd: String,
+        /// The hash of all that decides what is executed; an approval names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fingerprint: Option<String>,
+        /// A person edited the command before it ran; this is what the model had asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited_from: Option<String>,
+    },
+    /// Output as it comes. Live only.
+    #[serde(rename = "command.output")]
+    Output {
+        /// The tool call that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// The output.
+        text: String,
+    },
+    /// It ended.
+    #[serde(rename = "command.finished")]
+    Finished {
+        /// The tool call that it was for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// The command line.
+        command: String,
+        /// Absent when a signal ended it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The signal that ended it, by its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<String>,
+        /// It was ended for taking too long.
+        timed_out: bool,
+        /// Milliseconds it took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        /// As much of the output as is shown.
+        preview: String,
+        /// The output whole.
+        #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+        full: Option<RefKey>,
+        /// What it did to files is not known, and why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unobserved: Option<Unobserved>,
+    },
+}
+
+single! {
+    /// Several commands of one answer, as they stand: all that a panel shows of them.
+    CommandsFact = "commands" {
+        /// The commands.
+        #[serde(flatten)]
+        pub series: Series,
+        /// The block of lines about the one that has just ended.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub progress: String,
+        /// What the model, a person or a rule of the program gave as the reason for this state.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub reason: String,
+    }
+}
+
+single! {
+    /// What came of a batch of tools.
+    ReflectionFact = "reflection" {
+        /// One entry per tool.
+        pub entries: Vec<ReflectionEntry>,
+    }
+}
+
+/// What came of one tool. Field names are the documented ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ReflectionEntry {
+    pub tool: String,
+    pub status: ToolStatus,
+    pub finding: String,
+    pub next_action: String,
+}
