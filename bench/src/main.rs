@@ -3,7 +3,8 @@
 //! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
 //! measurements as arguments choose some. Each figure is the median of several runs, and each has something measured in
 //! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
-//! input, `seeds FOLDER` writes that input down for libFuzzer to begin with, and `peers` starts other programs beside this one.
+//! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with. Other programs are started beside this one
+//! where `TRIMTAB_PEERS` says where they are.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
@@ -18,6 +19,7 @@ mod screen;
 mod serve;
 mod startup;
 mod table;
+mod throughput;
 mod watch;
 mod web;
 mod widgets;
@@ -37,6 +39,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("cancel", cancel::measure),
     ("permission", permission::measure),
     ("rounds", rounds::measure),
+    ("throughput", throughput::measure),
     ("apply", apply::measure),
     ("diff", diff::measure),
     ("watch", watch::measure),
@@ -44,6 +47,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("screen", screen::measure),
     ("serve", serve::measure),
     ("web", web::measure),
+    ("peers", peers::measure),
 ];
 
 fn main() -> ExitCode {
@@ -68,16 +72,6 @@ fn main() -> ExitCode {
         eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");
         return ExitCode::from(2);
     };
-    // Other people's programs run only by name, too.
-    if wanted == ["peers"] {
-        return match peers::run(&binary) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => {
-                eprintln!("{why}");
-                ExitCode::from(1)
-            }
-        };
-    }
     let mut table = Table::default();
     for (name, measure) in MEASUREMENTS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

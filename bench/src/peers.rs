@@ -91,46 +91,44 @@ struct Turn {
     calls: usize,
 }
 
-pub fn run(ours: &Path) -> Result<(), String> {
-    let cards = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
-    let others = cards.lines().skip(2).filter(|line| !line.trim_start().starts_with("lo:")).count();
+/// Adds a turn of each program. Without `TRIMTAB_PEERS` there is nobody beside whom this one could stand.
+pub fn measure(ours: &Path, table: &mut Table) {
     let peers = peers(ours);
-    if others > 0 && peers.len() > 1 {
-        return Err(
-            "There is a network here that other people's programs would use. Run it in a network namespace of \
-                    its own: the first lines of bench/src/peers.rs show how."
-                .into(),
+    if peers.len() < 2 {
+        return eprintln!("No other program is measured: TRIMTAB_PEERS names no folder that has one.");
+    }
+    let cards = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    if cards.lines().skip(2).any(|line| !line.trim_start().starts_with("lo:")) {
+        return eprintln!(
+            "No other program is measured: there is a network here that it would use. Run this in a network namespace \
+             of its own; the first lines of bench/src/peers.rs show how."
         );
     }
-    let mut table = Table::default();
-    let mut ours = Duration::ZERO;
+    let mut ours: Option<[Duration; 2]> = None;
     for peer in &peers {
-        let mut turns = Vec::new();
-        for _ in 0..ROUNDS {
-            turns.push(turn(peer)?);
-        }
+        let turns: Result<Vec<Turn>, String> = (0..ROUNDS).map(|_| turn(peer)).collect();
+        let turns = match turns {
+            Ok(turns) => turns,
+            Err(why) => {
+                eprintln!("{why}");
+                continue;
+            }
+        };
         let sorted = |pick: fn(&Turn) -> Duration| {
             let mut times: Vec<Duration> = turns.iter().map(pick).collect();
             times.sort();
             times
         };
-        let whole = sorted(|turn| turn.whole);
-        if ours.is_zero() {
-            ours = median(&whole);
-        }
+        let (first, whole) = (sorted(|turn| turn.first_request), sorted(|turn| turn.whole));
+        let [our_first, our_whole] = *ours.get_or_insert([median(&first), median(&whole)]);
         let row = |what: &str| format!("{}: {what}", peer.name);
-        table.durations(&row("start to first request"), sorted(|turn| turn.first_request), None);
-        table.durations(&row("one turn"), whole, Some(("trimtab", ours)));
+        table.durations(&row("start to first request"), first, Some(("trimtab", our_first)));
+        table.durations(&row("one turn"), whole, Some(("trimtab", our_whole)));
         table.size(&row("peak memory"), turns.iter().map(|turn| turn.memory).max().unwrap_or(0), "all its processes");
         let calls = turns.iter().map(|turn| turn.calls).max().unwrap_or(0);
-        table.size(
-            &row("first request"),
-            turns.iter().map(|turn| turn.bytes).max().unwrap_or(0),
-            &format!("{calls} calls in all"),
-        );
+        let bytes = turns.iter().map(|turn| turn.bytes).max().unwrap_or(0);
+        table.size(&row("first request"), bytes, &format!("{calls} calls in all"));
     }
-    print!("{table}");
-    Ok(())
 }
 
 fn turn(peer: &Peer) -> Result<Turn, String> {

@@ -13,6 +13,7 @@ const MANY: usize = 2_000;
 const SAMPLE: usize = 100;
 
 pub fn measure(binary: &Path, table: &mut Table) {
+    twenty(binary, table);
     overhead(binary, table);
     many(binary, table);
 }
@@ -27,6 +28,27 @@ fn asks(number: usize) -> Answer {
 fn project(program: &Program) {
     let lines: String = (1..=6_000).map(|n| format!("line {n} of the file, with some words in it\n")).collect();
     std::fs::write(program.project().join("data.txt"), lines).expect("a file");
+}
+
+/// A task of twenty rounds, from the start of the process to its end, beside one that is answered at once.
+fn twenty(binary: &Path, table: &mut Table) {
+    let run = |rounds: usize| {
+        let times = (0..7).map(|_| {
+            let program = Program::new(binary);
+            project(&program);
+            (0..rounds).for_each(|number| program.provider.push(asks(number)));
+            program.provider.always(Answer::anthropic(Reply::new().text(["Done."])));
+            let began = Instant::now();
+            let ended = program.run(&["run", "--trust", "--max-steps", "100", "Read the file"]);
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            began.elapsed()
+        });
+        let mut times: Vec<Duration> = times.collect();
+        times.sort();
+        times
+    };
+    let one = median(&run(0));
+    table.durations("20 rounds of model and tool, start to end", run(20), Some(("a task of one call", one)));
 }
 
 /// From the last byte of a reply to the first byte of the next request, with one look in between.

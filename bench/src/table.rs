@@ -23,6 +23,20 @@ impl Table {
         self.rows.push([what.to_owned(), show(middle), show(worst), compared]);
     }
 
+    /// Adds how many bytes a second are worked on, with what the plainest work on them takes.
+    pub fn rate(&mut self, what: &str, bytes: usize, took: Duration, beside: Option<(&str, Duration)>) {
+        let rate = format!("{:.0} MB/s", bytes as f64 / 1e6 / took.as_secs_f64().max(1e-9));
+        let compared = beside.map(|(name, other)| {
+            format!(
+                "{:.1} x {name} ({} for {:.1} MB)",
+                took.as_secs_f64() / other.as_secs_f64(),
+                show(other),
+                bytes as f64 / 1e6
+            )
+        });
+        self.rows.push([what.to_owned(), rate, show(took), compared.unwrap_or_default()]);
+    }
+
     /// Adds a size.
     pub fn size(&mut self, what: &str, bytes: u64, note: &str) {
         self.rows.push([what.to_owned(), format!("{:.1} kB", bytes as f64 / 1_000.0), String::new(), note.to_owned()]);

@@ -1,5 +1,8 @@
 //! A session at work.
 
+mod durable;
+mod starting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,13 +10,11 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::handoff::Child;
-use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
-use trimtab_vocab::event::{
-    ChangeFact, CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status, ToolFact,
-};
+use trimtab_engine::{Input, Interrupted, Output, Partial, Session};
+use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
-    CallId, CommandLists, Event, Fact, MemoryEntry, MemoryFact, Message, Overtime, Problem, ProblemKind, RefKey,
-    Remembered, Request, RequestId, Rule, SessionId, Time,
+    CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
+    SessionId, Time,
 };
 use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, NewSession, SessionRow, StoreError};
 
@@ -22,14 +23,16 @@ use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
 use crate::hub::{LOOK_EVERY, News};
 use crate::memory::LOOKED_AT;
-use crate::{asking, audit, history, lists, tools};
+use crate::{history, lists};
+
+use durable::note;
+pub(crate) use durable::{first_words, read_rules, written_rule};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
 const NUDGES: usize = 64;
 /// Answers to whether a command may go on that it has not heard yet.
 const ANSWERS: usize = 4;
-const TITLE: usize = 80;
 
 /// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
 #[derive(Debug)]
@@ -440,189 +443,10 @@ impl Actor {
         let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent, forked: None };
         Ok(NewSession { row, events, shares })
     }
-
-    fn start(&mut self, effect: Effect) {
-        let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
-        match effect {
-            Effect::Admit { request } => {
-                if self.asked.insert(request.clone()) {
-                    let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
-                    self.waits.entry(request).or_default().push(wait);
-                }
-            }
-            Effect::Wait { timer, millis } => {
-                let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
-                if let Some(active) = self.session.active() {
-                    self.waits.entry(active.request.id.clone()).or_default().push(wait);
-                }
-            }
-            Effect::CallModel { call, prompt } => {
-                let Some(active) = self.session.active() else { return };
-                let request = active.request.id.clone();
-                let controller = StreamController::new();
-                self.calls.insert(call.clone(), controller.clone());
-                // Under a new owner a request goes on in the middle, and must find room like any other.
-                let has_room = self.admitted.contains(&request);
-                let settings = &active.request.settings;
-                let facts = match (&settings.vision_facts, &settings.fast_facts) {
-                    (Some(facts), _) if prompt.model == settings.vision_model => facts,
-                    (_, Some(facts)) if prompt.model == settings.fast_model => facts,
-                    _ => &settings.facts,
-                };
-                let prices = facts.prices;
-                let cache_s = settings.cache_s;
-                let order = effects::Call { request, call, prompt, prices, has_room, cache_s };
-                self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
-            }
-            Effect::Title { request, prompt } => {
-                // Not among the waits of the request: a name may come after its end.
-                self.tasks.spawn(effects::title(deps, reporter, request, prompt));
-            }
-            Effect::Load { request, files, urls } => {
-                let Some(folder) = self.session.folder().map(str::to_owned) else { return };
-                // One that was begun before a question was answered is of no use any more.
-                self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
-                let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, files, urls));
-                self.waits.entry(request).or_default().push(wait);
-            }
-            Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),
-            Effect::Draw { call, model, prompt, count, after_ms } => {
-                self.start_tool(call, tools::Work::Draw { model, prompt, count, after_ms });
-            }
-            Effect::Recall { call, key, offset, limit } => {
-                self.start_tool(call, tools::Work::Recall { key, offset, limit });
-            }
-            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
-            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::Work::Narrow { writes, parts }),
-            Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
-            Effect::Compare { ways, on_conflict } => {
-                let folder = self.session.folder().unwrap_or_default().to_owned();
-                self.tasks.spawn(tools::compare(deps, reporter, folder, ways, on_conflict));
-            }
-            Effect::Restore { plan } => {
-                self.tasks.spawn(tools::restore(deps, reporter, plan));
-            }
-            Effect::Run { call, plan, watch } => {
-                let (sender, overtime) = mpsc::channel(ANSWERS);
-                self.overtimes.insert(call.clone(), sender);
-                self.start_tool(call, tools::Work::Run { plan, watch, overtime });
-            }
-            Effect::Survey { call, watch } => self.start_tool(call, tools::Work::Survey(watch)),
-            Effect::Overtime { call, overtime } => {
-                // There is one answer to a question, and a command asks one at a time.
-                if let Some(command) = self.overtimes.get(&call) {
-                    let _ = command.try_send(overtime);
-                }
-            }
-            Effect::ViewTasks { request, wanted } => {
-                let Some(active) = self.session.active() else { return };
-                let settings = active.request.settings.auto_mode.clone();
-                let look = self.tasks.spawn(asking::view(deps, reporter, request.clone(), wanted, settings));
-                self.waits.entry(request).or_default().push(look);
-            }
-            Effect::JudgeTasks { request, operations } => {
-                let Some(active) = self.session.active() else { return };
-                let settings = active.request.settings.auto_mode.clone();
-                let trial = self.tasks.spawn(asking::judge(deps, reporter, request.clone(), operations, settings));
-                self.waits.entry(request).or_default().push(trial);
-            }
-            Effect::Abort { call } => {
-                if let Some(controller) = self.calls.remove(&call) {
-                    controller.abort();
-                }
-            }
-        }
-    }
-}
-
-impl Actor {
-    fn start_tool(&mut self, call: CallId, work: tools::Work) {
-        let (Some(active), Some(folder)) = (self.session.active(), self.session.folder()) else { return };
-        let request = active.request.id.clone();
-        let controller = StreamController::new();
-        // After a rest a look may begin again that was still under way.
-        if let Some(earlier) = self.calls.insert(call.clone(), controller.clone()) {
-            earlier.abort();
-        }
-        let has_room = self.admitted.contains(&request);
-        let order = tools::Order { request, call, folder: folder.to_owned(), work, has_room };
-        self.tasks.spawn(tools::carry_out(Arc::clone(&self.deps), self.reporter.clone(), order, controller));
-    }
 }
 
 fn read_input(payload: &str) -> Result<Input, StoreError> {
     serde_json::from_str(payload).map_err(|error| StoreError::Unreadable(format!("an input, {error}")))
-}
-
-/// What else must become durable together with a fact.
-fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
-    commit.audit.extend(audit::entry(event));
-    match (&event.fact, &event.request) {
-        (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
-            commit.reopened.retain(|reopened| reopened != request);
-            commit.finished.push((request.clone(), *status));
-        }
-        // Its words are another request's now; there is nothing left of it to be done.
-        (Fact::Request(RequestFact::Joined { .. }), Some(request)) => {
-            commit.finished.push((request.clone(), Status::Completed));
-        }
-        (Fact::Request(RequestFact::Reopened {}), Some(request)) => {
-            commit.finished.retain(|(finished, _)| finished != request);
-            commit.reopened.push(request.clone());
-        }
-        (Fact::Request(RequestFact::Received { text, .. }), _) if is_nameless => {
-            commit.title.get_or_insert_with(|| first_words(text));
-        }
-        (Fact::Session(SessionFact::Titled { title, .. }), _) => commit.title = Some(title.clone()),
-        (Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }), _) => {
-            commit.opened.push((checkpoint.clone(), event.clone()));
-        }
-        (Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }), _) => {
-            commit.resolved.push(checkpoint.clone());
-        }
-        (Fact::Rule(RuleFact::Added { rule }), Some(_)) => {
-            // Made in this session; one that came from elsewhere belongs to no request and is stored already.
-            commit.rules.added.push(written_rule(rule));
-            commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
-        }
-        (Fact::Memory(MemoryFact::Noted { entries }), request) => {
-            let entry = |noted: &Remembered| MemoryEntry {
-                id: noted.id.clone(),
-                text: noted.text.clone(),
-                folder: noted.folder.clone(),
-                session: Some(event.session.clone()),
-                request: request.clone(),
-                made: event.time,
-                edited: None,
-            };
-            commit.remembered.extend(entries.iter().map(entry));
-        }
-        (Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }), _) => {
-            commit.closed_calls.push(call.clone());
-        }
-        _ => {}
-    }
-}
-
-/// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.
-pub(crate) fn read_rules(written: &[String]) -> Vec<Rule> {
-    written.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect()
-}
-
-/// A rule as the store holds it.
-pub(crate) fn written_rule(rule: &Rule) -> String {
-    serde_json::to_string(rule).expect("a rule is plain data")
-}
-
-/// The first line of a text, short enough for a list.
-pub(crate) fn first_words(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TITLE + 1).collect();
-    if words.chars().count() > TITLE {
-        words.pop();
-        words.push('…');
-    }
-    words
 }
 
 fn defect() -> Problem {

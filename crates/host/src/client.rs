@@ -288,21 +288,13 @@ impl Client {
         action: Control,
     ) -> Result<(), Problem> {
         check_session(session)?;
-        let payload = written(&Input::Controlled { request, action });
-        let input = NewInput { payload, ..NewInput::default() };
-        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
-        self.resume(session);
-        Ok(())
+        self.tell(session, &Input::Controlled { request, action }).await
     }
 
     /// Answers what waits for a person.
     pub async fn answer(&self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
-        let payload = written(&Input::Answered { checkpoint, choice, text, by });
-        let input = NewInput { payload, ..NewInput::default() };
-        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
-        self.resume(session);
-        Ok(())
+        self.tell(session, &Input::Answered { checkpoint, choice, text, by }).await
     }
 
     /// Whether these are parts of the change that a checkpoint asks about: files, or hunks of them.
@@ -331,16 +323,20 @@ impl Client {
         by: &str,
     ) -> Result<(), Problem> {
         self.check_parts(session, checkpoint, &parts).await?;
-        let payload = written(&Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into() });
-        let input = NewInput { payload, ..NewInput::default() };
-        self.inner.deps.world.store.enqueue(session, input).await.map_err(store_problem)?;
+        self.tell(session, &Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into() }).await
+    }
+
+    /// Puts something into a session's inbox and has it taken up. When this returns, it cannot be lost any more.
+    async fn tell(&self, session: &SessionId, input: &Input) -> Result<(), Problem> {
+        let input = NewInput { payload: written(input), ..NewInput::default() };
+        self.store().enqueue(session, input).await.map_err(store_problem)?;
         self.resume(session);
         Ok(())
     }
 
     /// What waits for a person, in every session: the events that opened it.
     pub async fn checkpoints(&self) -> Result<Vec<Event>, Problem> {
-        self.inner.deps.world.store.checkpoints().await.map_err(store_problem)
+        self.store().checkpoints().await.map_err(store_problem)
     }
 
     /// Goes on with whatever is unfinished in a session.
@@ -363,7 +359,7 @@ impl Client {
     /// Whether a wish to move the change history, or the end of a move, waits to be taken up. One that
     /// stays was left by a process that was killed; [`Client::resume`] sees to it.
     pub async fn has_history_wish(&self, session: &SessionId) -> Result<bool, Problem> {
-        let rows = self.inner.deps.world.store.inbox(session).await.map_err(store_problem)?;
+        let rows = self.store().inbox(session).await.map_err(store_problem)?;
         Ok(rows.iter().any(|row| {
             matches!(
                 serde_json::from_str(&row.payload),
@@ -378,7 +374,7 @@ impl Client {
 
     /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
     pub async fn has_wish(&self, session: &SessionId, wish: &Control) -> Result<bool, Problem> {
-        let rows = self.inner.deps.world.store.inbox(session).await.map_err(store_problem)?;
+        let rows = self.store().inbox(session).await.map_err(store_problem)?;
         let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *wish);
         Ok(rows.iter().any(|row| is_it(&row.payload)))
     }
@@ -416,19 +412,19 @@ impl Client {
 
     /// A page of so many facts at most.
     pub async fn page(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>, Problem> {
-        self.inner.deps.world.store.events(session, after, limit).await.map_err(store_problem)
+        self.store().events(session, after, limit).await.map_err(store_problem)
     }
 
     /// One session, as lists show it.
     pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Problem> {
-        let row = self.inner.deps.world.store.session(id).await.map_err(store_problem)?;
+        let row = self.store().session(id).await.map_err(store_problem)?;
         row.ok_or_else(|| store_problem(StoreError::NoSession))
     }
 
     /// Sessions, newest first; of one folder if it is given. The one that holds the history of tasks is none to
     /// choose from: nobody talks in it.
     pub async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
-        let mut rows = self.inner.deps.world.store.sessions(folder).await.map_err(store_problem)?;
+        let mut rows = self.store().sessions(folder).await.map_err(store_problem)?;
         rows.retain(|row| row.id != tasks_session());
         Ok(rows)
     }
@@ -436,7 +432,7 @@ impl Client {
     /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
     pub async fn search(&self, folder: Option<&str>, tags: &[String], words: &str) -> Result<Vec<SessionRow>, Problem> {
         let wanted = Wanted::new(tags, words);
-        self.inner.deps.world.store.search(folder, wanted).await.map_err(store_problem)
+        self.store().search(folder, wanted).await.map_err(store_problem)
     }
 
     /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over; one
@@ -471,12 +467,12 @@ impl Client {
 
     /// Requests, newest first: the unfinished ones, or all.
     pub async fn jobs(&self, all: bool) -> Result<Vec<JobRow>, Problem> {
-        self.inner.deps.world.store.jobs(all).await.map_err(store_problem)
+        self.store().jobs(all).await.map_err(store_problem)
     }
 
     /// A stored text.
     pub async fn text(&self, key: &RefKey) -> Result<String, Problem> {
-        let found = self.inner.deps.world.store.text(key).await.map_err(store_problem)?;
+        let found = self.store().text(key).await.map_err(store_problem)?;
         found.ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
                 .hint("The event that mentions a ref has its exact name.")
@@ -485,14 +481,14 @@ impl Client {
 
     /// Stored bytes, which may be no text.
     pub async fn stored(&self, key: &RefKey) -> Result<Vec<u8>, Problem> {
-        let found = self.inner.deps.world.store.bytes(None, key).await.map_err(store_problem)?;
+        let found = self.store().bytes(None, key).await.map_err(store_problem)?;
         found.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}.")))
     }
 
     /// The bytes of a file as a session has read or written it.
     pub async fn file(&self, session: &SessionId, hash: &str) -> Result<Vec<u8>, Problem> {
         let key = RefKey::file_of(session, hash);
-        let found = self.inner.deps.world.store.bytes(Some(session), &key).await.map_err(store_problem)?;
+        let found = self.store().bytes(Some(session), &key).await.map_err(store_problem)?;
         found.ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, "A state of a changed file is not stored any more.")
                 .hint("`trimtab doctor` looks for damage.")
@@ -501,7 +497,7 @@ impl Client {
 
     /// What a person has decided once and for all.
     pub async fn rules(&self) -> Result<Vec<Rule>, Problem> {
-        let written = self.inner.deps.world.store.rules().await.map_err(store_problem)?;
+        let written = self.store().rules().await.map_err(store_problem)?;
         Ok(actor::read_rules(&written))
     }
 
@@ -516,12 +512,12 @@ impl Client {
             Input::RuleRemoved { rule: rule.clone() }
         };
         change.tell.push(written(&told));
-        self.inner.deps.world.store.change_rules(change).await.map_err(store_problem)
+        self.store().change_rules(change).await.map_err(store_problem)
     }
 
     /// Looks for damage in the store; says what it finds.
     pub async fn check(&self) -> Result<Vec<String>, Problem> {
-        self.inner.deps.world.store.check().await.map_err(store_problem)
+        self.store().check().await.map_err(store_problem)
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -119,11 +121,68 @@ fn killed_between_any_two_pieces_of_the_reply() {
     }
 }
 
-/// Starts the program so that it is killed as it enters its `nth` system call of those that matter.
-fn killed_at(program: &Program, nth: u64, arguments: &[&str]) -> Running {
-    const CALLS: &str = "openat,openat2,write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat2,mkdirat,flock,fcntl,connect,sendto,writev,recvfrom,read,epoll_wait,futex";
-    let inject = format!("inject={CALLS}:signal=SIGKILL:when={nth}");
-    let trace = format!("trace={CALLS}");
+/// The system calls that matter.
+const CALLS: &str = "openat,openat2,write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat2,mkdirat,flock,fcntl,connect,sendto,writev,recvfrom,read,epoll_wait,futex";
+
+/// The places at which a run can be killed: each call by its name and its number among those of that name that one
+/// thread makes, which is how strace counts. A later one would never be met.
+struct Places(Vec<(String, u64)>);
+
+/// One of them.
+struct Place {
+    call: String,
+    nth: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.call, self.nth)
+    }
+}
+
+impl Places {
+    /// Those of a whole run.
+    fn of(program: &Program, arguments: &[&str]) -> Self {
+        let log = program.home().with_file_name("calls").display().to_string();
+        let (trace, binary) = (format!("trace={CALLS}"), program.binary().display().to_string());
+        let mut all = vec!["-f", "-qq", "-o", &log, "-e", &trace, &binary];
+        all.extend(arguments);
+        let mut command = program.command(Path::new("strace"), &all);
+        let ended = Running::new(command.spawn().expect("strace is installed by scripts/test")).wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let mut calls: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        let text = std::fs::read_to_string(&log).expect("a log");
+        for (thread, rest) in text.lines().filter_map(|line| line.split_once(' ')) {
+            // A call that was interrupted by another thread's has two lines; the second does not begin with its name.
+            if let Some((call, _)) = rest.trim_start().split_once('(').filter(|(call, _)| CALLS.contains(call)) {
+                *calls.entry((call, thread)).or_default() += 1;
+            }
+        }
+        let mut most: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((call, _), count) in calls {
+            let most = most.entry(call).or_default();
+            *most = count.max(*most);
+        }
+        Self(most.into_iter().map(|(call, count)| (call.to_owned(), count)).collect())
+    }
+
+    /// Any of them, whatever its name.
+    fn any(&self, dice: &mut Dice) -> Place {
+        let mut nth = dice.below(self.0.iter().map(|(_, count)| count).sum());
+        for (call, count) in &self.0 {
+            match nth < *count {
+                true => return Place { call: call.clone(), nth: nth + 1 },
+                false => nth -= count,
+            }
+        }
+        unreachable!("the dice stay below the sum")
+    }
+}
+
+/// Starts the program so that it is killed as it enters a system call.
+fn killed_at(program: &Program, Place { call, nth }: &Place, arguments: &[&str]) -> Running {
+    let inject = format!("inject={call}:signal=SIGKILL:when={nth}");
+    let trace = format!("trace={call}");
     let binary = program.binary().display().to_string();
     let mut all = vec!["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, &binary];
     all.extend(arguments);
@@ -140,22 +199,25 @@ fn rounds() -> u64 {
 fn killed_at_system_calls_again_and_again() {
     let mut dice = Dice::new(7);
     let mut kills = 0;
+    let whole = program();
+    whole.provider.always(story().chunked(40));
+    let places = Places::of(&whole, &["run", "Tell me a story"]);
     for round in 0..rounds() {
         let program = program();
         program.provider.always(story().chunked(40));
-        let first = 1 + dice.below(400);
-        let ended = killed_at(&program, first, &["run", "Tell me a story"]).wait();
+        let first = places.any(&mut dice);
+        let ended = killed_at(&program, &first, &["run", "Tell me a story"]).wait();
         kills += u64::from(ended.code.is_none_or(|code| code == 137));
-        let mut place = format!("round {round}: killed at call {first}");
+        let mut place = format!("round {round}: killed at {first}");
         for _ in 0..3 {
             let held = look(&program);
             if !held.accepted || held.finished {
                 break;
             }
             let calls = program.provider.requests().len();
-            let next = 1 + dice.below(400);
+            let next = places.any(&mut dice);
             place.push_str(&format!(", {next}"));
-            let ended = killed_at(&program, next, &["resume"]).wait();
+            let ended = killed_at(&program, &next, &["resume"]).wait();
             kills += u64::from(ended.code.is_none_or(|code| code == 137));
             if held.replied {
                 assert_eq!(program.provider.requests().len(), calls, "{place}: a finished call was made again");
@@ -177,18 +239,23 @@ const WORK: &str = r#"{"reply":[{"text":"I look."},{"tool":{"id":"t1","name":"re
 fn killed_at_system_calls_while_tools_change_files() {
     let mut dice = Dice::new(11);
     let mut kills = 0;
-    for round in 0..rounds() / 2 {
+    let worker = || {
         let program = program();
         std::fs::write(program.project().join("a.txt"), "alpha\n").expect("a file");
         let tape = program.home().with_file_name("tape.jsonl");
         std::fs::write(&tape, WORK).expect("a file");
-        let model = format!("replay/{}", tape.display());
-        let mut place = format!("round {round}: killed at calls");
+        (program, format!("replay/{}", tape.display()))
+    };
+    let (whole, model) = worker();
+    let places = Places::of(&whole, &["run", "--trust", "--model", &model, "Work"]);
+    for round in 0..rounds() / 2 {
+        let (program, model) = worker();
+        let mut place = format!("round {round}: killed at");
         let mut arguments = vec!["run", "--trust", "--model", &model, "Work"];
         for _ in 0..4 {
-            let nth = 1 + dice.below(350);
-            place.push_str(&format!(" {nth}"));
-            let ended = killed_at(&program, nth, &arguments).wait();
+            let at = places.any(&mut dice);
+            place.push_str(&format!(" {at},"));
+            let ended = killed_at(&program, &at, &arguments).wait();
             let killed = ended.code.is_none_or(|code| code == 137);
             kills += u64::from(killed);
             if !killed || look(&program).finished {

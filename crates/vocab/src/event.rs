@@ -23,7 +23,9 @@ mod request;
 mod session;
 mod tool;
 
-use serde::de::{DeserializeOwned, Error as _};
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -42,7 +44,7 @@ pub use session::SessionFact;
 pub use tool::{CommandFact, CommandsFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
 
 /// A fact in its envelope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// Its place in the session's log, counted from 1 without gaps. Live-only events have none.
@@ -126,14 +128,53 @@ pub enum Fact {
     Other(Map<String, Value>),
 }
 
+// Written by hand, because serde's own way with flattened fields copies each of them once more: logs are read whole.
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Envelope;
+
+        impl<'de> Visitor<'de> for Envelope {
+            type Value = Event;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+                let (mut seq, mut time, mut session, mut request) = (None, None, None, None);
+                let mut fields = Map::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.as_str() {
+                        "seq" => seq = map.next_value()?,
+                        "time" => time = Some(map.next_value()?),
+                        "session" => session = Some(map.next_value()?),
+                        "request" => request = map.next_value()?,
+                        _ => drop(fields.insert(name, map.next_value()?)),
+                    }
+                }
+                let time = time.ok_or_else(|| A::Error::missing_field("time"))?;
+                let session = session.ok_or_else(|| A::Error::missing_field("session"))?;
+                Ok(Event { seq, time, session, request, fact: Fact::of(fields)? })
+            }
+        }
+        deserializer.deserialize_map(Envelope)
+    }
+}
+
 impl<'de> Deserialize<'de> for Fact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::of(Map::deserialize(deserializer)?)
+    }
+}
+
+impl Fact {
+    /// The fact that these fields tell.
+    fn of<E: serde::de::Error>(fields: Map<String, Value>) -> Result<Self, E> {
         fn read<T: DeserializeOwned, E: serde::de::Error>(fields: Map<String, Value>) -> Result<T, E> {
             T::deserialize(Value::Object(fields)).map_err(E::custom)
         }
-        let fields = Map::deserialize(deserializer)?;
         let Some(name) = fields.get("type").and_then(Value::as_str) else {
-            return Err(D::Error::missing_field("type"));
+            return Err(E::missing_field("type"));
         };
         if !KNOWN_TYPES.contains(&name) {
             return Ok(Self::Other(fields));

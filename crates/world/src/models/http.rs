@@ -33,34 +33,78 @@ const LONGEST_AFTERTHOUGHT: Duration = Duration::from_secs(5);
 /// A shorter key is part of too many words to be told from them.
 const SHORTEST_KEY: usize = 8;
 
-/// The client for an address, made when first needed: loading the machine's certificates takes time.
-/// A server on this machine is reached directly, whatever proxy there is for others.
-fn client(url: &str) -> Result<&'static Client, Fault> {
-    static DIRECT: OnceLock<Client> = OnceLock::new();
-    static BY_ENVIRONMENT: OnceLock<Client> = OnceLock::new();
-    let is_here = is_loopback(url);
-    let place = if is_here { &DIRECT } else { &BY_ENVIRONMENT };
-    if let Some(client) = place.get() {
-        return Ok(client);
-    }
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || {
-        let builder = Client::builder()
-            .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the key to whoever is named in it.
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(20));
-        if is_here { builder.no_proxy() } else { builder }
-    };
-    // A machine without certificates can still talk to a model of its own.
-    let client = builder().build().or_else(|_| builder().tls_certs_only([]).build()).map_err(|error| {
-        fault(ProblemKind::Network, format!("The HTTP client cannot start: {}.", causes(&error)), Retry::Never)
-    })?;
-    Ok(place.get_or_init(|| client))
+/// How an address is reached. There is one client for each way, made when it is first needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// A server on this machine, without TLS: no certificate is ever looked at.
+    Plain,
+    /// A server on this machine: directly, whatever proxy there is for others.
+    Direct,
+    /// By the environment's proxies, if it names any.
+    ByEnvironment,
 }
 
-fn is_loopback(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else { return false };
+impl Way {
+    fn to(url: &str) -> Self {
+        match reqwest::Url::parse(url) {
+            Ok(url) if is_loopback(&url) && url.scheme() == "http" => Self::Plain,
+            Ok(url) if is_loopback(&url) => Self::Direct,
+            _ => Self::ByEnvironment,
+        }
+    }
+
+    fn client(self) -> &'static OnceLock<Result<Client, Fault>> {
+        static PLAIN: OnceLock<Result<Client, Fault>> = OnceLock::new();
+        static DIRECT: OnceLock<Result<Client, Fault>> = OnceLock::new();
+        static BY_ENVIRONMENT: OnceLock<Result<Client, Fault>> = OnceLock::new();
+        match self {
+            Self::Plain => &PLAIN,
+            Self::Direct => &DIRECT,
+            Self::ByEnvironment => &BY_ENVIRONMENT,
+        }
+    }
+
+    fn connect(self) -> Result<Client, Fault> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || {
+            let builder = Client::builder()
+                .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
+                // A redirect would carry the key to whoever is named in it.
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(Duration::from_secs(20));
+            if self == Self::ByEnvironment { builder } else { builder.no_proxy() }
+        };
+        let without_certificates = || builder().tls_certs_only([]).build();
+        let made = match self {
+            Self::Plain => without_certificates(),
+            // A machine without certificates can still talk to a model of its own.
+            Self::Direct | Self::ByEnvironment => builder().build().or_else(|_| without_certificates()),
+        };
+        made.map_err(|error| {
+            fault(ProblemKind::Network, format!("The HTTP client cannot start: {}.", causes(&error)), Retry::Never)
+        })
+    }
+}
+
+/// The client for an address. Whoever comes while it is being made waits for it.
+fn client(url: &str) -> Result<&'static Client, Fault> {
+    let way = Way::to(url);
+    way.client().get_or_init(|| way.connect()).as_ref().map_err(Clone::clone)
+}
+
+/// Begins to make the client for an address: reading the machine's certificates takes longer than all else that
+/// comes before the first request, and can be done beside it.
+pub(super) fn prepare(url: &str) {
+    let way = Way::to(url);
+    if way != Way::Plain && way.client().get().is_none() {
+        // Without a thread it is made when it is needed.
+        let _ = std::thread::Builder::new()
+            .name("certificates".into())
+            .spawn(move || way.client().get_or_init(|| way.connect()).is_ok());
+    }
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -8,12 +8,12 @@ use std::time::Duration;
 use secrecy::SecretString;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::Model;
 use super::anthropic::Anthropic;
 use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::replay::{Recorder, Replay};
 use super::responses::Responses;
+use super::{Model, http};
 
 /// How a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,9 @@ impl Models for Registry {
         }
         let (base_url, key, model, idle) =
             (settings.base_url.clone(), settings.key.clone(), model.to_owned(), self.idle);
+        if settings.dialect != Dialect::Replay {
+            http::prepare(&base_url);
+        }
         let found: Arc<dyn Model> = match settings.dialect {
             Dialect::Anthropic => Arc::new(Anthropic { base_url, key, model, idle }),
             Dialect::OpenAi => Arc::new(OpenAi { base_url, key, model, idle }),

@@ -1,0 +1,82 @@
+//! What becomes durable together with a fact.
+
+use trimtab_engine::Input;
+use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status};
+use trimtab_vocab::{Event, Fact, MemoryEntry, MemoryFact, Remembered, Rule};
+use trimtab_world::store::Commit;
+
+use crate::{audit, effects};
+
+/// Characters of a name in lists.
+const TITLE: usize = 80;
+
+/// What else must become durable together with a fact.
+pub(super) fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
+    commit.audit.extend(audit::entry(event));
+    match (&event.fact, &event.request) {
+        (Fact::Request(RequestFact::Finished { status, .. }), Some(request)) => {
+            commit.reopened.retain(|reopened| reopened != request);
+            commit.finished.push((request.clone(), *status));
+        }
+        // Its words are another request's now; there is nothing left of it to be done.
+        (Fact::Request(RequestFact::Joined { .. }), Some(request)) => {
+            commit.finished.push((request.clone(), Status::Completed));
+        }
+        (Fact::Request(RequestFact::Reopened {}), Some(request)) => {
+            commit.finished.retain(|(finished, _)| finished != request);
+            commit.reopened.push(request.clone());
+        }
+        (Fact::Request(RequestFact::Received { text, .. }), _) if is_nameless => {
+            commit.title.get_or_insert_with(|| first_words(text));
+        }
+        (Fact::Session(SessionFact::Titled { title, .. }), _) => commit.title = Some(title.clone()),
+        (Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }), _) => {
+            commit.opened.push((checkpoint.clone(), event.clone()));
+        }
+        (Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }), _) => {
+            commit.resolved.push(checkpoint.clone());
+        }
+        (Fact::Rule(RuleFact::Added { rule }), Some(_)) => {
+            // Made in this session; one that came from elsewhere belongs to no request and is stored already.
+            commit.rules.added.push(written_rule(rule));
+            commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
+        }
+        (Fact::Memory(MemoryFact::Noted { entries }), request) => {
+            let entry = |noted: &Remembered| MemoryEntry {
+                id: noted.id.clone(),
+                text: noted.text.clone(),
+                folder: noted.folder.clone(),
+                session: Some(event.session.clone()),
+                request: request.clone(),
+                made: event.time,
+                edited: None,
+            };
+            commit.remembered.extend(entries.iter().map(entry));
+        }
+        (Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }), _) => {
+            commit.closed_calls.push(call.clone());
+        }
+        _ => {}
+    }
+}
+
+/// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.
+pub(crate) fn read_rules(written: &[String]) -> Vec<Rule> {
+    written.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect()
+}
+
+/// A rule as the store holds it.
+pub(crate) fn written_rule(rule: &Rule) -> String {
+    serde_json::to_string(rule).expect("a rule is plain data")
+}
+
+/// The first line of a text, short enough for a list.
+pub(crate) fn first_words(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TITLE + 1).collect();
+    if words.chars().count() > TITLE {
+        words.pop();
+        words.push('…');
+    }
+    words
+}

@@ -1,0 +1,119 @@
+//! Effects begin: each becomes a task of the actor.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use trimtab_engine::Effect;
+use trimtab_vocab::CallId;
+
+use super::{ANSWERS, Actor};
+use crate::{StreamController, asking, effects, tools};
+
+impl Actor {
+    /// Begins what the engine asks for.
+    pub(super) fn start(&mut self, effect: Effect) {
+        let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
+        match effect {
+            Effect::Admit { request } => {
+                if self.asked.insert(request.clone()) {
+                    let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
+                    self.waits.entry(request).or_default().push(wait);
+                }
+            }
+            Effect::Wait { timer, millis } => {
+                let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
+                if let Some(active) = self.session.active() {
+                    self.waits.entry(active.request.id.clone()).or_default().push(wait);
+                }
+            }
+            Effect::CallModel { call, prompt } => {
+                let Some(active) = self.session.active() else { return };
+                let request = active.request.id.clone();
+                let controller = StreamController::new();
+                self.calls.insert(call.clone(), controller.clone());
+                // Under a new owner a request goes on in the middle, and must find room like any other.
+                let has_room = self.admitted.contains(&request);
+                let settings = &active.request.settings;
+                let facts = match (&settings.vision_facts, &settings.fast_facts) {
+                    (Some(facts), _) if prompt.model == settings.vision_model => facts,
+                    (_, Some(facts)) if prompt.model == settings.fast_model => facts,
+                    _ => &settings.facts,
+                };
+                let prices = facts.prices;
+                let cache_s = settings.cache_s;
+                let order = effects::Call { request, call, prompt, prices, has_room, cache_s };
+                self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
+            }
+            Effect::Title { request, prompt } => {
+                // Not among the waits of the request: a name may come after its end.
+                self.tasks.spawn(effects::title(deps, reporter, request, prompt));
+            }
+            Effect::Load { request, files, urls } => {
+                let Some(folder) = self.session.folder().map(str::to_owned) else { return };
+                // One that was begun before a question was answered is of no use any more.
+                self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
+                let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, files, urls));
+                self.waits.entry(request).or_default().push(wait);
+            }
+            Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),
+            Effect::Draw { call, model, prompt, count, after_ms } => {
+                self.start_tool(call, tools::Work::Draw { model, prompt, count, after_ms });
+            }
+            Effect::Recall { call, key, offset, limit } => {
+                self.start_tool(call, tools::Work::Recall { key, offset, limit });
+            }
+            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
+            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::Work::Narrow { writes, parts }),
+            Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
+            Effect::Compare { ways, on_conflict } => {
+                let folder = self.session.folder().unwrap_or_default().to_owned();
+                self.tasks.spawn(tools::compare(deps, reporter, folder, ways, on_conflict));
+            }
+            Effect::Restore { plan } => {
+                self.tasks.spawn(tools::restore(deps, reporter, plan));
+            }
+            Effect::Run { call, plan, watch } => {
+                let (sender, overtime) = mpsc::channel(ANSWERS);
+                self.overtimes.insert(call.clone(), sender);
+                self.start_tool(call, tools::Work::Run { plan, watch, overtime });
+            }
+            Effect::Survey { call, watch } => self.start_tool(call, tools::Work::Survey(watch)),
+            Effect::Overtime { call, overtime } => {
+                // There is one answer to a question, and a command asks one at a time.
+                if let Some(command) = self.overtimes.get(&call) {
+                    let _ = command.try_send(overtime);
+                }
+            }
+            Effect::ViewTasks { request, wanted } => {
+                let Some(active) = self.session.active() else { return };
+                let settings = active.request.settings.auto_mode.clone();
+                let look = self.tasks.spawn(asking::view(deps, reporter, request.clone(), wanted, settings));
+                self.waits.entry(request).or_default().push(look);
+            }
+            Effect::JudgeTasks { request, operations } => {
+                let Some(active) = self.session.active() else { return };
+                let settings = active.request.settings.auto_mode.clone();
+                let trial = self.tasks.spawn(asking::judge(deps, reporter, request.clone(), operations, settings));
+                self.waits.entry(request).or_default().push(trial);
+            }
+            Effect::Abort { call } => {
+                if let Some(controller) = self.calls.remove(&call) {
+                    controller.abort();
+                }
+            }
+        }
+    }
+
+    fn start_tool(&mut self, call: CallId, work: tools::Work) {
+        let (Some(active), Some(folder)) = (self.session.active(), self.session.folder()) else { return };
+        let request = active.request.id.clone();
+        let controller = StreamController::new();
+        // After a rest a look may begin again that was still under way.
+        if let Some(earlier) = self.calls.insert(call.clone(), controller.clone()) {
+            earlier.abort();
+        }
+        let has_room = self.admitted.contains(&request);
+        let order = tools::Order { request, call, folder: folder.to_owned(), work, has_room };
+        self.tasks.spawn(tools::carry_out(Arc::clone(&self.deps), self.reporter.clone(), order, controller));
+    }
+}
