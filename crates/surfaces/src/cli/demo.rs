@@ -38,7 +38,8 @@ Every line with a $ is a command that you could type.
 ";
 const AFTER: &str = "
 That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
-With a model of your own: set ANTHROPIC_API_KEY (or another; see the README) and say `trimtab`.
+With a model of your own: set ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY, or start Ollama; then
+say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
 ";
 
 #[derive(Debug, Args)]

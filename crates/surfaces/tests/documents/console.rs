@@ -1,0 +1,210 @@
+//! Pages whose `console` blocks are made anew: each page in a world of its own, with commands as a person types them.
+//!
+//! A line `<!-- scene: NAME -->` above a block says how the world is for that block; without it the model is the
+//! recording `replay/demo`. `trimtab serve` stays until the page ends, and a command that ends with `# killed` is killed
+//! once it runs a command of its own.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rustix::process::Signal;
+use trimtab_testkit::program::{Program, Running};
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
+use trimtab_vocab::Usage;
+
+/// The port that pages show, whichever one was free.
+const PORT: &str = "7420";
+
+/// A page with its blocks made anew, and how many commands they have.
+pub(crate) fn remake(text: &str) -> (String, usize) {
+    let mut page = Page::new();
+    let mut made = String::new();
+    let mut scene = String::new();
+    let mut commands = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let _ = writeln!(made, "{line}");
+        if let Some(name) = line.strip_prefix("<!-- scene: ") {
+            scene = name.trim_end_matches(" -->").to_owned();
+        } else if line == "```console" {
+            page.set(&std::mem::take(&mut scene));
+            for line in lines.by_ref().take_while(|line| *line != "```") {
+                if let Some(command) = line.strip_prefix("$ ") {
+                    commands += 1;
+                    let _ = write!(made, "$ {command}\n{}", page.type_in(command));
+                }
+            }
+            made.push_str("```\n");
+        }
+    }
+    (made, commands)
+}
+
+struct Page {
+    program: Program,
+    session: String,
+    server: Option<(Running, String)>,
+}
+
+impl Page {
+    fn new() -> Self {
+        Self { program: Program::new(env!("CARGO_BIN_EXE_trimtab")), session: String::new(), server: None }
+    }
+
+    /// The world as this scene wants it; `""` is the usual one.
+    fn set(&mut self, scene: &str) {
+        let program = &mut self.program;
+        // What an earlier scene has not used up is no part of this one.
+        program.provider = FakeProvider::start();
+        let url = program.provider.url().to_owned();
+        program.set("ANTHROPIC_BASE_URL", &url);
+        program.set("TRIMTAB_MODEL", "anthropic/claude-sonnet-4-5");
+        program.set("ANTHROPIC_API_KEY", trimtab_testkit::program::KEY);
+        program.unset("TRIMTAB_LIMITS_API_TIMEOUT_S");
+        let refused = |status: u16, kind: &str, message: &str| {
+            Answer::json(status, serde_json::json!({"type": "error", "error": {"type": kind, "message": message}}))
+        };
+        let tool = |name: &str, input: serde_json::Value| {
+            Answer::anthropic(Reply::new().tool("t1", name, [input.to_string()]))
+        };
+        let say = |words: &str| Answer::anthropic(Reply::new().text([words]));
+        let push = |answers: Vec<Answer>| answers.into_iter().for_each(|answer| program.provider.push(answer));
+        match scene {
+            "" => program.set("TRIMTAB_MODEL", "replay/demo"),
+            "no model" => {
+                program.unset("TRIMTAB_MODEL");
+                program.unset("ANTHROPIC_API_KEY");
+            }
+            "no key" => program.unset("ANTHROPIC_API_KEY"),
+            "wrong key" => push(vec![refused(401, "authentication_error", "invalid x-api-key")]),
+            "wrong model" => push(vec![refused(404, "not_found_error", "model: claude-sonet-4-5")]),
+            "overloaded" => push(vec![refused(529, "overloaded_error", "Overloaded"), say("Here I am.")]),
+            "silent" => {
+                push(vec![Answer::silent()]);
+                // A busy machine may be silent once more.
+                program.provider.always(say("Here I am."));
+                program.set("TRIMTAB_LIMITS_API_TIMEOUT_S", "5");
+            }
+            "looking" => push(vec![
+                tool("list_files", serde_json::json!({"path": "."})),
+                tool("search", serde_json::json!({"pattern": "sail"})),
+                say("I have seen what is there. The sails come next."),
+                say("The sails are whole, too."),
+            ]),
+            "denied" => push(vec![
+                tool("run_command", serde_json::json!({"command": "sh mend.sh"})),
+                say("I may not run it, so the sails are as they were."),
+            ]),
+            "cut" => push(vec![
+                Answer::anthropic(Reply::new().text(["A trim tab is the small surface on a rud"]).stop("max_tokens")),
+                say("der that lets one hand steer a ship."),
+            ]),
+            "costly" => {
+                let usage = Usage { input_tokens: 4_000, output_tokens: 400, ..Usage::default() };
+                push(vec![Answer::anthropic(Reply::new().text(["Here I am."]).usage(usage)), say("And here again.")]);
+            }
+            "sails" => push(vec![
+                tool("run_command", serde_json::json!({"command": "sh mend.sh"})),
+                say("I look at the sails before I go on."),
+            ]),
+            other => panic!("there is no scene called {other}"),
+        }
+    }
+
+    /// What a command shows, without what differs from run to run.
+    fn type_in(&mut self, command: &str) -> String {
+        if self.session.is_empty() {
+            let listed = self.program.run(&["sessions", "list", "--json"]).stdout;
+            let first = listed.lines().last().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            self.session = first.and_then(|row| row["id"].as_str().map(str::to_owned)).unwrap_or_default();
+        }
+        let mut typed = command.replace("SESSION", &self.session);
+        if typed.contains("MEMORY") {
+            let listed = self.program.run(&["memory", "list"]).stdout;
+            typed = typed.replace("MEMORY", listed.split(' ').next().unwrap_or_default());
+        }
+        if let Some((_, port)) = &self.server {
+            typed = typed.replace(PORT, port);
+        }
+        let binary = self.program.binary().display().to_string();
+        if let Some(options) = typed.strip_prefix("trimtab serve") {
+            let mut arguments = vec!["serve", "--addr", "127.0.0.1:0"];
+            arguments.extend(options.split_whitespace());
+            let running = self.program.spawn(&arguments);
+            let first = running.line_with("Trimtab serves ");
+            let second = running.line_with("/login?token=");
+            let port = first.rsplit(':').next().expect("a port").trim().to_owned();
+            self.server = Some((running, port));
+            return self.without_accidents(&format!("{first}\n{second}\n"));
+        }
+        if let Some(alone) = typed.strip_suffix(" # killed").and_then(|line| line.strip_prefix("trimtab ")) {
+            let shell = format!("exec {binary} {alone} 2>&1");
+            let child = self.program.command(Path::new("sh"), &["-c", &shell]).spawn().expect("starts");
+            let running = Running::new(child);
+            running.wait_for_line("· run_command");
+            running.signal(Signal::KILL);
+            return self.without_accidents(&running.wait().stdout);
+        }
+        let shell = typed.replace("trimtab ", &format!("{binary} "));
+        let output = self.program.command(Path::new("sh"), &["-c", &shell]).output().expect("runs");
+        self.without_accidents(&String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// Ids, ages, times, ports and folders differ from run to run.
+    fn without_accidents(&self, text: &str) -> String {
+        let path = |path: std::path::PathBuf| path.canonicalize().unwrap_or(path).display().to_string();
+        let mut text = text.replace(&path(self.program.project()), "PROJECT");
+        text = text.replace(&path(self.program.home()), "DATA");
+        if let Some((_, port)) = &self.server {
+            text = text.replace(&format!(":{port}"), &format!(":{PORT}"));
+        }
+        if !self.session.is_empty() {
+            text = text.replace(&self.session, "SESSION");
+        }
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.dedup_by(|next, line| [next, line].iter().all(|line| line.starts_with("The provider sent nothing for ")));
+        lines
+            .into_iter()
+            .map(|line| if line.starts_with("[Took ") { "[Took 0.000 s.]" } else { line })
+            // How long a command took is said where it was long.
+            .map(|line| line.split(" It took ").next().unwrap_or(line))
+            .map(|line| {
+                let line = line.split(' ').map(without_age).collect::<Vec<_>>().join(" ");
+                // The age is set flush right, and may have one figure or two.
+                match line.strip_prefix("SESSION  ") {
+                    Some(rest) => format!("SESSION  {}\n", rest.trim_start()),
+                    None => without_ids(&line) + "\n",
+                }
+            })
+            .collect()
+    }
+}
+
+fn without_age(word: &str) -> &str {
+    if word.strip_suffix('s').is_some_and(|n| n.parse::<u32>().is_ok()) { "0s" } else { word }
+}
+
+/// Names that were made by chance are named after what they are the name of.
+fn without_ids(line: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut made = String::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        made.push_str(match word {
+            // A session that another one was handed off to.
+            word if word.starts_with("s-h") && word.len() > 12 => "CHILD",
+            word if word.starts_with("s1") && word.len() == 17 => "OTHER",
+            word if word.starts_with("r1") && word.len() > 18 && word.contains("-k") => "CHECKPOINT",
+            word if word.starts_with("r1") && word.len() > 18 && word.contains("-m") => "MEMORY",
+            word if word.starts_with("m1") && word.len() == 17 => "MEMORY",
+            word if word.starts_with("tt_") => "tt_…",
+            word => word,
+        });
+        let next = after.chars().next().map_or(0, char::len_utf8);
+        made.push_str(&after[..next]);
+        rest = &after[next..];
+    }
+    made
+}
