@@ -42,15 +42,7 @@ pub struct Set {
 impl Set {
     /// The files as events tell of them.
     pub fn files(&self) -> Vec<ChangedFile> {
-        let file = |write: &FileWrite| ChangedFile {
-            path: write.path.clone(),
-            added: write.added,
-            removed: write.removed,
-            modified: write.modified,
-            is_new: write.before.is_none(),
-            is_deleted: write.after.is_none(),
-        };
-        self.writes.iter().map(file).collect()
+        self.writes.iter().map(ChangedFile::from).collect()
     }
 }
 

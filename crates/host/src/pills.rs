@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use trimtab_engine::intake::INLINE_LIMIT;
 use trimtab_engine::intake::pill::{self, Definition};
 use trimtab_vocab::{Pill, Problem, ProblemKind};
+use trimtab_world::tools::edits;
 use trimtab_world::workspace::pills::{PillFile, of_folder, of_person};
 
-use crate::config::{Profile, distance};
+use crate::config::Profile;
 
 /// Whose a pill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,8 +131,7 @@ impl Pills {
     /// The pill that words mean by a name that is almost its own.
     pub fn almost(&self, text: &str) -> Option<String> {
         let name = pill::call(text)?.name;
-        let near =
-            |(known, _): (String, &KnownPill)| Some((distance(name, &known), known)).filter(|(far, _)| *far <= 2);
+        let near = |(known, _): (String, &KnownPill)| Some((edits(name, &known), known)).filter(|(far, _)| *far <= 2);
         self.list().filter_map(near).min().map(|(_, known)| known)
     }
 }

@@ -15,7 +15,7 @@ use trimtab_vocab::event::{
     SessionFact, Stage, StageFact, Status, StepsFact,
 };
 use trimtab_vocab::{
-    Approve, ChangeSetId, CheckpointId, ContextStrategy, ExtensionId, Fact, FileWrite, ModelFacts, RequestId, SessionId,
+    Approve, ChangeSetId, CheckpointId, ContextStrategy, ExtensionId, Fact, ModelFacts, RequestId, SessionId,
 };
 
 pub use text::{context, prefill};
@@ -234,16 +234,13 @@ fn inherited(session: &Session) -> Vec<Inherited> {
     let sets: Vec<(usize, ChangeSet)> = session.history().iter().enumerate().filter_map(free).collect();
     let in_force = sets.iter().filter(|(at, _)| *at < session.in_force()).count();
     let position = i32::try_from(in_force).unwrap_or(i32::MAX) - 1;
-    let file = |write: &FileWrite| ChangedFile {
-        path: write.path.clone(),
-        added: write.added,
-        removed: write.removed,
-        modified: write.modified,
-        is_new: write.before.is_none(),
-        is_deleted: write.after.is_none(),
-    };
     let inherited = |(_, set): (usize, ChangeSet)| Inherited {
-        change: Moved { change_set: set.id, files: set.writes.iter().map(file).collect(), position, by: None },
+        change: Moved {
+            change_set: set.id,
+            files: set.writes.iter().map(ChangedFile::from).collect(),
+            position,
+            by: None,
+        },
         writes: set.writes,
         expired: set.expired,
         made: None,

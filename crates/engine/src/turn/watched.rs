@@ -3,7 +3,6 @@
 use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
 use trimtab_vocab::{CallId, ChangeSetId, Effects, FileMark, FileWrite, RefKey, RequestId, Sandbox, Unkept, Watch};
 
-use super::batch::changed;
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{ChangeSet, Session};
@@ -43,7 +42,7 @@ pub(super) fn record(
     if let Some(key) = &diff {
         step.keep(key.clone(), shown);
     }
-    let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
+    let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
     let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
     let by = ByCommand {
         command: command.to_owned(),

@@ -3,6 +3,8 @@
 //! The parser, the environment names, `trimtab config` and the table in the guide are all read off
 //! this list; a setting is added here and nowhere else.
 
+use trimtab_world::tools::edits;
+
 /// A setting.
 #[derive(Debug)]
 pub struct Key {
@@ -519,9 +521,9 @@ pub(super) fn nearest(path: &str) -> Option<String> {
     known
         .into_iter()
         .map(|name| {
-            let whole = distance(path, &name);
+            let whole = edits(path, &name);
             // `max_output_tokens` at the top level means the one under `limits`.
-            let tail = distance(&last(path), &last(&name));
+            let tail = edits(&last(path), &last(&name));
             let tail = if tail <= last(&name).len() / 3 { tail + 1 } else { usize::MAX };
             (whole.min(tail), name)
         })
@@ -532,24 +534,8 @@ pub(super) fn nearest(path: &str) -> Option<String> {
 
 /// Of some names, the one that was probably meant.
 pub fn nearest_of<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
-    let near = names.iter().map(|name| (distance(given, name), *name)).min()?;
+    let near = names.iter().map(|name| (edits(given, name), *name)).min()?;
     (near.0 <= 1 + near.1.len() / 3).then_some(near.1)
-}
-
-/// How many letters must be added, removed or changed.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

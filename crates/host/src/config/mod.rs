@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::Catalog;
-pub(crate) use keys::distance;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, nearest_of};
 pub use raw::Origin;
 pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings};

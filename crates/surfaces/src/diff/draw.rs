@@ -93,7 +93,7 @@ fn line_ends(text: &[u8]) -> Option<&'static str> {
 }
 
 /// A number with its thousands set apart.
-pub(super) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

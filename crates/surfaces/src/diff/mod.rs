@@ -13,6 +13,7 @@ pub(crate) mod visible;
 mod words;
 
 pub use draw::draw;
+pub(crate) use draw::grouped;
 pub use stat::{counted, stat};
 pub use syntax::Token;
 pub(crate) use visible::visible;

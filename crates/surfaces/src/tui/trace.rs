@@ -8,6 +8,7 @@ use trimtab_vocab::{CallId, CheckpointId, Event, Fact, RequestId, Time};
 
 use super::text::tame;
 use super::transcript;
+use crate::diff::grouped;
 
 /// Spans that are kept; a session that has more shows its latest.
 const MOST: usize = 5_000;
@@ -100,7 +101,7 @@ impl Trace {
             Fact::Reply(ReplyFact::Saved { call, usage, partial, .. }) => {
                 let tokens = usage.input_tokens + usage.output_tokens;
                 let cut = if *partial { ", cut off" } else { "" };
-                let note = format!("{} tokens{cut}", transcript::grouped(tokens));
+                let note = format!("{} tokens{cut}", grouped(tokens));
                 self.end(event, &Of::Call(call.clone()), *partial, note);
             }
             Fact::Tool(ToolFact::Started { call, name, input }) => {

@@ -240,3 +240,16 @@ pub struct ChangedFile {
     /// It does not exist any more.
     pub is_deleted: bool,
 }
+
+impl From<&FileWrite> for ChangedFile {
+    fn from(write: &FileWrite) -> Self {
+        Self {
+            path: write.path.clone(),
+            added: write.added,
+            removed: write.removed,
+            modified: write.modified,
+            is_new: write.before.is_none(),
+            is_deleted: write.after.is_none(),
+        }
+    }
+}

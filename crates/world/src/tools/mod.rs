@@ -28,6 +28,7 @@ use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{Look, Seen};
 
 pub(crate) use fetch::{PictureAddress, fetch_picture};
+pub use nearest::edits;
 pub use place::Place;
 
 /// A folder that takes longer is too large, or its disk has gone away.

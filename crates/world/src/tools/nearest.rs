@@ -89,8 +89,8 @@ fn distance(a: &str, b: &str) -> Option<usize> {
     (stem(a) == stem(b)).then_some(edits)
 }
 
-/// Levenshtein's distance.
-fn edits(a: &str, b: &str) -> usize {
+/// How many letters must be added, removed or changed to make one text of another.
+pub fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -78,7 +78,7 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
     match problem {
         Some(reason) => finished(step, call, ToolStatus::Error, reason),
         None => {
-            let files: Vec<ChangedFile> = writes.iter().map(changed).collect();
+            let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
             let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
             let said = if item.wish.name == pictures::SAVE { saved(&files) } else { summary(&files) };
             let (status, text) = match &item.chosen {
@@ -96,17 +96,6 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
         }
     }
     proceed(step);
-}
-
-pub(in crate::turn) fn changed(write: &FileWrite) -> ChangedFile {
-    ChangedFile {
-        path: write.path.clone(),
-        added: write.added,
-        removed: write.removed,
-        modified: write.modified,
-        is_new: write.before.is_none(),
-        is_deleted: write.after.is_none(),
-    }
 }
 
 fn summary(files: &[ChangedFile]) -> String {

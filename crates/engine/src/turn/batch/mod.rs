@@ -23,8 +23,8 @@ pub(crate) use call::change_by_person;
 use call::file_set;
 pub(super) use call::{DENIED, go, refuse, ruled};
 use ended::command_of;
+pub(super) use ended::operation;
 pub(crate) use ended::{applied, finished, looked, prepared, ran, surveyed};
-pub(super) use ended::{changed, operation};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
 use stopping::{interrupted, wait};
 

@@ -5,9 +5,10 @@ use trimtab_vocab::event::{RequestFact, SessionFact, UsageFact};
 use trimtab_vocab::{Event, Fact, Mode, Usage};
 use unicode_width::UnicodeWidthStr;
 
+use crate::diff::grouped;
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{Name, Theme};
-use crate::tui::transcript::{dollars, grouped};
+use crate::tui::transcript::dollars;
 
 /// What the line can show, in the order in which it does by default.
 pub(in crate::tui) const PARTS: [&str; 9] =

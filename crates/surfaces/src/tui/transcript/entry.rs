@@ -8,6 +8,7 @@ use trimtab_vocab::{Answer, Problem, Usage};
 
 use super::{Reply, Tool};
 use crate::cli::elapsed;
+use crate::diff::grouped;
 use crate::tui::markdown::render;
 use crate::tui::text::{tame, wrap, wrapped};
 use crate::tui::theme::{Name, Theme};
@@ -238,19 +239,6 @@ fn ended(
     }
     rows.extend(signed(sign, name, words, width, theme));
     rows
-}
-
-/// `12,345`
-pub(in crate::tui) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A price, as exact as it is interesting.

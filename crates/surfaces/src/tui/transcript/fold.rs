@@ -12,6 +12,7 @@ use super::tool::Command;
 use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
 use crate::cli::diff::written;
 use crate::cli::{effects, handoff, images};
+use crate::diff::grouped;
 
 pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
@@ -63,7 +64,7 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
         }
         Fact::Checkpoint(fact) => questions(transcript, fact),
         Fact::Context(ContextFact::Compressed { before, after, .. }) => {
-            let (before, after) = (super::entry::grouped(*before), super::entry::grouped(*after));
+            let (before, after) = (grouped(*before), grouped(*after));
             transcript.note(Mark::Quiet, format!("Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."));
         }
         Fact::Banner(BannerFact { level, text }) => {

@@ -13,7 +13,7 @@ mod tool;
 use ratatui::text::Line;
 use trimtab_vocab::{CallId, Event, RequestId};
 
-pub(super) use entry::{Entry, Mark, dollars, grouped};
+pub(super) use entry::{Entry, Mark, dollars};
 pub(super) use reply::Reply;
 pub(super) use tool::Tool;
 
