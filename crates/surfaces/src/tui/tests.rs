@@ -430,6 +430,28 @@ fn a_request_from_its_first_word_to_its_end() {
 }
 
 #[test]
+fn next_steps_that_the_words_have_listed_are_not_listed_again() {
+    let mut stage = Stage::new(60, 20);
+    stage.said("Go on");
+    stage.fact(json!({"type": "model.called", "call": "c1", "model": "test/model", "attempt": 1}));
+    let words = "Done.\n\nNext steps:\n- Show me one\n- Draw it\n";
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": words}));
+    stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "message":
+        {"role": "assistant", "parts": [{"type": "text", "text": words}]}}));
+    let step = |text: &str| json!({"html": text, "inputText": text});
+    stage.fact(json!({"type": "answer", "summary": words, "sections": [], "todos": [], "fileChanges": [],
+        "commands": [], "nextSteps": [step("Show me one"), step("Draw it")]}));
+    let screen = stage.screen();
+    assert_eq!(screen.matches("Show me one").count(), 1, "{screen}");
+    assert!(screen.contains("→ alt-1 alt-2 take one of these next steps"), "{screen}");
+    stage.fact(
+        json!({"type": "request.finished", "status": "completed", "usage": {"inputTokens": 1, "outputTokens": 1}}),
+    );
+    stage.key("alt-2");
+    assert_eq!(stage.app.composer.draft().text(), "Draw it");
+}
+
+#[test]
 fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
     let mut stage = Stage::new(60, 20);
     at_work(&mut stage);

@@ -179,14 +179,22 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         }
         rows.extend(render(&text, u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
-    if !answer.next_steps.is_empty() && !rows.is_empty() {
+    let offers = &answer.next_steps[..answer.next_steps.len().min(3)];
+    if !offers.is_empty() && !rows.is_empty() {
         rows.push(Line::default());
     }
-    for (at, next) in answer.next_steps.iter().take(3).enumerate() {
-        let words = vec![
-            Span::styled(format!("alt-{} ", at + 1), style(Name::Key)),
-            Span::styled(tame(&next.label()), style(Name::Text)),
-        ];
+    let key = |at: usize| Span::styled(format!("alt-{} ", at + 1), style(Name::Key));
+    // Where the words have just listed them, the keys are enough.
+    let listed = answer.sections.is_empty() && offers.iter().all(|next| answer.summary.contains(&next.input_text));
+    if listed && !offers.is_empty() {
+        let what = if offers.len() == 1 { "takes this next step" } else { "take one of these next steps" };
+        let mut words: Vec<Span<'static>> = (0..offers.len()).map(key).collect();
+        words.push(Span::styled(what, style(Name::Dim)));
+        rows.extend(signed("→", Name::Accent, words, width, theme));
+        return rows;
+    }
+    for (at, next) in offers.iter().enumerate() {
+        let words = vec![key(at), Span::styled(tame(&next.label()), style(Name::Text))];
         rows.extend(signed("→", Name::Accent, words, width, theme));
     }
     rows
