@@ -201,6 +201,34 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// Whether something outside changes by it, or is paid for: the intent must be on the disk before it begins. What
+    /// only looks or waits is simply begun again.
+    pub fn acts(&self) -> bool {
+        match self {
+            Self::CallModel { .. }
+            | Self::Title { .. }
+            | Self::Draw { .. }
+            | Self::Apply { .. }
+            | Self::Restore { .. }
+            | Self::Run { .. } => true,
+            Self::Admit { .. }
+            | Self::Load { .. }
+            | Self::Look { .. }
+            | Self::Recall { .. }
+            | Self::Prepare { .. }
+            | Self::Narrow { .. }
+            | Self::Compare { .. }
+            | Self::Survey { .. }
+            | Self::Overtime { .. }
+            | Self::Abort { .. }
+            | Self::ViewTasks { .. }
+            | Self::JudgeTasks { .. }
+            | Self::Wait { .. } => false,
+        }
+    }
+}
+
 /// The way of one file along the history: through every set that changed it, in the order of the move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::handoff::Child;
-use trimtab_engine::{Input, Interrupted, Output, Partial, Session};
+use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
     CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
@@ -393,6 +393,7 @@ impl Actor {
         self.named |= commit.title.is_some();
         let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
         commit.settled = over.cloned().collect();
+        commit.on_the_way = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         for event in news {

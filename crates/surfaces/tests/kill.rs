@@ -190,6 +190,36 @@ fn killed_at(program: &Program, Place { call, nth }: &Place, arguments: &[&str])
     Running::new(command.spawn().expect("strace is installed by scripts/test"))
 }
 
+/// Steps on the way do not wait for the disk; what is paid for, or said to be done, does.
+#[test]
+fn a_call_begins_and_a_run_ends_with_everything_on_the_disk() {
+    let program = program();
+    program.provider.push(Answer::anthropic(Reply::new().text(["I look."]).tool("t1", "list_files", ["{}"])));
+    program.provider.always(story());
+    let log = program.home().with_file_name("calls").display().to_string();
+    let binary = program.binary().display().to_string();
+    let trace = "trace=pwrite64,fsync,fdatasync,sendto,writev";
+    let all = ["-f", "-y", "-qq", "-o", &log, "-e", trace, &binary, "run", "--trust", "Tell me a story"];
+    let mut command = program.command(Path::new("strace"), &all);
+    let ended = Running::new(command.spawn().expect("strace is installed by scripts/test")).wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let (mut unsaved, mut calls) = (false, 0);
+    for line in text.lines() {
+        let is = |names: &[&str]| names.iter().any(|name| line.contains(&format!(" {name}(")));
+        if line.contains("trimtab.db-wal>") && is(&["pwrite64"]) {
+            unsaved = true;
+        } else if line.contains("trimtab.db-wal>") && is(&["fsync", "fdatasync"]) {
+            unsaved = false;
+        } else if is(&["sendto", "writev"]) && line.contains("POST /v1/messages") {
+            assert!(!unsaved, "a model is called before that is on the disk:\n{line}");
+            calls += 1;
+        }
+    }
+    assert_eq!(calls, 2, "{text}");
+    assert!(!unsaved, "the run has ended, and what it said may be lost");
+}
+
 /// `TRIMTAB_KILLS` makes it more than the few of an ordinary run.
 fn rounds() -> u64 {
     std::env::var("TRIMTAB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)

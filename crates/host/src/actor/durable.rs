@@ -3,7 +3,7 @@
 use trimtab_engine::Input;
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, MemoryEntry, MemoryFact, Remembered, Rule};
-use trimtab_world::store::Commit;
+use trimtab_world::store::{Commit, RuleChange};
 
 use crate::{audit, effects};
 
@@ -58,6 +58,22 @@ pub(super) fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
         }
         _ => {}
     }
+}
+
+/// Whether a commit only says how far the work is: nobody was asked, nothing ended, and nothing of a person's own
+/// changed. What led to it is in the inbox, or is looked at again.
+pub(super) fn is_on_the_way(commit: &Commit) -> bool {
+    let Commit { finished, reopened, opened, resolved, children, rules, remembered, keep_only, .. } = commit;
+    let is_of_the_work = |event: &Event| !matches!(event.fact, Fact::Change(_) | Fact::Tasks(_) | Fact::Proposal(_));
+    finished.is_empty()
+        && reopened.is_empty()
+        && opened.is_empty()
+        && resolved.is_empty()
+        && children.is_empty()
+        && remembered.is_empty()
+        && *rules == RuleChange::default()
+        && keep_only.is_none()
+        && commit.events.iter().all(is_of_the_work)
 }
 
 /// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.

@@ -158,6 +158,9 @@ pub struct Commit {
     pub remembered: Vec<MemoryEntry>,
     /// What the trail is told of it.
     pub audit: Vec<AuditEntry>,
+    /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
+    /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
+    pub on_the_way: bool,
 }
 
 /// Rules that a person made or removed, and who must hear of it.
@@ -241,7 +244,9 @@ pub enum Claim {
 }
 
 /// Where everything is kept. Methods are atomic and durable when they return; a future that is
-/// dropped early leaves the whole of its work done or none of it.
+/// dropped early leaves the whole of its work done or none of it. Who owns and runs what (`claim`, `release`,
+/// `admit`) and steps on the way ([`Commit::on_the_way`]) survive any end of the process, but perhaps not one of the
+/// machine: nobody could make use of them then. Nothing durable is ever without what came before it.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Makes a session with its first inputs.

@@ -63,12 +63,21 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.writer.run(move |connection| transact(connection, work)).await
+    }
+
+    /// Runs a transaction that writes, and does not wait for the disk: the next one that does takes it along, since
+    /// both are in one file.
+    async fn write_soon<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.writer
             .run(move |connection| {
-                let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                let value = work(&transaction)?;
-                transaction.commit()?;
-                Ok(value)
+                connection.pragma_update(None, "synchronous", "NORMAL")?;
+                let done = transact(connection, work);
+                connection.pragma_update(None, "synchronous", "FULL")?;
+                done
             })
             .await
     }
@@ -97,6 +106,13 @@ impl SqliteStore {
 }
 
 /// Only the user may look into the folder: it holds conversations.
+fn transact<T>(connection: &mut Connection, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = work(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -436,12 +452,12 @@ impl Store for SqliteStore {
 
     async fn claim(&self, session: &SessionId) -> Result<Claim> {
         let (session, owner) = (session.clone(), Arc::clone(&self.owner));
-        self.write(move |tx| admission::claim(tx, &owner, session)).await
+        self.write_soon(move |tx| admission::claim(tx, &owner, session)).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
         let (lease, owner) = (lease.clone(), Arc::clone(&self.owner));
-        self.write(move |tx| {
+        self.write_soon(move |tx| {
             tx.execute(
                 "UPDATE leases SET owner = NULL WHERE session = ?1 AND token = ?2 AND owner = ?3",
                 params![lease.session().as_str(), lease.token(), owner.name()],
@@ -453,7 +469,8 @@ impl Store for SqliteStore {
 
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
         let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
-        self.write(move |tx| {
+        let on_the_way = commit.on_the_way;
+        let work = move |tx: &Transaction<'_>| {
             demand_lease(tx, &owner, &lease)?;
             let session = lease.session();
             insert_texts(tx, session, &commit.keeps)?;
@@ -506,13 +523,16 @@ impl Store for SqliteStore {
             )?
             .execute(params![session.as_str(), used, commit.title])?;
             Ok(())
-        })
-        .await
+        };
+        match on_the_way {
+            true => self.write_soon(work).await,
+            false => self.write(work).await,
+        }
     }
 
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
         let (lease, request, owner) = (lease.clone(), request.clone(), Arc::clone(&self.owner));
-        self.write(move |tx| {
+        self.write_soon(move |tx| {
             demand_lease(tx, &owner, &lease)?;
             admission::admit(tx, &owner, &request, limit)
         })
