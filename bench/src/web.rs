@@ -62,6 +62,8 @@ pub fn measure(binary: &Path, table: &mut Table) {
     );
     let events = format!("page: {} events open", found["events"]);
     table.durations(&events, times(&found["open"]), Some(("can be used", first(&found["usable"]))));
+    let opened = Some(("the end of it", first(&found["open"])));
+    table.durations("page: its beginning is drawn too", times(&found["whole"]), opened);
     table.durations("page: frames while it scrolls", times(&found["scrollFrames"]), Some(("an idle frame", frame)));
     table.durations(
         "page: frames at 2,000 tokens a second",

@@ -30,7 +30,7 @@ const frames = () => {
 const taken = (page) => page.evaluate(() => ((window.enough = true), window.frames_.slice(1)));
 
 await browse(async ({ page, context, root }) => {
-  const found = { usable: [], open: [], request: [] };
+  const found = { usable: [], open: [], whole: [], request: [] };
   // What is loaded before the page can be used.
   const scripts = [];
   page.on('response', (response) => response.url().endsWith('.js') && scripts.push(response));
@@ -60,10 +60,13 @@ await browse(async ({ page, context, root }) => {
   const { messages, lastSeq } = await page.evaluate(async (id) => (await fetch(`/api/sessions/${id}`)).json(), session);
   found.events = lastSeq;
   let scrolled;
-  for (let round = 0; round < 3; round++) {
-    const [long, at] = await opened(`#/s/${session}`, `article:nth-of-type(${messages.length}) .status .green`);
+  for (let round = 0; round < 5; round++) {
+    const [long, at] = await opened(`#/s/${session}`, `[data-turn="${messages.at(-1).request}"] .status .green`);
     found.open.push(at);
-    if (round === 2) scrolled = long;
+    // What came before is drawn while the page can be read already.
+    await long.waitForFunction((turns) => document.querySelectorAll('article').length === turns, messages.length);
+    found.whole.push(await long.evaluate(() => performance.now()));
+    if (round === 4) scrolled = long;
     else await long.close();
   }
   await scrolled.evaluate(frames);

@@ -181,6 +181,13 @@ export function fold(before: View, events: Event[]): View {
   const view: View = { ...before, turns: [...before.turns] };
   const places = new Map(view.turns.map((turn, at) => [turn.id, at]));
   const own = new Set<string>();
+  // Each is copied once, however many events change it: copies of copies would make a long session slow.
+  const copied = new Set<string>();
+  const copy = <K extends 'checkpoints' | 'proposals' | 'aside'>(which: K): View[K] => {
+    if (!copied.has(which)) view[which] = { ...view[which] };
+    copied.add(which);
+    return view[which];
+  };
 
   const turn = (id: string | undefined): Turn | undefined => {
     const at = id === undefined ? undefined : places.get(id);
@@ -188,7 +195,7 @@ export function fold(before: View, events: Event[]): View {
     const known = view.turns[at] as Turn;
     if (own.has(known.id)) return known;
     own.add(known.id);
-    const fresh = { ...known, items: [...known.items] };
+    const fresh = { ...known, items: [...known.items], thoughts: [...known.thoughts] };
     view.turns[at] = fresh;
     return fresh;
   };
@@ -213,7 +220,7 @@ export function fold(before: View, events: Event[]): View {
   };
   const note = (id: string | undefined, label: string) => {
     const found = turn(id);
-    if (found && found.thoughts.at(-1) !== label) found.thoughts = [...found.thoughts, label];
+    if (found && found.thoughts.at(-1) !== label) found.thoughts.push(label);
   };
 
   for (const event of events) {
@@ -334,7 +341,7 @@ export function fold(before: View, events: Event[]): View {
       case 'checkpoint.opened': {
         const { seq: _seq, session: _session, type: _type, ...rest } = event;
         const opened: Checkpoint = { ...rest, request: id ?? '' };
-        view.checkpoints = { ...view.checkpoints, [event.checkpoint]: opened };
+        copy('checkpoints')[event.checkpoint] = opened;
         view.open = [...view.open.filter((one) => one !== event.checkpoint), event.checkpoint];
         add(id, { is: 'checkpoint', checkpoint: event.checkpoint });
         break;
@@ -342,12 +349,12 @@ export function fold(before: View, events: Event[]): View {
       case 'checkpoint.resolved': {
         const asked = view.checkpoints[event.checkpoint];
         const resolved = { choice: event.choice, text: event.text, by: event.by };
-        if (asked) view.checkpoints = { ...view.checkpoints, [event.checkpoint]: { ...asked, resolved } };
+        if (asked) copy('checkpoints')[event.checkpoint] = { ...asked, resolved };
         view.open = view.open.filter((one) => one !== event.checkpoint);
         break;
       }
       case 'model.called': {
-        view.aside = event.purpose ? { ...view.aside, [event.call]: event.purpose } : view.aside;
+        if (event.purpose) copy('aside')[event.call] = event.purpose;
         const found = turn(id);
         if (found) found.items = found.items.filter((item) => item.is !== 'retry');
         break;
@@ -436,12 +443,12 @@ export function fold(before: View, events: Event[]): View {
       case 'proposal.opened': {
         const { proposal, kind, version } = event;
         const operations = event.operations.map(fields);
-        view.proposals = { ...view.proposals, [proposal]: { proposal, kind, operations, version } };
+        copy('proposals')[proposal] = { proposal, kind, operations, version };
         break;
       }
       case 'proposal.resolved': {
         const known = view.proposals[event.proposal];
-        if (known) view.proposals = { ...view.proposals, [event.proposal]: { ...known, verdict: event.verdict } };
+        if (known) copy('proposals')[event.proposal] = { ...known, verdict: event.verdict };
         break;
       }
       case 'change.applied':

@@ -1,6 +1,10 @@
 // A session's events as they come. After a break they are asked for from the last one that was seen.
+//
+// The stream is read with `fetch` rather than with `EventSource`: that one makes an object and a task of every
+// single event, which for a session of ten thousand of them takes longer than all else together, and it cannot
+// tell where what was recorded ends and what happens begins.
 
-import type { Event } from './wire';
+import type { Event, Given } from './wire';
 
 export type Connection = 'connecting' | 'live' | 'lost';
 
@@ -8,61 +12,119 @@ export interface Watch {
   close(): void;
 }
 
+/** What is told of a session that is watched. */
+export interface Watcher {
+  /** Events, in batches: all that was recorded at once, then at most one batch for each frame of the screen. */
+  took(events: Event[]): void;
+  /** So many recorded events were read so far. */
+  reading(count: number): void;
+  /** All that was recorded has been told. */
+  ready(): void;
+  connection(connection: Connection): void;
+  problem(problem: Given<'ErrorBody'>['error']): void;
+}
+
 const LONGEST_WAIT = 8_000;
 
-/**
- * Tells of events in batches, at most one for each frame, so that a fast stream costs no more than the
- * screen can show.
- */
-export function watch(
-  session: string,
-  after: () => number,
-  took: (events: Event[]) => void,
-  state: (connection: Connection) => void,
-): Watch {
-  let source: EventSource | null = null;
-  let [closed, wait, frame, timer] = [false, 250, 0, 0];
+/** One thing that was sent: a comment, or data and what it is. */
+export interface Sent {
+  comment?: string;
+  event?: string;
+  data?: string;
+}
+
+/** What is whole of a text of server-sent events, and the rest, which goes on later. */
+export function cut(text: string): [Sent[], string] {
+  const pieces = text.split('\n\n');
+  const rest = pieces.pop() ?? '';
+  return [pieces.map(piece), rest];
+}
+
+function piece(text: string): Sent {
+  const sent: Sent = {};
+  for (const line of text.split('\n')) {
+    if (line.startsWith('data: ')) sent.data = sent.data === undefined ? line.slice(6) : `${sent.data}\n${line.slice(6)}`;
+    else if (line.startsWith('event: ')) sent.event = line.slice(7);
+    else if (line.startsWith(': ')) sent.comment = line.slice(2);
+  }
+  return sent;
+}
+
+export function watch(session: string, after: () => number, told: Watcher): Watch {
+  let [closed, wait, frame, timer, replays] = [false, 250, 0, 0, true];
   let batch: Event[] = [];
+  let going = new AbortController();
 
   const flush = () => {
     frame = 0;
     const events = batch;
     batch = [];
-    if (events.length && !closed) took(events);
+    if (events.length && !closed) told.took(events);
   };
-  const take = (message: MessageEvent<string>) => {
-    try {
-      batch.push(JSON.parse(message.data) as Event);
-    } catch {
-      return;
+  const take = (sent: Sent) => {
+    if (sent.comment === 'live') {
+      replays = false;
+      flush();
+      told.ready();
     }
-    // A page in the background has no frames.
-    if (!frame) frame = document.hidden ? window.setTimeout(flush, 200) : requestAnimationFrame(flush);
+    if (sent.data === undefined) return;
+    try {
+      const value = JSON.parse(sent.data) as unknown;
+      if (sent.event === 'problem') told.problem((value as Given<'ErrorBody'>).error);
+      else if (sent.event === undefined) batch.push(value as Event);
+    } catch {
+      // What cannot be read is passed over.
+    }
   };
-  const open = () => {
-    if (closed) return;
-    state('connecting');
+  const read = async () => {
+    told.connection('connecting');
     flush();
-    source = new EventSource(`/api/sessions/${encodeURIComponent(session)}/events?after=${after()}`);
-    source.onopen = () => {
+    replays = true;
+    going = new AbortController();
+    try {
+      const path = `/api/sessions/${encodeURIComponent(session)}/events?after=${after()}`;
+      const response = await fetch(path, { credentials: 'same-origin', signal: going.signal, headers: { accept: 'text/event-stream' } });
+      if (!response.ok || !response.body) {
+        told.problem(((await response.json()) as Given<'ErrorBody'>).error);
+        return;
+      }
       wait = 250;
-      state('live');
-    };
-    source.onmessage = take;
-    source.onerror = () => {
-      // The browser would try again by itself, but neither after an error status nor with patience.
-      source?.close();
-      state('lost');
-      timer = window.setTimeout(open, wait);
-      wait = Math.min(wait * 2, LONGEST_WAIT);
-    };
+      told.connection('live');
+      const words = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = '';
+      for (;;) {
+        const { value, done } = await words.read();
+        if (done || closed) return;
+        rest += value;
+        // Only an end has an end of a line in it: the pieces of a long event are not looked through again and again.
+        if (!value.includes('\n')) continue;
+        let sent: Sent[];
+        [sent, rest] = cut(rest);
+        sent.forEach(take);
+        if (replays) told.reading(batch.length);
+        // A page in the background has no frames.
+        else if (batch.length && !frame) frame = document.hidden ? window.setTimeout(flush, 200) : requestAnimationFrame(flush);
+      }
+    } catch {
+      // It is lost, which is said below.
+    } finally {
+      going.abort();
+    }
   };
-  open();
+  const open = async () => {
+    await read();
+    if (closed) return;
+    flush();
+    told.connection('lost');
+    timer = window.setTimeout(() => void open(), wait);
+    wait = Math.min(wait * 2, LONGEST_WAIT);
+  };
+  void open();
   return {
     close() {
       closed = true;
       clearTimeout(timer);
-      source?.close();
+      going.abort();
     },
   };
 }

@@ -1,6 +1,6 @@
 // A session that is looked at: its events folded as they come, and what a person does to it.
 
-import { get, post, told } from './api';
+import { Failure, get, post, told } from './api';
 import { empty, fold, type View } from './fold';
 import type { Given, Picture } from './wire';
 import { watch, type Connection, type Watch } from './live';
@@ -10,6 +10,8 @@ export class Session {
   connection = $state.raw<Connection>('connecting');
   /** Whether what was recorded before has been read. */
   ready = $state(false);
+  /** How much of it was read so far. */
+  read = $state(0);
   /** What went wrong last, in words. */
   trouble = $state('');
   /** The process that ran the request has ended; nobody runs it now. */
@@ -20,12 +22,9 @@ export class Session {
 
   constructor(readonly id: string) {
     this.view = empty(id);
-    this.watching = watch(
-      id,
-      () => this.view.seq,
-      (events) => {
+    this.watching = watch(id, () => this.view.seq, {
+      took: (events) => {
         this.view = fold(this.view, events);
-        this.ready = true;
         if (events.some((event) => event.type === 'model.called' || event.type === 'request.finished')) this.interrupted = false;
         if (this.sending.length) {
           const heard = events.filter((event) => event.type === 'request.received' || event.type === 'request.joined');
@@ -33,14 +32,14 @@ export class Session {
           this.sending = this.sending.filter((one) => !texts.some((text) => one.text.startsWith(text.replace(/…$/, ''))));
         }
       },
-      (connection) => {
+      reading: (count) => (this.read = count),
+      ready: () => (this.ready = true),
+      connection: (connection) => {
         this.connection = connection;
-        if (connection === 'live') {
-          setTimeout(() => (this.ready = true), 150);
-          void this.look();
-        }
+        if (connection === 'live') void this.look();
       },
-    );
+      problem: (problem) => (this.trouble = told(new Failure(0, problem.code, problem.message, problem.hint))),
+    });
   }
 
   /** Whether somebody still runs what is not finished. */

@@ -42,8 +42,9 @@ pub(super) fn routes(api: Api) -> Api {
         )
         .gives_other::<Event>(
             StatusCode::OK,
-            "Server-sent events: `data` is an event as JSON, `id` its `seq`; what is live only has no `id`. A comment \
-             every 10 seconds says that the stream lives. An event of the type `problem` has an error as its data: \
+            "Server-sent events: `data` is an event as JSON, `id` its `seq`; what is live only has no `id`. The \
+             comment `live` says that all that was recorded has been sent, one every 10 seconds that the stream lives. \
+             An event of the type `problem` has an error as its data: \
              the session cannot be run any further by this server just now.",
             "text/event-stream",
         );
@@ -143,7 +144,10 @@ impl Watcher {
                                 return Some(frame.bytes);
                             }
                         }
-                        Ok(_) => self.state = Stand::Live,
+                        Ok(_) => {
+                            self.state = Stand::Live;
+                            return Some(Bytes::from_static(b": live\n\n"));
+                        }
                         Err(_) => return self.end("the log cannot be read just now"),
                     }
                 }
