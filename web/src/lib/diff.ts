@@ -11,6 +11,8 @@ export interface Row {
   new?: number;
   /** The first line of a hunk: which one, from 1. */
   hunk?: number;
+  /** The hunk that a line belongs to. */
+  of?: number;
   parts: Words[];
 }
 export interface Pair {
@@ -34,7 +36,7 @@ export function rows(diff: string): Row[] {
     } else {
       const text = line.slice(1);
       const kind = line[0] === '+' ? 'added' : line[0] === '-' ? 'removed' : 'same';
-      const row: Row = { kind, text, parts: [{ text, changed: false }] };
+      const row: Row = { kind, text, of: hunks, parts: [{ text, changed: false }] };
       if (kind !== 'added') row.old = old++;
       if (kind !== 'removed') row.new = fresh++;
       found.push(row);

@@ -8,6 +8,7 @@ import type {
   Choice,
   Conflict,
   Event,
+  Given,
   ImageRef,
   PlanStep,
   Problem,
@@ -168,6 +169,11 @@ export function empty(id: string): View {
     aside: {},
     gallery: [],
   };
+}
+
+/** A file, or some places in it, in words. */
+function part({ path, hunks }: Given<'ChangePart'>): string {
+  return hunks?.length ? `${hunks.length > 1 ? 'parts' : 'part'} ${hunks.join(', ')} of ${path}` : path;
 }
 
 /** The longest piece of a command's live output that is kept; all of it is behind its `ref`. */
@@ -446,6 +452,9 @@ export function fold(before: View, events: Event[]): View {
         copy('proposals')[proposal] = { proposal, kind, operations, version };
         break;
       }
+      case 'proposal.chosen':
+        add(id, { is: 'context', text: `You chose a part of it. Left out: ${event.left.map(part).join('; ')}` });
+        break;
       case 'proposal.resolved': {
         const known = view.proposals[event.proposal];
         if (known) copy('proposals')[event.proposal] = { ...known, verdict: event.verdict };

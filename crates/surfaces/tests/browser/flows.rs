@@ -65,6 +65,25 @@ fn an_answer_in_parts_keeps_its_summary_at_hand_and_its_commands_in_one_panel() 
 }
 
 #[test]
+fn a_part_of_a_proposed_change_is_chosen() {
+    let mut program = plain();
+    program.set("TRIMTAB_APPLY_FILES", "ask");
+    let poem = program.project().join("poem.txt");
+    let lines: Vec<String> = (1..=40).map(|n| format!("line {n}\n")).collect();
+    std::fs::write(&poem, lines.concat()).expect("writes");
+    let diff = "--- a/poem.txt\n+++ b/poem.txt\n@@ -1,2 +1,2 @@\n-line 1\n+LINE 1\n line 2\n\
+                @@ -20,2 +20,2 @@\n-line 20\n+LINE 20\n line 21\n\
+                @@ -39,2 +39,2 @@\n line 39\n-line 40\n+LINE 40\n";
+    let changes = json!([{"path": "poem.txt", "diff": diff}, {"path": "new.txt", "content": "new\n"}]);
+    program.provider.push(answers(&json!({"summary": "Two files.", "fileChanges": changes})));
+    program.provider.push(answers(&json!({"summary": "Done with a part of it."})));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("choose.mjs", &[&served.login]));
+    assert_eq!(std::fs::read_to_string(&poem).expect("is there"), lines.concat().replacen("line 1\n", "LINE 1\n", 1));
+    assert_eq!(std::fs::read_to_string(program.project().join("new.txt")).expect("is there"), "new\n");
+}
+
+#[test]
 fn questions_plans_and_steps_are_agreed_on() {
     let mut program = trusting();
     program.set("TRIMTAB_COPILOT_FLOW", "complex");
