@@ -59,7 +59,7 @@ export type Item =
   | { is: 'steered'; text: string; by: string }
   | { is: 'banner'; level: string; text: string }
   | { is: 'retry'; error: Problem; retryInMs?: number }
-  | { is: 'context'; text: string; detail?: string }
+  | { is: 'context'; text: string; detail?: string; link?: 'memory' }
   | { is: 'commands'; series: Series };
 
 export interface Turn {
@@ -503,6 +503,20 @@ export function fold(before: View, events: Event[]): View {
         if (event.missing?.length) {
           add(id, { is: 'banner', level: 'warning', text: `Not found: ${event.missing.join(', ')}` });
         }
+        break;
+      }
+      case 'memory.noted': {
+        const noted = event.entries.map((entry) => `“${entry.text}”`).join(', ');
+        add(id, { is: 'context', text: `Remembered for later sessions: ${noted}`, link: 'memory' });
+        break;
+      }
+      case 'memory.recalled': {
+        const all = event.entries.length;
+        const text = all
+          ? `The model is told ${all === 1 ? 'a thing' : `${all} things`} that you said earlier`
+          : 'The model is no longer told anything that you said earlier';
+        const detail = event.entries.map((entry) => entry.text).join('\n');
+        add(id, { is: 'context', text, ...(detail ? { detail } : {}), link: 'memory' });
         break;
       }
       case 'context.compressed': {

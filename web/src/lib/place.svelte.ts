@@ -4,7 +4,7 @@ export type Panel = 'chat' | 'changes' | 'trace';
 export type Place =
   | { view: 'home' }
   | { view: 'session'; id: string; panel: Panel }
-  | { view: 'tasks' | 'usage' | 'audit' | 'settings' };
+  | { view: 'tasks' | 'memory' | 'usage' | 'audit' | 'settings' };
 
 export function read(hash: string): Place {
   const parts = hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
@@ -13,7 +13,7 @@ export function read(hash: string): Place {
     return { view: 'session', id: parts[1], panel };
   }
   const first = parts[0];
-  if (first === 'tasks' || first === 'usage' || first === 'audit' || first === 'settings') return { view: first };
+  if (first === 'tasks' || first === 'memory' || first === 'usage' || first === 'audit' || first === 'settings') return { view: first };
   return { view: 'home' };
 }
 

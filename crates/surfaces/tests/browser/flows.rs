@@ -84,6 +84,19 @@ fn a_part_of_a_proposed_change_is_chosen() {
 }
 
 #[test]
+fn what_is_remembered_is_seen_edited_and_forgotten() {
+    let program = trusting();
+    program.provider.push(says("Hello Ada."));
+    program.provider.push(says("Your name, and when you deploy."));
+    program.provider.push(says("The same."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("memory.mjs", &[&served.login]));
+    let sent = program.provider.requests();
+    let told = sent.last().expect("a request").body.to_string();
+    assert!(told.contains("My name is Ada") && told.contains("We deploy on Mondays"), "{told}");
+}
+
+#[test]
 fn questions_plans_and_steps_are_agreed_on() {
     let mut program = trusting();
     program.set("TRIMTAB_COPILOT_FLOW", "complex");
