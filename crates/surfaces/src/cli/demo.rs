@@ -22,7 +22,9 @@ use super::Outcome;
 use super::output::print;
 use crate::tui::{self, Wanted};
 use stage::Stage;
-use story::{Act, STORY, TASKS, WISH};
+use story::{Act, STORY, TASKS};
+
+pub(super) use story::WISH;
 
 /// How long a person may look before the next thing is shown.
 const LOOK: Duration = Duration::from_millis(1_500);

@@ -7,11 +7,11 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use trimtab_host::ServerLock;
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::output::{note, print};
-use super::{Outcome, place};
-use crate::http::{self, Certificate, Start};
+use super::{Outcome, demo, place};
+use crate::http::{self, Certificate, Idea, Start};
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
@@ -75,7 +75,10 @@ impl Serve {
             left => note(&format!("Going on in {left} sessions with what was cut off when the server ended.")),
         }
         let ending = signals()?;
-        http::serve(Start { client, profile, folder, listener, names, certificate }, ending)
+        // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
+        let is_recorded = profile.model.as_deref() == Some("replay/demo");
+        let idea = is_recorded.then(|| Idea { text: demo::WISH.to_owned(), mode: Mode::Plan });
+        http::serve(Start { client, profile, folder, idea, listener, names, certificate }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;
         note("The server has ended. Requests that ran go on when it is started again, or with `trimtab resume`.");

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_host::Pills;
+use trimtab_vocab::Mode;
 
 use super::Shared;
 use super::failure::Failure;
@@ -35,8 +36,20 @@ pub(super) fn routes(api: Api) -> Api {
 struct Settings {
     /// Where a session works if it is not said where.
     folder: String,
+    /// What could be said first, if the model at hand can only do something in particular.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idea: Option<Idea>,
     /// All of them.
     settings: Vec<Setting>,
+}
+
+/// Something that a person could say.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Idea {
+    /// The words.
+    pub(crate) text: String,
+    /// How they are meant.
+    pub(crate) mode: Mode,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -52,7 +65,7 @@ struct Setting {
 async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
     let shown = server.profile.shown().into_iter();
     let settings = shown.map(|one| Setting { setting: one.path, value: one.value, origin: one.origin }).collect();
-    Json(Settings { folder: server.folder.clone(), settings })
+    Json(Settings { folder: server.folder.clone(), idea: server.idea.clone(), settings })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

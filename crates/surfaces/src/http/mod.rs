@@ -46,6 +46,7 @@ use self::access::Names;
 use self::failure::Failure;
 use self::openapi::{Api, Operation};
 
+pub(crate) use self::about::Idea;
 pub(crate) use self::listen::{Certificate, Listening};
 
 /// A body may have so many bytes where a route does not say otherwise.
@@ -57,6 +58,7 @@ pub(crate) struct Server {
     profile: Profile,
     /// Where a session works if it is not said where.
     folder: String,
+    idea: Option<Idea>,
     names: Names,
     feeds: feed::Feeds,
     streams: events::Streams,
@@ -76,6 +78,8 @@ pub(crate) struct Start {
     pub(crate) profile: Profile,
     /// Where a session works if it is not said where.
     pub(crate) folder: String,
+    /// What could be said first.
+    pub(crate) idea: Option<Idea>,
     /// Where it listens.
     pub(crate) listener: TcpListener,
     /// Names that it may be called by, without the port.
@@ -86,12 +90,14 @@ pub(crate) struct Start {
 
 /// Serves until `ending` says so; then whatever is under way has a few seconds to end.
 pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
-    let Start { client, profile, folder, listener, names, certificate } = start;
+    let Start { client, profile, folder, idea, listener, names, certificate } = start;
     let names = Names::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
     let (routes, description) = router();
     let (feeds, streams) = (feed::Feeds::default(), events::Streams::default());
-    let server = Arc::new(Server { client, profile, folder, names, feeds, streams, going: going.clone(), description });
+    let going_on = going.clone();
+    let server =
+        Arc::new(Server { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
     let router = routes
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&server), access::guard))

@@ -97,6 +97,23 @@ fn what_is_remembered_is_seen_edited_and_forgotten() {
 }
 
 #[test]
+fn the_first_page_teaches_and_sends_nothing_by_itself() {
+    let program = trusting();
+    program.provider.push(says("A small surface on a rudder."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("start.mjs", &[&served.login]));
+    assert_eq!(program.provider.requests().len(), 1, "what was only put into the box is not sent");
+}
+
+#[test]
+fn the_demonstration_offers_the_wish_that_its_recording_knows() {
+    let mut program = trusting();
+    program.set("TRIMTAB_MODEL", "replay/demo");
+    let served = Served::start(&program, "test", &[]);
+    walks(node("start.mjs", &[&served.login, "demo"]));
+}
+
+#[test]
 fn questions_plans_and_steps_are_agreed_on() {
     let mut program = trusting();
     program.set("TRIMTAB_COPILOT_FLOW", "complex");

@@ -17,7 +17,7 @@ pub(super) enum Act {
 }
 
 /// What the recorded model can do in the sample project.
-pub(super) const WISH: &str = "Let greet.sh work without a name, too";
+pub(in crate::cli) const WISH: &str = "Let greet.sh work without a name, too";
 /// What the tasks are asked for.
 const NEWS: &str = "The letter is written, and the sails are urgent";
 const QUESTION: &str = "Is anything lost when the program is cut off?";

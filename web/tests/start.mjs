@@ -1,0 +1,37 @@
+// The first page: examples fill the box and send nothing; folders of earlier sessions are offered.
+
+import assert from 'node:assert/strict';
+import { accessible, begin, browse } from './browse.mjs';
+
+await browse(async ({ page, root }) => {
+  const box = page.getByLabel('Your message');
+  const examples = page.getByRole('list', { name: 'Examples' }).getByRole('button');
+  if (process.argv[3] === 'demo') {
+    await page.getByText('This is the demonstration').waitFor();
+    assert.equal(await examples.count(), 0, 'a recording knows no other wish');
+    await accessible(page, 'the start of the demonstration');
+    await page.getByRole('button', { name: /Put its wish into the box/ }).click();
+    assert.equal(await box.inputValue(), 'Let greet.sh work without a name, too');
+    await page.getByRole('button', { name: 'Plan', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.waitForURL(/#\/s\//);
+    await page.getByRole('log').locator('.bubble', { hasText: 'Let greet.sh work' }).waitFor();
+    return;
+  }
+  await examples.first().waitFor();
+  await accessible(page, 'the first page');
+  const words = await examples.nth(2).locator('span').first().innerText();
+  await examples.nth(2).click();
+  assert.equal(await box.inputValue(), words);
+  await page.getByRole('button', { name: 'Plan', pressed: true }).waitFor();
+  assert.equal(new URL(page.url()).hash, '', 'nothing was sent');
+  assert.deepEqual(await page.evaluate(async () => (await (await fetch('/api/sessions')).json()).sessions), []);
+
+  await begin(page, 'What is a trim tab?');
+  await page.getByRole('log').getByText('✓ Done').waitFor();
+  await page.goto(`${root}/#/`);
+  const folder = page.getByLabel('Folder');
+  const first = await folder.inputValue();
+  await folder.fill('/elsewhere');
+  assert.deepEqual(await page.locator('#folders option').evaluateAll((all) => all.map((one) => one.value)), [first]);
+});
