@@ -87,4 +87,23 @@ await browse(async ({ page }) => {
   await broken.getByText('The response was cut off mid-stream. NO changes have been applied.').waitFor();
   await broken.getByText('Preview only: a.txt').waitFor();
   await accessible(page, 'an answer that was cut off');
+
+  // Only another try brings the changes; what the model writes as plain words is a button all the same, and noted.
+  await page.getByRole('region', { name: 'Response was truncated!' }).getByRole('button', { name: '🔄 Retry' }).click();
+  await broken.getByText('✓ Done').waitFor();
+  await broken.getByText('Whole now.').first().waitFor();
+  await broken.getByText('1 applied').waitFor();
+  await broken.getByText(/oddit/).waitFor();
+  await broken.getByLabel('Next steps').getByRole('button', { name: 'run tests' }).click();
+  assert.equal(await composer.inputValue(), 'run tests');
+  await composer.fill('');
+
+  // Of this one nothing can be read: it can only be tried again.
+  await say(page, 'Babble');
+  const lost = page.getByRole('region', { name: 'AI response had errors' });
+  await lost.waitFor();
+  await log.getByText('The AI response could not be read, and nothing of it was applied.').waitFor();
+  assert.deepEqual((await lost.getByRole('button').allInnerTexts()).map((words) => words.replace(/\s+/g, ' ').trim()), ['1 🔄 Retry']);
+  await lost.getByRole('button', { name: '🔄 Retry' }).click();
+  await log.locator('article:last-of-type').getByText('Better.').first().waitFor();
 });

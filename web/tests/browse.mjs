@@ -22,7 +22,8 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   try {
     const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-    context.setDefaultTimeout(20_000);
+    // Long enough for a machine that is busy with everything else; what is there is seen at once all the same.
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     const errors = [];
     const watch = (one) => {
@@ -55,12 +56,64 @@ export async function begin(page, words, { trusts = false } = {}) {
   if (trusts) await page.getByRole('region').getByRole('button', { name: /trust/i }).first().click();
 }
 
-/** No serious complaint about what a person with other means would meet. */
-export async function accessible(page, what) {
-  const found = await new AxeBuilder({ page }).analyze();
-  const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical');
-  const told = serious.map((one) => `${one.id}: ${one.help}\n${one.nodes.map((node) => `    ${node.html}\n    ${node.failureSummary}`).join('\n')}`);
-  assert.deepEqual(told, [], `${what} can be used by everybody`);
+const WIDTHS = [[280, 600], [360, 640], [768, 1024], [1280, 800], [1920, 1080]];
+
+/** No serious complaint about what a person with other means would meet, in either look, and nothing cut off at any width. */
+export async function accessible(page, what, { widths = true } = {}) {
+  const dark = await page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches);
+  // Only colours differ between the looks; they alone are looked at twice.
+  for (const [colorScheme, rules] of [[dark ? 'light' : 'dark', ['color-contrast']], [dark ? 'dark' : 'light', null]]) {
+    await page.emulateMedia({ colorScheme });
+    const axe = new AxeBuilder({ page }).options({ rules: { 'target-size': { enabled: true } } });
+    const found = await (rules ? axe.withRules(rules) : axe).analyze();
+    const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical');
+    const told = serious.map((one) => `${one.id}: ${one.help}\n${one.nodes.map((node) => `    ${node.html}\n    ${node.failureSummary}`).join('\n')}`);
+    assert.deepEqual(told, [], `${what} can be used by everybody in the ${colorScheme} look`);
+  }
+  if (widths) await fits(page, what);
+}
+
+/** Nothing is wider than the page, and nothing that can be pressed is cut off, from an editor's side panel to a wall. */
+export async function fits(page, what, sizes = WIDTHS) {
+  const before = page.viewportSize();
+  for (const [width, height] of sizes) {
+    await page.setViewportSize({ width, height });
+    assert.deepEqual(await page.evaluate(cutOff), [], `${what} fits into ${width} × ${height}`);
+  }
+  await page.setViewportSize(before);
+}
+
+/** Runs in the page: what is too wide, and which buttons, links and fields a person cannot get into sight. */
+async function cutOff() {
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  const found = [];
+  const root = document.documentElement;
+  for (const box of [root, document.body, document.querySelector('main')]) {
+    if (box && box.scrollWidth > box.clientWidth) found.push(`${box.localName} is ${box.scrollWidth - box.clientWidth} too wide`);
+  }
+  const top = document.querySelector('dialog[open]') ?? document;
+  for (const node of top.querySelectorAll('button, a[href], summary, select, textarea, input:not([type=file])')) {
+    if (node.matches('.skip, .veil') || !node.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })) continue;
+    const box = node.getBoundingClientRect();
+    const free = { x: false, y: false };
+    for (let over = node; over && !(free.x && free.y); over = over.parentElement) {
+      const style = getComputedStyle(over);
+      const frame = over === document.body ? { left: 0, top: 0, right: innerWidth, bottom: innerHeight } : over.getBoundingClientRect();
+      const holds = { x: box.left >= frame.left - 1 && box.right <= frame.right + 1, y: box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1 };
+      const words = () => (node.getAttribute('aria-label') ?? node.textContent ?? node.id).trim().slice(0, 60);
+      for (const [axis, flow] of [['x', style.overflowX], ['y', style.overflowY]]) {
+        if (over !== node && (flow === 'auto' || flow === 'scroll')) free[axis] = true;
+        else if (!free[axis] && !holds[axis] && (flow !== 'visible' || over === document.body)) {
+          found.push(`“${words()}” is cut off by ${over.localName}.${over.className} (${Math.round(box.left)}–${Math.round(box.right)}, ${Math.round(box.top)}–${Math.round(box.bottom)})`);
+          free.x = free.y = true;
+        }
+      }
+      if (style.position === 'fixed' || over === top) break;
+    }
+    const style = getComputedStyle(node);
+    if (style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis' && node.scrollWidth > node.clientWidth + 1) found.push(`the words of “${node.textContent.trim().slice(0, 60)}” are cut off`);
+  }
+  return found;
 }
 
 /** Says something more in the session that is open. */

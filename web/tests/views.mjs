@@ -1,27 +1,96 @@
-// Every view, on a phone and on a desk, light and dark: usable by everybody, and nothing wider than the screen.
+// Every view and everything that opens over it, with much in it: usable by everybody in both looks, and at every width
+// from an editor's side panel to a wall.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, begin, browse, say } from './browse.mjs';
 
-await browse(async ({ page, context, browser, root }) => {
-  await begin(page, 'What is a trim tab?');
-  await page.getByRole('log').getByText('✓ Done').waitFor();
+const tell = (word) => process.stdout.write(`${word}\n`);
+
+await browse(async ({ page, root }) => {
+  const log = page.getByRole('log');
+  const go = async (place, seen) => {
+    await page.goto(`${root}/${place}`);
+    await seen.first().waitFor();
+    await page.waitForLoadState('networkidle').catch(() => undefined);
+  };
+  await accessible(page, 'the first page');
+
+  // A conversation while it works, and when it has ended.
+  await begin(page, 'Write an extraordinarily_long_file_name_that_no_narrow_page_has_room_for.txt, please', { trusts: true });
+  const command = page.getByRole('region', { name: /Run this command\?/ });
+  await command.waitFor();
+  await accessible(page, 'a question about a long command');
+  await page.keyboard.press('1');
+  await log.getByText('A table that is wide').waitFor();
+  await accessible(page, 'a request that runs');
+  tell('more');
+  await log.getByText('✓ Done').waitFor();
+  await log.getByRole('button', { name: /very-long-command/ }).click();
+  await accessible(page, 'a conversation');
   const session = new URL(page.url()).hash;
-  const storageState = await context.storageState();
-  for (const [width, height, colorScheme] of [[360, 740, 'light'], [1280, 800, 'dark'], [280, 600, 'dark']]) {
-    const sized = await browser.newContext({ viewport: { width, height }, colorScheme, storageState, reducedMotion: 'reduce' });
-    const view = await sized.newPage();
-    for (const place of ['#/', session, `${session}/changes`, `${session}/trace`, '#/tasks', '#/usage', '#/audit', '#/settings']) {
-      await view.goto(`${root}/${place}`);
-      await view.waitForLoadState('networkidle').catch(() => undefined);
-      await accessible(view, `${place} at ${width}`);
-      const wide = await view.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(wide <= 0, `${place} at ${width} is ${wide} too wide`);
-      if (process.env.TRIMTAB_SHOTS) {
-        const name = `${place.replace(session, 'session').replace(/\W+/g, '-').replace(/^-|-$/g, '') || 'home'}-${width}-${colorScheme}.png`;
-        await view.screenshot({ path: `${process.env.TRIMTAB_SHOTS}/${name}` });
-      }
-    }
-    await sized.close();
+
+  await go(`${session}/changes`, page.getByRole('button', { name: 'Show', exact: true }));
+  await page.getByRole('button', { name: 'Show', exact: true }).first().click();
+  await page.getByRole('region', { name: /Changes of/ }).waitFor();
+  await accessible(page, 'the changes');
+  await go(`${session}/trace`, page.locator('summary'));
+  await page.locator('summary').first().click();
+  await accessible(page, 'the trace');
+  await go('#/tasks', page.getByLabel('A new task'));
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByLabel('A new task').fill('A task with a name that goes on and on, and_with_a_word_that_cannot_be_broken_anywhere_in_it');
+  await page.keyboard.press('Enter');
+  await page.getByRole('checkbox').first().waitFor();
+  await accessible(page, 'tasks');
+  await page.setViewportSize({ width: 360, height: 640 });
+  await page.getByRole('button', { name: 'Assistant' }).click();
+  await page.getByLabel('Your message to the assistant').waitFor();
+  await accessible(page, 'the assistant on a phone', { widths: false });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await go('#/usage', page.getByRole('heading', { name: 'By day' }));
+  await accessible(page, 'usage');
+  await go('#/audit', page.locator('summary'));
+  await page.locator('summary').first().click();
+  await accessible(page, 'the audit');
+  await go('#/settings', page.getByRole('cell'));
+  await accessible(page, 'settings');
+  await go('#/', page.getByRole('heading', { name: 'Go on with' }));
+  await accessible(page, 'the first page with sessions');
+
+  // What opens over them.
+  await go(session, log.getByText('✓ Done'));
+  const palette = page.getByRole('dialog', { name: 'What to do' });
+  const choose = async (words) => {
+    await page.keyboard.press('Control+k');
+    await palette.getByRole('combobox').fill(words);
+    await page.keyboard.press('Enter');
+  };
+  await page.keyboard.press('Control+k');
+  await palette.getByRole('option', { name: /^Open:/ }).first().waitFor();
+  await accessible(page, 'the palette');
+  await page.keyboard.press('Escape');
+  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
+    await choose(words);
+    const dialog = page.getByRole('dialog', { name });
+    await dialog.waitFor();
+    await accessible(page, name);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
   }
+  await page.setViewportSize({ width: 360, height: 640 });
+  await page.getByRole('button', { name: 'Sessions and views' }).click();
+  await page.getByRole('navigation').waitFor();
+  await accessible(page, 'the list on a phone', { widths: false });
+  await page.keyboard.press('Escape');
+  await page.getByRole('navigation').waitFor({ state: 'detached' });
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  // Whoever wants no motion is shown none.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  const moving = () => page.evaluate(() => document.getAnimations().filter((one) => Number(one.effect.getComputedTiming().duration) > 10).length);
+  await say(page, 'And something slow');
+  await log.locator('.dots').last().waitFor();
+  assert.equal(await moving(), 0, 'nothing moves for whoever wants no motion');
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  assert.ok((await moving()) > 0, 'and something does for the others');
 });

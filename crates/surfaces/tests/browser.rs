@@ -5,6 +5,10 @@
 
 #[path = "browser/flows.rs"]
 mod flows;
+#[path = "browser/people.rs"]
+mod people;
+#[path = "browser/shown.rs"]
+mod shown;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -109,14 +113,6 @@ fn tasks_change_when_a_person_says_so_and_are_undone() {
     program.provider.push(says("I would add a call to Ann."));
     let served = Served::start(&program, "test", &[]);
     walks(node("tasks.mjs", &[&served.login]));
-}
-
-#[test]
-fn every_view_can_be_used_by_everybody_at_every_width() {
-    let program = program();
-    program.provider.push(says("A small surface on a rudder."));
-    let served = Served::start(&program, "test", &[]);
-    walks(node("views.mjs", &[&served.login]));
 }
 
 #[test]

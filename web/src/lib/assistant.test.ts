@@ -27,6 +27,12 @@ test('the stream is asked for with the message, the transcript, the mode and the
   expect(Object.fromEntries(url.searchParams)).toEqual({ message: 'hi', transcript: '[]', mode: 'auto', clarify: '{"question":"Which?"}' });
 });
 
+test('what is not said is a plan without anything before it', () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  ask('hi');
+  expect(Object.fromEntries(new URL(FakeSource.last.url, 'http://x').searchParams)).toEqual({ message: 'hi', transcript: '[]', mode: 'plan' });
+});
+
 test('the result counts when the stream is done, and bad events are passed over', async () => {
   vi.stubGlobal('EventSource', FakeSource);
   const summaries: string[] = [];
@@ -80,6 +86,49 @@ test('what is behind "Show more" can be chosen too', async () => {
   ask('hi', [], 'auto', null, { clarify: (_question, options) => offered.push(options.map((one) => one.id)) });
   FakeSource.last.send('clarify', '{"question":"Which?","options":[{"id":1,"title":"a"}],"moreOptions":[{"id":2,"title":"b"}]}');
   expect(offered).toEqual([[1, 2]]);
+});
+
+test('a question is passed on from the stream and from the plain reply, and an empty one is none', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const asked: string[] = [];
+  const clarify = (question: string) => asked.push(question);
+  const streamed = ask('hi', [], 'auto', null, { clarify });
+  FakeSource.last.send('clarify', '{"question":""}');
+  FakeSource.last.send('clarify', '{"question":"Which call?"}');
+  FakeSource.last.send('done', 'true');
+  await streamed.result;
+  expect(asked).toEqual(['Which call?']);
+
+  const replies = ['{"requiresClarification":true,"question":"Which day?"}', '{"requiresClarification":true,"question":7}', '{"question":"Not asked?"}'];
+  vi.stubGlobal('fetch', async () => new Response(replies.shift(), { status: 200 }));
+  for (let n = 0; n < 3; n++) {
+    const plain = ask('hi', [], 'auto', null, { clarify });
+    FakeSource.last.send('error', '');
+    await plain.result;
+  }
+  expect(asked).toEqual(['Which call?', 'Which day?']);
+});
+
+test('without a stream the message is posted, with its mode and what was said before', async () => {
+  vi.stubGlobal('EventSource', class {
+    constructor() {
+      throw new Error('no streams here');
+    }
+  });
+  const fetched = vi.fn(async (_path: string, _init: RequestInit) => new Response('{"text":"Plain","operations":[]}', { status: 200 }));
+  vi.stubGlobal('fetch', fetched);
+  expect((await ask('hi', [{ role: 'user', text: 'x' }], 'chat', null, {}).result).text).toBe('Plain');
+  expect(JSON.parse(String(fetched.mock.calls[0]?.[1].body))).toEqual({ message: 'hi', transcript: [{ role: 'user', text: 'x' }], options: { streamSummary: false, mode: 'chat' } });
+});
+
+test('words go on coming until the end, also after the list of operations', async () => {
+  vi.stubGlobal('EventSource', FakeSource);
+  const heard: string[] = [];
+  const asking = ask('hi', [], 'plan', null, { summary: (text) => heard.push(text), ops: (version) => heard.push(`ops ${version}`) });
+  for (const [name, data] of [['summary', '{"text":"Planning…"}'], ['ops', '{"version":1,"operations":[]}'], ['summary', '{"text":"One"}'], ['summary', '{"text":"One change."}']] as const) FakeSource.last.send(name, data);
+  FakeSource.last.send('done', 'true');
+  await asking.result;
+  expect(heard).toEqual(['Planning…', 'ops 1', 'One', 'One change.']);
 });
 
 test('when both fail the error says so', async () => {

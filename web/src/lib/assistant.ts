@@ -51,7 +51,7 @@ const LONGEST_QUERY = 6_000;
 /** All that can be chosen: what is offered at first, and what is behind "Show more". */
 const choosable = (asked: { options?: Option[]; moreOptions?: Option[] }) => [...(asked.options ?? []), ...(asked.moreOptions ?? [])];
 
-export function ask(message: string, transcript: Said[], mode: string, clarify: Clarify | null, heard: Heard): Asking {
+export function ask(message: string, transcript: Said[] = [], mode = 'plan', clarify: Clarify | null = null, heard: Heard = {}): Asking {
   const query = new URLSearchParams({ message, transcript: JSON.stringify(transcript), mode });
   if (clarify) query.set('clarify', JSON.stringify(clarify));
   let source: EventSource | null = null;

@@ -97,6 +97,18 @@ test('a request runs until it is finished, and again when it is reopened', () =>
   expect(running(view)?.id).toBe('r1');
 });
 
+test('each stage of the work is told in its order, and none twice', () => {
+  const told = ['Analyzing request & architecting strategy...', 'Routing intent to code tools...', 'Interrogating example.com...', 'Synthesizing final intelligence...'];
+  let view = start();
+  const seen: (string | undefined)[] = [];
+  for (const label of told) {
+    for (const stage of ['a', 'a']) view = fold(view, [at({ type: 'stage', stage, label })]);
+    seen.push(view.turns[0]?.thoughts.at(-1));
+  }
+  expect(seen).toEqual(told);
+  expect(view.turns[0]?.thoughts).toEqual(told);
+});
+
 test('ten thousand events are folded in a moment', () => {
   const events: Event[] = [];
   let view = start();

@@ -15,7 +15,7 @@ use trimtab_vocab::Usage;
 use super::{asks, node, program, restarted, says, walks};
 
 /// A program that trusts its project.
-fn trusting() -> Program {
+pub(super) fn trusting() -> Program {
     let program = program();
     assert_eq!(program.run(&["trust"]).code, Some(0));
     program
@@ -59,9 +59,17 @@ fn an_answer_in_parts_keeps_its_summary_at_hand_and_its_commands_in_one_panel() 
     ));
     let cut = r#"{"summary":"Cut.","fileChanges":[{"path":"a.txt","content":"a\n"},{"path":"b.txt","content":"b\n"},{"path":"c.txt","content":"c"#;
     program.provider.push(Answer::anthropic(Reply::new().text([cut]).stop("max_tokens")));
+    let whole = json!([{"path": "d.txt", "content": "whole\n"}]);
+    program.provider.push(answers(&json!({"summary": "Whole now.", "fileChanges": whole, "nextSteps": ["run tests"]})));
+    program.provider.push(says(r#"{"summary": "a" "b"}"#));
+    program.provider.push(answers(&json!({"summary": "Better."})));
     let served = Served::start(&program, "test", &[]);
     walks(node("answers.mjs", &[&served.login]));
     assert!(!program.project().join("a.txt").exists(), "nothing of a cut answer is applied");
+    assert!(program.project().join("d.txt").exists(), "and the changes came with another try");
+    let session = served.get("/api/sessions")["sessions"][0]["id"].as_str().expect("an id").to_owned();
+    let kept = served.get(&format!("/api/sessions/{session}/export")).to_string();
+    assert!(kept.contains("Response was truncated!"), "what happened is in the store: {kept}");
 }
 
 #[test]
