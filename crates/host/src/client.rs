@@ -200,7 +200,8 @@ impl Client {
     /// whoever asks for something else with the same key is refused.
     pub async fn send_once(&self, session: &SessionId, say: Say, key: &str) -> Result<Sent, Problem> {
         let request = clock::request_named(session, key);
-        let print = hash(format!("{:?}", (&say.text, say.mode, &say.images)).as_bytes());
+        let said = serde_json::json!([say.text, say.mode, say.images, say.picture]);
+        let print = hash(said.to_string().as_bytes());
         match self.send_as(Target::Session(session.clone()), say, request, Some(&print)).await {
             Ok(sent) => Ok(sent),
             Err(Unsent::Known(sent)) => {
@@ -386,7 +387,14 @@ impl Client {
 
     /// A session as its log tells it.
     pub(crate) async fn folded(&self, session: &SessionId) -> Result<Session, Problem> {
-        let (mut folded, mut last) = (Session::of(session.clone()), 0);
+        let mut folded = Session::of(session.clone());
+        self.fold_on(session, &mut folded, 0).await?;
+        Ok(folded)
+    }
+
+    /// Folds what was recorded after `last`, and says which is the last fact now.
+    pub(crate) async fn fold_on(&self, session: &SessionId, folded: &mut Session, last: u64) -> Result<u64, Problem> {
+        let mut last = last;
         loop {
             let page = self.events(session, last).await?;
             for event in &page {
@@ -394,7 +402,7 @@ impl Client {
                 last = event.seq.unwrap_or(last);
             }
             if page.is_empty() {
-                return Ok(folded);
+                return Ok(last);
             }
         }
     }

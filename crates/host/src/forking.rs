@@ -88,7 +88,7 @@ impl Client {
         check_session(session)?;
         self.session(session).await?;
         let title = cleaned(title)?;
-        let last = self.history(session).await?.last;
+        let last = self.store().last_seq(session).await.map_err(store_problem)?;
         let payload = written(&Input::Renamed { title: title.clone() });
         let input = NewInput { payload, quiet: true, ..NewInput::default() };
         self.store().enqueue(session, input).await.map_err(store_problem)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trimtab_engine::Session;
 use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
 
 use crate::client::{Client, Say};
@@ -42,10 +43,11 @@ impl Client {
         self.control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
         // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
         let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
+        let (mut folded, mut last) = (Session::of(session.clone()), 0);
         loop {
-            let gallery = self.gallery(session).await?;
+            last = self.fold_on(session, &mut folded, last).await?;
             let is_so = |picture: &GeneratedImage| picture.selected == selected || !images.contains(&picture.id);
-            if gallery.iter().all(is_so) || tokio::time::Instant::now() >= deadline {
+            if folded.gallery().all(is_so) || tokio::time::Instant::now() >= deadline {
                 return Ok(());
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -372,9 +372,10 @@ fn an_interrupt_ends_five_looks_at_once() {
 #[test]
 fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_under_auto() {
     let program = program();
-    program
-        .provider
-        .push(asks(&[("run_command", json!({"command": "echo x >> log.txt; sleep 98742", "timeout_s": 3000}))]));
+    // A number of our own: other runs of the tests may be under way on this machine.
+    let sleep = format!("sleep {}", 1_000_000 + std::process::id());
+    let command = format!("echo x >> log.txt; {sleep}");
+    program.provider.push(asks(&[("run_command", json!({"command": command, "timeout_s": 3000}))]));
     let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
     running.wait_for_line("command.started");
     let began = Instant::now();
@@ -385,10 +386,10 @@ fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_un
     running.signal(Signal::KILL);
     running.wait();
     let began = Instant::now();
-    while !processes_with("sleep 98742").is_empty() && began.elapsed() < Duration::from_secs(10) {
+    while !processes_with(&sleep).is_empty() && began.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(processes_with("sleep 98742"), Vec::<String>::new(), "it dies with the program");
+    assert_eq!(processes_with(&sleep), Vec::<String>::new(), "it dies with the program");
     let resumed = program.run(&["resume", "--json", "--approve", "auto"]);
     assert_eq!(resumed.code, Some(3), "{}", resumed.stderr);
     let events = resumed.events();

@@ -559,6 +559,10 @@ impl Store for MemoryStore {
         .await
     }
 
+    async fn last_seq(&self, session: &SessionId) -> Result<u64> {
+        self.operate(|state, _| Ok(state.events.get(session).map_or(0, |log| log.len() as u64))).await
+    }
+
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
         self.operate(|state, _| {
             let row = |job: &Job| {

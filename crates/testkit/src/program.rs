@@ -48,7 +48,12 @@ pub struct Program {
 impl Program {
     /// A fresh world for this binary.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::within(binary, &std::env::temp_dir())
+    }
+
+    /// A fresh world below this folder, which may be on a disk of its own.
+    pub fn within(binary: impl Into<PathBuf>, place: &Path) -> Self {
+        let folder = tempfile::tempdir_in(place).expect("a folder");
         std::fs::create_dir(folder.path().join("project")).expect("a folder");
         let provider = FakeProvider::start();
         let variables = vec![
@@ -170,6 +175,24 @@ impl Running {
             assert!(Instant::now() < until, "no line with {part:?} in {}", self.stdout.text());
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// What it has written to standard output so far.
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// When it is no child any more.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
     }
 
     /// Waits for its end.

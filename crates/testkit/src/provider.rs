@@ -35,6 +35,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use serde_json::Value;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 
@@ -104,6 +106,12 @@ impl FakeProvider {
     /// beside its calls need not be put in order with them.
     pub fn on_path(&self, path: impl Into<String>, answer: Answer) {
         self.script.lines().paths.insert(path.into(), answer);
+    }
+
+    /// Answers by what is asked, whenever no pushed answer is left: for many programs at once, whose requests come in no
+    /// order. The bodies of such requests are not kept: there may be thousands.
+    pub fn answer_with(&self, answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) {
+        self.script.lines().thinks = Some(Thinks(Arc::new(answer)));
     }
 
     /// How many pushed answers wait for their request.
@@ -219,7 +227,18 @@ struct Lines {
     paths: BTreeMap<String, Answer>,
     queue: VecDeque<Answer>,
     default: Option<Answer>,
+    thinks: Option<Thinks>,
     exchanges: Vec<Arc<Exchange>>,
+}
+
+/// Answers by what is asked.
+#[derive(Clone)]
+struct Thinks(Arc<dyn Fn(&Request) -> Answer + Send + Sync>);
+
+impl std::fmt::Debug for Thinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Thinks")
+    }
 }
 
 /// A request and what became of its answer.
@@ -249,6 +268,12 @@ impl Script {
         let mut lines = self.lines();
         let path = request.path.split('?').next().unwrap_or_default();
         let known = lines.paths.get(path).cloned().or_else(|| lines.queue.pop_front());
+        let thought = known.is_none().then(|| lines.thinks.as_ref().map(|thinks| thinks.0(&request))).flatten();
+        let mut request = request;
+        if thought.is_some() {
+            (request.raw, request.body) = (Bytes::new(), Value::Null);
+        }
+        let known = known.or(thought);
         let answer = known.or_else(|| lines.default.clone()).unwrap_or_else(|| {
             let message = format!(
                 "The fake provider has no answer for request {} ({} {}). Push one, or set one with always().",

@@ -1,6 +1,6 @@
 //! The real binary as a server, and a client that sends exactly the bytes it is told to.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -152,23 +152,32 @@ impl Ask {
         bytes
     }
 
-    fn connect(&self, close: bool) -> TcpStream {
-        let mut socket = TcpStream::connect(&self.host).expect("connects");
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    fn connect(&self, close: bool) -> io::Result<TcpStream> {
+        let mut socket = TcpStream::connect(&self.host)?;
+        socket.set_read_timeout(Some(Duration::from_secs(60)))?;
         // The server may answer and close before it has read everything.
         let _ = socket.write_all(self.head(close).as_bytes()).and_then(|()| socket.write_all(&self.body));
-        socket
+        Ok(socket)
     }
 
     /// Sends it and reads the whole answer.
     ///
     /// # Panics
-    /// When there is none.
+    /// When nobody listens.
     pub fn send(&self) -> Answer {
         let mut bytes = Vec::new();
         // A connection that is reset after the answer has been read is as good as one that is closed.
-        let _ = self.connect(true).read_to_end(&mut bytes);
+        let _ = self.connect(true).expect("connects").read_to_end(&mut bytes);
         Answer::read(&bytes)
+    }
+
+    /// Sends it to a server that may be gone, or go away in the middle: the answer, if all of it came.
+    pub fn try_send(&self) -> Option<Answer> {
+        let mut bytes = Vec::new();
+        self.connect(true).ok()?.read_to_end(&mut bytes).ok()?;
+        let answer = Answer::read(&bytes);
+        let length = answer.header("content-length").and_then(|length| length.parse().ok());
+        (answer.status > 0 && length.is_none_or(|length: usize| answer.body.len() == length)).then_some(answer)
     }
 
     /// Sends it and reads as it comes.
@@ -176,13 +185,20 @@ impl Ask {
     /// # Panics
     /// When there is no answer.
     pub fn stream(&self) -> Stream {
-        let mut reader = BufReader::new(self.connect(false));
+        self.try_stream().expect("an answer")
+    }
+
+    /// Sends it to a server that may be gone, and reads as it comes.
+    pub fn try_stream(&self) -> Option<Stream> {
+        let mut reader = BufReader::new(self.connect(false).ok()?);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut head).expect("a head") > 0, "no answer: {head:?}");
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
         }
         let head = Answer::read(head.as_bytes());
-        Stream { head, reader, rest: String::new() }
+        Some(Stream { head, reader, rest: String::new() })
     }
 }
 

@@ -222,6 +222,14 @@ impl Terminal {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
+    /// Whether the program has ended.
+    ///
+    /// # Panics
+    /// When it is no child any more.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
     /// Waits for the program's end: its exit code, if no signal ended it.
     ///
     /// # Panics

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Larger files are not read: nothing that was kept here is that large.
 const LARGEST: u64 = 16 * 1024 * 1024;
+/// Files that may be swept away under our hands before we give up.
+const TRIES: u32 = 20;
 
 /// The drawer of a data folder.
 #[derive(Debug, Clone)]
@@ -46,13 +48,31 @@ impl Drawer {
         // Two processes that write the same must not write into each other's file.
         let draft = self.folder.join(format!(".{name}.{}", std::process::id()));
         self.make()?;
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(true).write(true);
-        let mut file = private(&mut options).open(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        rename(&draft, &path)?;
-        Ok(path)
+        self.sweep(&draft);
+        let mut tries = 0;
+        loop {
+            match replace(&draft, &path, bytes) {
+                Ok(()) => return Ok(path),
+                // Before it was locked, somebody who sweeps took it for one that was left behind.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => tries += 1,
+                Err(error) => {
+                    // A disk that is full shall not be filled with halves.
+                    let _ = remove(&draft);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Removes what processes have left behind that were killed while they wrote.
+    fn sweep(&self, ours: &Path) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_half = entry.file_name().as_encoded_bytes().starts_with(b".") && path != ours;
+            if is_half && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = remove(&path);
+            }
+        }
     }
 
     /// Adds a line to what is kept under a name.
@@ -89,6 +109,17 @@ impl Drawer {
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "no name for a file")),
         }
     }
+}
+
+/// Writes a file beside another one and puts it in its place. It is locked meanwhile: who writes it lives.
+fn replace(draft: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    let mut file = private(&mut options).open(draft)?;
+    file.lock()?;
+    file.write_all(bytes)?;
+    file.sync_data()?;
+    rename(draft, path)
 }
 
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -142,5 +173,21 @@ mod tests {
             assert!(drawer.write(name, "x").is_err(), "{name:?}");
             assert_eq!(drawer.read(name), None);
         }
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_behind_is_swept_away_and_a_living_ones_is_not() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        drawer.write("draft-1", "one").expect("kept");
+        let folder = data.path().join("drawer");
+        let alive = File::create(folder.join(".draft-2.98")).expect("a file");
+        alive.lock().expect("is locked");
+        std::fs::write(folder.join(".draft-1.99"), "ha").expect("a file");
+        drawer.write("draft-1", "two").expect("kept");
+        let mut left: Vec<_> =
+            std::fs::read_dir(&folder).expect("a folder").flatten().map(|it| it.file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".draft-2.98", "draft-1"]);
     }
 }

@@ -286,6 +286,8 @@ pub trait Store: Send + Sync {
 
     /// Facts after `after`, in order, at most `limit` of them.
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
+    /// The number of its last fact; 0 before the first.
+    async fn last_seq(&self, session: &SessionId) -> Result<u64>;
     /// From now on this process is a server: what comes to it and what it runs is marked as its own.
     fn serve(&self) {}
     /// Requests, newest first; unfinished ones only, or all.

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
+/// Files that may be swept away under our hands before we give up.
+const TRIES: u64 = 20;
+
 /// This process, as others see it.
 #[derive(Debug)]
 pub(super) struct Owner {
@@ -25,15 +28,24 @@ impl Owner {
     pub(super) fn enter(data: &Path, chance: u64) -> io::Result<Self> {
         let folder = data.join("owners");
         std::fs::create_dir_all(&folder)?;
-        let name = format!("{}-{:016x}", std::process::id(), chance);
-        // Locked first, named after: nobody ever sees the file without its lock and takes it for dead.
-        let unnamed = folder.join(format!(".{name}"));
-        let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        rename(&unnamed, &folder.join(&name))?;
-        let owner = Self { folder, name, serving: AtomicBool::new(false), _lock: lock };
-        owner.sweep();
-        Ok(owner)
+        for attempt in 0..TRIES {
+            let name = format!("{}-{:016x}", std::process::id(), chance.wrapping_add(attempt));
+            // Locked first, named after: nobody ever sees the file without its lock and takes it for dead.
+            let unnamed = folder.join(format!(".{name}"));
+            let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
+            // Before it was locked, somebody who sweeps may have taken it for one that was left behind.
+            let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from);
+            match locked.and_then(|()| rename(&unnamed, &folder.join(&name))) {
+                Ok(()) => {
+                    let owner = Self { folder, name, serving: AtomicBool::new(false), _lock: lock };
+                    owner.sweep();
+                    return Ok(owner);
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("its file is taken away again and again"))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -70,12 +82,10 @@ impl Owner {
         }
     }
 
-    /// Removes the files of those who were killed.
+    /// Removes the files of those who were killed, also of those whose file had no name yet.
     fn sweep(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if let Ok(name) = entry.file_name().into_string()
-                && !name.starts_with('.')
-            {
+            if let Ok(name) = entry.file_name().into_string() {
                 self.is_alive(&name);
             }
         }
@@ -129,9 +139,24 @@ mod tests {
         let data = tempfile::tempdir().expect("folder");
         let me = Owner::enter(data.path(), 1).expect("enters");
         std::fs::write(data.path().join("owners/99-00"), "").expect("writes");
+        // Killed before its file had its name.
+        std::fs::write(data.path().join("owners/.98-00"), "").expect("writes");
         let other = Owner::enter(data.path(), 2).expect("enters");
         let left = std::fs::read_dir(data.path().join("owners")).expect("a folder").count();
         assert_eq!(left, 2, "the two that live");
         assert!(other.is_alive(me.name()));
+    }
+
+    #[test]
+    fn those_who_come_at_the_same_time_do_not_sweep_each_other_away() {
+        let data = tempfile::tempdir().expect("folder");
+        let owners: Vec<Owner> = std::thread::scope(|scope| {
+            let data = data.path();
+            let enter = |number: u64| scope.spawn(move || Owner::enter(data, number << 32).expect("enters"));
+            let threads: Vec<_> = (0..16).map(enter).collect();
+            threads.into_iter().map(|thread| thread.join().expect("enters")).collect()
+        });
+        assert!(owners.iter().all(|owner| owners.iter().all(|other| owner.is_alive(other.name()))));
+        assert_eq!(std::fs::read_dir(data.path().join("owners")).expect("a folder").count(), owners.len());
     }
 }

@@ -588,6 +588,15 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn last_seq(&self, session: &SessionId) -> Result<u64> {
+        let session = session.clone();
+        self.read(move |tx| {
+            let mut statement = tx.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE session = ?1")?;
+            Ok(statement.query_row([session.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
     fn serve(&self) {
         self.owner.serve();
     }
