@@ -1,6 +1,6 @@
 //! A session at work.
 
-mod durable;
+pub(crate) mod durable;
 mod starting;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -39,6 +39,7 @@ mod tasks;
 mod tools;
 mod walk;
 
+pub use actor::durable::first_words;
 pub use asking::Asked;
 pub use by_hand::{apply_edit, check_command, recover};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};

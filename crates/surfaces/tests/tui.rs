@@ -312,6 +312,34 @@ fn a_draft_outlives_a_kill() {
 }
 
 #[test]
+fn words_that_were_sent_just_before_a_kill_are_said_once_and_do_not_stand_in_the_input() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(says("Here it is.").gated(&gate));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    terminal.press("Tell me everything");
+    let drawer = program.home().join("drawer");
+    terminal.wait_until("the draft in its file", |_| is_kept(&drawer, "Tell me everything"));
+    terminal.press(ENTER);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    // The draft is written down a few times a second: it is still in its file, and the message is in the log.
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    program.provider.push(says("Here it is."));
+    gate.open();
+    let again = Terminal::start(&program, &[], 80, 24);
+    again.wait_for("Done");
+    let screen = again.settled();
+    let input = screen.lines().rev().find(|line| line.starts_with('›')).expect("an input");
+    assert!(!input.contains("Tell me everything"), "{screen}");
+    assert_eq!(again.all().matches("› Tell me everything").count(), 1, "{}", again.all());
+    let database = rusqlite::Connection::open(program.home().join("trimtab.db")).expect("opens");
+    let said = "SELECT count(*) FROM events WHERE event LIKE '%\"request.received\"%'";
+    assert_eq!(database.query_row(said, [], |row| row.get::<_, i64>(0)).expect("a number"), 1);
+}
+
+#[test]
 fn a_key_writes_no_more_than_what_it_changed() {
     let program = program();
     program.provider.push(says(&"A line of an answer.\n\n".repeat(30)));

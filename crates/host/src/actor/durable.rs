@@ -87,7 +87,7 @@ pub(crate) fn written_rule(rule: &Rule) -> String {
 }
 
 /// The first line of a text, short enough for a list.
-pub(crate) fn first_words(text: &str) -> String {
+pub fn first_words(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TITLE + 1).collect();
     if words.chars().count() > TITLE {

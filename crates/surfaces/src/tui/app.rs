@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
-use trimtab_vocab::{Control, Event, Fact, Mode, SessionId, Time, WhileRunning};
+use trimtab_vocab::{Control, Event, Fact, Mode, RequestId, SessionId, Time, WhileRunning};
 
 use super::command::{self, Command};
 use super::composer::{Composer, Draft, Kept, Outcome as Typed, Source};
@@ -20,6 +20,7 @@ use super::pane::status::Status;
 use super::pane::steps::Steps;
 use super::pane::sticky::Sticky;
 use super::picker::Item;
+use super::sending::OnTheWay;
 use super::setup::Setup;
 use super::theme::Theme;
 use super::trace::Trace;
@@ -62,6 +63,9 @@ pub(super) struct App {
     wishes: Vec<Wish>,
     /// What was said in the session, and the number of the fact that tells it.
     said: Vec<(u64, String)>,
+    on_the_way: OnTheWay,
+    /// The number of the last fact that was seen.
+    seen: u64,
 }
 
 /// What the screen begins with.
@@ -111,6 +115,8 @@ impl App {
             while_running,
             wishes: Vec::new(),
             said: Vec::new(),
+            on_the_way: OnTheWay::default(),
+            seen: 0,
         }
     }
 
@@ -125,11 +131,16 @@ impl App {
             News::Input(input) => self.input(&input),
             News::Tick => self.ticks = self.ticks.wrapping_add(1),
             News::Events(events) => events.iter().for_each(|event| self.see(event)),
-            News::CaughtUp => self.transcript.caught_up(usize::from(self.size.width), &self.theme),
+            News::CaughtUp => {
+                self.transcript.caught_up(usize::from(self.size.width), &self.theme);
+                self.settle();
+            }
             News::Sent(sent) => {
                 if self.session.is_none() {
                     self.session = Some(sent.session);
                 }
+                self.on_the_way.sent();
+                self.keep();
             }
             News::Diff { call, files } => {
                 self.dialogs.set_diff(&call, &files);
@@ -185,7 +196,11 @@ impl App {
                 Some(View::Setup(setup)) => setup.failed(problem),
                 _ => self.say(problem),
             },
-            News::Unsent(draft) => self.write(&draft),
+            News::Unsent(draft) => {
+                self.on_the_way.unsent(&draft);
+                self.composer.give_back(&draft);
+                self.keep();
+            }
             News::History(history) => {
                 if let Some(View::Changes(view)) = &mut self.view {
                     let wish = view.set(history);
@@ -246,6 +261,7 @@ impl App {
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
         self.dialogs.begin_session();
         self.said.clear();
+        self.seen = 0;
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
@@ -264,8 +280,16 @@ impl App {
             return;
         }
         let live = !self.transcript.is_reading();
+        self.seen = event.seq.unwrap_or(self.seen);
         if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
             self.said.push((seq, text.clone()));
+        }
+        if let (Some(seq), Fact::Request(RequestFact::Received { text, .. } | RequestFact::Joined { text, .. })) =
+            (event.seq, &event.fact)
+            && !live
+        {
+            let said = self.on_the_way.arrived(event.request.as_ref(), seq, text);
+            self.was_said(said);
         }
         self.transcript.see(event);
         self.trace.see(event);
@@ -367,12 +391,12 @@ impl App {
                 self.keep();
             }
             Typed::Send(draft) => {
-                self.keep();
                 self.send(draft, self.while_running);
+                self.keep();
             }
             Typed::Queue(draft) => {
-                self.keep();
                 self.send(draft, WhileRunning::Queue);
+                self.keep();
             }
             Typed::Editor(text) => self.wish(Wish::Edit(text)),
         }
@@ -383,8 +407,31 @@ impl App {
 
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
-        let kept = Kept { answer: self.dialogs.half(), ..self.composer.kept() };
+        let (answer, sending) = (self.dialogs.half(), self.on_the_way.kept());
+        let kept = Kept { answer, sending, after: self.seen, ..self.composer.kept() };
         self.wish(Wish::Keep(Box::new(kept)));
+    }
+
+    /// Goes on with what an earlier process left. `accepted` are requests of the session that have not ended.
+    pub(super) fn restore(&mut self, kept: Kept, accepted: Vec<(RequestId, String)>) {
+        self.dialogs.restore(kept.answer.clone());
+        self.on_the_way.restore(&kept, accepted);
+        self.composer.restore(kept);
+    }
+
+    /// The log is read: what had not arrived when the program was killed stands in the input again.
+    pub(super) fn settle(&mut self) {
+        let (said, lost) = self.on_the_way.settle();
+        self.was_said(said);
+        lost.iter().for_each(|draft| self.composer.give_back(draft));
+        self.keep();
+    }
+
+    /// Words in the input that were said already leave it, unless something was done to them since.
+    fn was_said(&mut self, draft: Option<Draft>) {
+        if draft.is_some_and(|draft| draft == self.composer.draft()) {
+            self.composer.set_draft(&Draft::default());
+        }
     }
 
     /// Puts something into the input.
@@ -497,6 +544,7 @@ impl App {
         let mode = self.status.mode;
         let while_running = self.activity.is_open().then_some(while_running);
         let session = self.session.clone();
+        self.on_the_way.send(draft.clone(), self.seen);
         self.wish(Wish::Send { draft, mode, while_running, session });
     }
 
@@ -522,6 +570,7 @@ impl App {
             Command::Implement => {
                 let (session, mode) = (self.session.clone(), Mode::Implement);
                 let draft = Draft::new("Implement what we have talked about.");
+                self.on_the_way.send(draft.clone(), self.seen);
                 self.wish(Wish::Send { draft, mode, while_running: None, session });
             }
             Command::Control(control) => match self.session {

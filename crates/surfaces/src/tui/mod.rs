@@ -24,6 +24,7 @@ mod news;
 mod pane;
 mod runtime;
 mod screen;
+mod sending;
 mod start;
 mod terminal;
 mod text;

@@ -5,7 +5,7 @@ use std::path::Path;
 use ratatui::layout::Size;
 use trimtab_host::config::Profile;
 use trimtab_host::{Client, Drawer, JobRow, JobState, Pills};
-use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, RequestId, SessionId};
 
 use super::app::{App, Setting};
 use super::composer::Draft;
@@ -90,8 +90,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let (kept, keeper) = DraftKeeper::open(drawer.clone(), &drafts);
     let said = SaidFile::of(drawer, &folder);
     app.composer.set_history(said.read());
-    app.dialogs.restore(kept.answer.clone());
-    app.composer.restore(kept);
+    app.restore(kept, accepted(&client, session.as_ref()).await?);
     if let Some(draft) = draft {
         app.composer.set_draft(&Draft::new(draft));
     }
@@ -100,6 +99,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
         Some(session) => app.begin(session),
         None => {
             greet(&mut app, &profile);
+            app.settle();
             Vec::<Wish>::new()
         }
     };
@@ -174,6 +174,12 @@ async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Re
         None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
             .hint("Leave --continue out to begin one.")),
     }
+}
+
+/// What was taken in for a session and has not ended: requests with their first words.
+async fn accepted(client: &Client, session: Option<&SessionId>) -> Result<Vec<(RequestId, String)>, Problem> {
+    let jobs = client.jobs(false).await?.into_iter().filter(|job| Some(&job.session) == session);
+    Ok(jobs.map(|job| (job.request, job.text)).collect())
 }
 
 /// A folder as a person names it.

@@ -61,7 +61,8 @@ impl DraftKeeper {
 }
 
 fn write(drawer: &Drawer, name: &str, kept: &Kept) -> std::io::Result<()> {
-    if kept.draft.parts.is_empty() && kept.stash.is_empty() && kept.answer.is_none() {
+    let is_empty = kept.stash.is_empty() && kept.answer.is_none() && kept.sending.is_empty();
+    if kept.draft.parts.is_empty() && is_empty {
         return drawer.remove(name);
     }
     drawer.write(name, &serde_json::to_string(kept)?)

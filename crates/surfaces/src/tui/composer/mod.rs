@@ -67,6 +67,21 @@ pub struct Kept {
     /// Words that were being written as an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<HalfAnswer>,
+    /// What was sent and is not known to have arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sending: Vec<Sending>,
+    /// The number of the last fact that had been seen: if a later one says the same as the draft, it was sent.
+    #[serde(default)]
+    pub after: u64,
+}
+
+/// A message on its way.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Sending {
+    /// The number of the last fact that had been seen when it was sent: if it arrived, a later one tells of it.
+    pub after: u64,
+    /// What was said.
+    pub draft: Draft,
 }
 
 /// An answer to a question that was not given yet.
@@ -191,7 +206,7 @@ impl Composer {
 
     /// What has to outlive the process.
     pub fn kept(&self) -> Kept {
-        Kept { draft: self.draft(), stash: self.stash.clone(), answer: None }
+        Kept { draft: self.draft(), stash: self.stash.clone(), ..Kept::default() }
     }
 
     /// Goes on with what an earlier process left.
@@ -200,6 +215,18 @@ impl Composer {
         self.editor.reset(text);
         self.stash = kept.stash;
         self.stash.truncate(MOST_STASHED);
+    }
+
+    /// Puts something into the input; where something stands already, it is put away for later.
+    pub fn give_back(&mut self, draft: &Draft) {
+        match self.is_empty() {
+            true => self.set_draft(draft),
+            false => {
+                self.stash.push(draft.clone());
+                let surplus = self.stash.len().saturating_sub(MOST_STASHED);
+                self.stash.drain(..surplus);
+            }
+        }
     }
 
     /// Empties it; this can be undone.
