@@ -87,11 +87,4 @@ impl Client {
         check.end(written.max(check.lines));
         Ok(check)
     }
-
-    /// Adds to the trail, apart from any session. That this fails must not fail what it tells of.
-    pub async fn tell_audit(&self, action: &str, fields: Value) {
-        if let Err(error) = self.store().audit(vec![AuditEntry::new(action, fields)]).await {
-            tracing::warn!(%error, action, "the audit trail could not be written");
-        }
-    }
 }

@@ -165,6 +165,7 @@ impl Listener<'_> {
         self.assembly = Assembly::of(model.dialect());
         let mut prompt = Prompt::clone(&self.order.prompt);
         self.fetch_images(&mut prompt).await?;
+        self.log_roles(&prompt);
         let mut pieces = model.stream(&prompt);
         loop {
             tokio::select! {
@@ -182,6 +183,17 @@ impl Listener<'_> {
             }
             if self.unsaved() >= SAVE_BYTES || (self.unsaved() > 0 && Instant::now() >= self.save_at) {
                 self.save().await?;
+            }
+        }
+    }
+
+    /// Who says what in a prompt, for whoever looks into a conversation that a provider refuses. What is said stays out
+    /// of the log: it may be anybody's.
+    fn log_roles(&self, prompt: &Prompt) {
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            for (number, message) in prompt.messages.iter().enumerate() {
+                let (role, parts, bytes) = (message.role, message.parts.len(), message.text().len());
+                tracing::debug!(call = %self.order.call, number, ?role, parts, bytes, "message");
             }
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use trimtab_host::{Client, SessionRow, Set, is_text};
 use trimtab_vocab::event::{AnswerFact, BugFact, SessionFact};
-use trimtab_vocab::{Event, Fact, FileWrite, GeneratedImage, Problem, SessionId};
+use trimtab_vocab::{Answer, Event, Fact, FileWrite, GeneratedImage, Problem, SessionId};
 
 /// Pieces that wait for whoever writes them.
 const PIECES: usize = 8;
@@ -55,8 +55,6 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
-    let gallery = client.gallery(&row.id).await?;
-    let mut pairs = Vec::new();
     loop {
         let page = client.events(&row.id, last).await?;
         if page.is_empty() {
@@ -66,7 +64,6 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
             let comma = if last == 0 { "" } else { "," };
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
-            pairs.extend(pair(&event, &gallery));
             if let Fact::Session(SessionFact::Extended { extension }) = &event.fact {
                 extensions.push(json!({
                     "id": extension, "docType": "extension", "sessionId": row.id, "number": extensions.len() + 1,
@@ -76,9 +73,21 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
             print(format!("{comma}{}", json!(event))).await?;
         }
     }
+    print(format!(r#"],"bugs":{},"extensions":{},"pairs":["#, json!(bugs), json!(extensions))).await?;
+    // The log is read once more: all answers of a long session need not fit into memory.
+    let gallery = client.gallery(&row.id).await?;
+    let (mut seen, mut comma) = (0, "");
+    loop {
+        let page = client.events(&row.id, seen).await?;
+        let Some(end) = page.last().and_then(|event| event.seq) else { break };
+        for pair in page.iter().filter_map(|event| pair(event, &gallery)) {
+            print(format!("{comma}{pair}")).await?;
+            comma = ",";
+        }
+        seen = end;
+    }
     let history = client.history(&row.id).await?;
-    print(format!(r#"],"bugs":{},"extensions":{},"pairs":{},"#, json!(bugs), json!(extensions), json!(pairs))).await?;
-    print(r#""changeHistory":{"history":["#.to_owned()).await?;
+    print(r#"],"changeHistory":{"history":["#.to_owned()).await?;
     let mut named = i64::MIN;
     for (at, set) in history.sets.iter().enumerate() {
         // Two sets of the same millisecond have names of their own all the same.
@@ -96,13 +105,13 @@ fn bug(event: &Event) -> Option<Value> {
     Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
 }
 
-/// A request that made pictures, with the pictures as they are now in their places.
+/// What a request came to, whole, with its pictures as they are now in their places.
 fn pair(event: &Event, gallery: &[GeneratedImage]) -> Option<Value> {
     let Fact::Answer(AnswerFact { answer }) = &event.fact else { return None };
     let now = |made: &GeneratedImage| gallery.iter().find(|picture| picture.id == made.id).cloned();
-    let images: Vec<GeneratedImage> = answer.generated_images.iter().filter_map(now).collect();
-    let pair = json!({"docType": "chat-pair", "request": event.request, "structured": {"generatedImages": images}});
-    (!images.is_empty()).then_some(pair)
+    let generated_images = answer.generated_images.iter().filter_map(now).collect();
+    let structured = Answer { generated_images, ..answer.clone() };
+    Some(json!({"docType": "chat-pair", "request": event.request, "structured": structured}))
 }
 
 /// One set. What goes beyond the documented fields has names of its own.

@@ -140,23 +140,101 @@ fn has_test(file: &str, test: &str) -> bool {
     })
 }
 
-#[test]
-fn the_coverage_table_names_tests_that_exist() {
-    let mut rows = 0;
-    let table = read("docs/coverage.md");
-    for line in table.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
-        rows += 1;
-        for named in line.split('`').skip(1).step_by(2) {
-            let (file, test) = named.split_once("::").unwrap_or_else(|| panic!("{named} names no test"));
-            assert!(has_test(file, test), "there is no test {named}");
+/// The requirements: how many each document has. Decisions between documents (`K`) are none of their own.
+const REQUIREMENTS: [(&str, u32); 5] = [("CF", 218), ("AF", 110), ("CP", 67), ("AM", 203), ("RL", 53)];
+
+/// Ids, and what is said of them.
+type Row = (Vec<String>, String);
+
+/// The rows of each section of the coverage page.
+fn coverage() -> Vec<(String, Vec<Row>)> {
+    let mut sections: Vec<(String, Vec<Row>)> = Vec::new();
+    for line in read("docs/coverage.md").lines() {
+        if let Some(name) = line.strip_prefix("## ") {
+            sections.push((name.to_owned(), Vec::new()));
         }
-        for id in line.split('|').nth(1).expect("ids").split(',').map(str::trim) {
-            let (family, number) = id.split_once('-').unwrap_or_else(|| panic!("{id} is no requirement"));
-            assert!(["AF", "AM", "CF", "CP", "RL", "K"].contains(&family) && number.parse::<u32>().is_ok(), "{id}");
+        let Some((ids, said)) = line.strip_prefix("| ").and_then(|rest| rest.split_once(" | ")) else { continue };
+        let (Some((_, rows)), false) = (sections.last_mut(), ids.starts_with(|c: char| c.is_lowercase())) else {
+            continue;
+        };
+        rows.push((ids.split(", ").flat_map(numbers).collect(), said.trim_end_matches(" |").to_owned()));
+    }
+    sections
+}
+
+/// `CF-173–195` is each of them.
+fn numbers(ids: &str) -> Vec<String> {
+    let number = |text: &str| text.parse::<u32>().unwrap_or_else(|_| panic!("{ids} is no requirement"));
+    let (family, numbers) = ids.split_once('-').unwrap_or_else(|| panic!("{ids} is no requirement"));
+    assert!(family == "K" || REQUIREMENTS.iter().any(|(known, _)| *known == family), "{ids}");
+    let (first, last) = numbers.split_once('–').unwrap_or((numbers, numbers));
+    (number(first)..=number(last)).map(|number| format!("{family}-{number}")).collect()
+}
+
+#[test]
+fn every_requirement_is_shown_measured_checked_overruled_or_open() {
+    let page = read("docs/coverage.md");
+    let sections = coverage();
+    let count = |name: &str| -> BTreeSet<String> {
+        let (_, rows) = sections.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no section {name}"));
+        rows.iter().flat_map(|(ids, _)| ids.clone()).filter(|id| !id.starts_with("K-")).collect()
+    };
+    let places =
+        ["Open", "Overruled", "Measured", "Checked otherwise", "Shown by a test"].map(|name| (name, count(name)));
+    let mut missing = Vec::new();
+    for id in REQUIREMENTS.iter().flat_map(|(family, last)| (1..=*last).map(move |number| format!("{family}-{number}")))
+    {
+        let found: Vec<&str> = places.iter().filter(|(_, ids)| ids.contains(&id)).map(|(name, _)| *name).collect();
+        match found.as_slice() {
+            [] => missing.push(id),
+            [_] => {}
+            several => panic!("{id} is in several places: {several:?}"),
         }
     }
-    assert!(rows > 20);
+    assert_eq!(missing, Vec::<String>::new(), "these are in no place");
+    let all: u32 = REQUIREMENTS.iter().map(|(_, count)| count).sum();
+    assert_eq!(places.iter().map(|(_, ids)| ids.len() as u32).sum::<u32>(), all, "ids that there are not");
+    for (name, ids) in &places {
+        let line = format!("| {} | {} |", name.to_lowercase(), ids.len());
+        assert!(page.lines().any(|known| known == line), "the totals lack: {line}");
+    }
+}
+
+#[test]
+fn the_coverage_table_names_tests_that_exist() {
+    let sections = coverage();
+    let (_, rows) = sections.iter().find(|(name, _)| name == "Shown by a test").expect("the table");
+    for named in rows.iter().flat_map(|(_, said)| said.split('`').skip(1).step_by(2)) {
+        let (file, test) = named.split_once("::").unwrap_or_else(|| panic!("{named} names no test"));
+        assert!(has_test(file, test), "there is no test {named}");
+    }
     assert!(!has_test("web/src/lib/assistant.test.ts", "a test that nobody wrote"));
+    assert!(rows.len() > 200 && rows.iter().all(|(_, said)| said.contains("::")), "{}", rows.len());
+}
+
+#[test]
+fn whoever_changes_the_program_and_whoever_uses_it_finds_what_they_must_know() {
+    let permissions = read("docs/guide/permissions.md");
+    for answer in ["`allow`", "`always`", "`wait`", "`never`"] {
+        assert!(permissions.contains(answer), "nobody is told of {answer}");
+    }
+    let interrupts = read("docs/guide/steering.md") + &read("docs/guide/terminal.md");
+    for key in ["Ctrl-C", "Esc"] {
+        assert!(interrupts.contains(key), "nobody is told of {key}");
+    }
+    let trouble = read("docs/guide/troubleshooting.md");
+    for what in ["## The stream is stuck", "## A tool was denied", "## The limit of steps"] {
+        assert!(trouble.contains(what), "{what}");
+    }
+    let checklist = read("CONTRIBUTING.md");
+    let checklist = checklist.split("## Review checklist").nth(1).expect("a checklist");
+    for what in ["**State.**", "**Errors.**", "**Races.**"] {
+        assert!(checklist.contains(what), "{what}");
+    }
+    let checks = read("scripts/test");
+    assert!(checks.contains("RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps"), "the API is documented");
+    assert!(checks.contains("cargo test --workspace --locked"), "all of it is tested");
+    assert!(read("Cargo.toml").contains("missing_docs"), "nothing public is without a word");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 use rustix::process::Signal;
+use serde_json::Value;
 use trimtab_testkit::program::{KEY, Program};
-use trimtab_testkit::provider::anthropic::error_body;
+use trimtab_testkit::provider::anthropic::{self, error_body};
 use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_vocab::Usage;
 
 fn program() -> Program {
     Program::new(env!("CARGO_BIN_EXE_trimtab"))
@@ -356,6 +358,43 @@ fn one_interrupt_cancels_and_keeps_what_was_said() {
     let session = events[0]["session"].as_str().expect("an id");
     let shown = program.run(&["sessions", "show", session]).stdout;
     assert!(shown.contains("> hi") && shown.contains("Hel") && shown.contains("[Cancelled.]"), "{shown}");
+}
+
+#[test]
+fn an_interrupt_ends_a_silent_a_slow_an_endless_and_a_failing_stream_and_nothing_comes_after_it() {
+    let word = anthropic::text_delta(0, "on and ");
+    let begun =
+        || Answer::events([anthropic::message_start(&Usage::default()), anthropic::text_start(0), word.clone()]);
+    let body = begun().body_bytes().len();
+    let busy = || Answer::json(529, error_body("overloaded_error", "busy")).header("retry-after", "30");
+    let streams: [(&str, Answer, &str); 4] = [
+        ("silent", Answer::silent(), "model.called"),
+        ("slow", begun().stall_after(body), "reply.delta"),
+        ("endless", begun().then_forever(word.clone()), "reply.delta"),
+        ("failing", busy(), "model.failed"),
+    ];
+    for (name, answer, seen) in streams {
+        let program = program();
+        program.provider.push(answer);
+        let running = program.spawn(&["run", "--json", "hi"]);
+        running.wait_for_line(seen);
+        running.signal(Signal::INT);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(130), "{name}: {}", ended.stderr);
+        let events = ended.events();
+        let last = events.last().expect("an end");
+        assert_eq!(
+            (last["type"].as_str(), last["status"].as_str()),
+            (Some("request.finished"), Some("cancelled")),
+            "{name}"
+        );
+        assert!(!events.iter().any(|event| event["type"] == "answer"), "{name}: what was cut off is no answer");
+        assert_eq!(program.provider.requests().len(), 1, "{name}: it is not tried again");
+        let recorded = program.run(&["sessions", "export", events[0]["session"].as_str().expect("an id")]);
+        let document: Value = serde_json::from_str(&recorded.stdout).expect("JSON");
+        let kept = document["events"].as_array().expect("events");
+        assert_eq!(kept.last().expect("facts")["type"], "request.finished", "{name}: nothing comes after the end");
+    }
 }
 
 #[test]

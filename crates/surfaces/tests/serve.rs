@@ -72,6 +72,23 @@ fn a_message_is_taken_in_and_its_events_are_those_of_the_command_line() {
 }
 
 #[test]
+fn what_is_to_be_done_may_be_called_a_task() {
+    let program = program();
+    program.provider.push(hello());
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let mut stream = served.watch(&session, None);
+    let address = format!("/api/sessions/{session}/messages");
+    let said = served.post(&address, &json!({"task": "Say hello"}));
+    assert_eq!(said.status, 202, "{}", said.text());
+    let events = stream.until("request.finished");
+    let received = events.iter().find(|(_, event)| event["type"] == "request.received").expect("taken in");
+    assert_eq!(received.1["text"], "Say hello");
+    let both = served.post(&address, &json!({"task": "Say hello", "text": "Say goodbye"}));
+    assert_eq!(both.status, 422, "two names for one thing: {}", both.text());
+}
+
+#[test]
 fn a_stream_goes_on_after_the_last_event_that_was_seen_even_after_a_kill() {
     let program = program();
     program.provider.push(hello());

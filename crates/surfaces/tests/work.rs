@@ -563,6 +563,57 @@ fn the_log_shows_the_loop() {
     }
 }
 
+#[test]
+fn the_log_names_who_says_what_in_a_prompt_and_none_of_the_words() {
+    let mut program = program();
+    program.set("RUST_LOG", "debug");
+    std::fs::write(program.project().join("a.txt"), "the secret of alpha").expect("a file");
+    program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
+    program.provider.push(says("Done."));
+    let ended = program.run(&["run", "--trust", "a question about alpha"]);
+    let roles: Vec<&str> = ended
+        .stderr
+        .lines()
+        .filter(|line| line.contains("message") && line.contains("call=c2"))
+        .filter_map(|line| line.split("role=").nth(1)?.split(' ').next())
+        .collect();
+    assert_eq!(roles, ["User", "Assistant", "User"], "{}", ended.stderr);
+    assert!(!ended.stderr.contains("alpha"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_export_holds_what_each_request_came_to_in_its_structure() {
+    let mut program = program();
+    program.set("TRIMTAB_MODEL", "anthropic/plain");
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\ntools = false\n").expect("written");
+    let answer = json!({
+        "summary": "Made.",
+        "sections": [{"heading": "Why", "content": "It was missing.", "codeBlocks": []}],
+        "todos": [{"text": "Make it", "completed": true}],
+        "fileChanges": [{"path": "a.txt", "content": "a\n"}],
+        "nextSteps": [{"html": "Look at it", "inputText": "show a.txt"}]
+    });
+    program.provider.push(says(&answer.to_string()));
+    let ended = program.run(&["run", "--json", "--trust", "make a.txt"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    program.provider.push(says(r#"{"summary":"It is there."}"#));
+    assert_eq!(program.run(&["run", "--trust", "--continue", "look"]).code, Some(0));
+    let events = ended.events();
+    let told = of(&events, "answer")[0];
+    let session = events[0]["session"].as_str().expect("an id");
+    let document: Value =
+        serde_json::from_str(&program.run(&["sessions", "export", session]).stdout).expect("one JSON object");
+    let pairs = document["pairs"].as_array().expect("pairs");
+    assert_eq!(pairs.len(), 2);
+    assert_eq!((&pairs[0]["docType"], &pairs[0]["request"]), (&json!("chat-pair"), &told["request"]));
+    for (field, value) in answer.as_object().expect("fields") {
+        assert_eq!(&pairs[0]["structured"][field], value, "{field}");
+        assert_eq!(&told[field], value, "{field} as it was shown");
+    }
+    assert_eq!(pairs[1]["structured"]["summary"], "It is there.");
+}
+
 /// A program whose model changed a.txt twice and made b.txt.
 fn with_three_changes() -> Program {
     let program = program();

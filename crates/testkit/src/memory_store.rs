@@ -676,14 +676,6 @@ impl Store for MemoryStore {
         self.write(|state, _| Ok(tasks::change(state, change))).await
     }
 
-    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
-        self.write(|state, _| {
-            state.put_audit(&entries);
-            Ok(())
-        })
-        .await
-    }
-
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
         let of = |state: &mut State, _| {
             Ok(state.audit.iter().filter(|line| line.n > after).take(limit as usize).cloned().collect())

@@ -120,6 +120,8 @@ pub enum Pace {
     Autonomous,
     /// One or two steps.
     Incremental,
+    /// One round of tools.
+    Single,
 }
 
 /// What a task looks like before it is begun.

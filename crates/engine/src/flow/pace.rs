@@ -1,5 +1,5 @@
 //! The incremental pace: all steps are listed at once, one or two are done per turn, and the person says
-//! "continue", or lets it be said.
+//! "continue", or lets it be said. The single pace: each round of tools is followed by a rest.
 
 use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
@@ -24,6 +24,18 @@ pub(crate) fn applies(active: &Active) -> bool {
     active.request.settings.copilot.pace == Pace::Incremental
         && active.flow.stand == Stand::Turn
         && active.path() == Some(RouteDecision::Direct)
+}
+
+/// A round of tools is over: at the single pace, the person is asked before the model sees what came of it. A rest
+/// is the same whoever wanted it.
+pub(crate) fn after_round(step: &mut Step<'_>) {
+    let rests = |active: &&Active| {
+        let single = active.request.settings.copilot.pace == Pace::Single;
+        single && !active.pausing && active.flow.stand == Stand::Turn && active.steers.is_empty()
+    };
+    if let Some(request) = step.session.active().filter(rests).map(|active| active.request.id.clone()) {
+        step.say(Some(&request), RequestFact::Pausing {});
+    }
 }
 
 /// Steps that were completed in this turn.

@@ -235,6 +235,7 @@ mod tests {
         }
         println!("{} requests, {calls} calls, {kinds:?}, wrong: {wrong:#?}", lines.len());
         assert!(wrong.len() * 20 <= lines.len(), "{wrong:#?}");
+        assert!(calls * 3 <= lines.len() * 2, "a third of the requests and more costs no look: {calls}");
         assert!(kinds.values().all(|count| *count >= 15), "{kinds:?}");
     }
 
@@ -254,6 +255,88 @@ mod tests {
             assert!(by_rules(&request(&line.words, Routing::Off), true).is_some(), "{}", line.words);
         }
         assert_eq!(by_rules(&request("Tidy up", Routing::Minimal), true), None);
+    }
+
+    /// A session in a folder whose first request was just admitted, and the call that follows.
+    fn called(request: Request) -> (Session, Prompt) {
+        let mut session = Session::default();
+        let id = request.id.clone();
+        crate::step(&mut session, crate::Input::Opened { folder: "/p".into() });
+        crate::step(&mut session, crate::Input::Said { request: Box::new(request) });
+        let outputs = crate::step(&mut session, crate::Input::Admitted { request: id });
+        let prompt = sent(outputs).expect("the model is called");
+        (session, prompt)
+    }
+
+    fn sent(outputs: Vec<crate::Output>) -> Option<Prompt> {
+        outputs.into_iter().find_map(|output| match output {
+            crate::Output::Effect(crate::Effect::CallModel { prompt, .. }) => Some(*prompt),
+            _ => None,
+        })
+    }
+
+    /// The tools that the work is given after the router has said this.
+    fn offered(verdict: &str) -> Vec<String> {
+        let (mut session, look) = called(request("Tidy up", Routing::Minimal));
+        assert!(look.tools.is_empty() && look.system.starts_with("You look at a request"));
+        let message =
+            Message { role: Role::Assistant, parts: vec![trimtab_vocab::Part::Text { text: verdict.into() }] };
+        let stop_reason = Some(trimtab_vocab::StopReason::EndTurn);
+        let reply = trimtab_vocab::Reply { message, stop_reason, usage: trimtab_vocab::Usage::default() };
+        let call = session.open_call().expect("a call").clone();
+        let replied = crate::Input::Replied { call, reply, raw: None, warnings: Vec::new() };
+        let work = sent(crate::step(&mut session, replied)).expect("the work begins");
+        work.tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    #[test]
+    fn a_look_is_taken_at_temperature_zero_with_a_small_answer() {
+        let (_, look) = called(request("Tidy up", Routing::Aggressive));
+        assert_eq!((look.temperature, look.max_output_tokens), (Some(0.0), classify::ANSWER));
+        assert!(matches!(look.format, Some(trimtab_vocab::Format::Schema { .. })));
+    }
+
+    #[test]
+    fn only_tools_of_the_groups_that_the_router_names_are_offered() {
+        let of = |categories: &str| {
+            let said = format!(
+                r#"{{"decision":"direct","confidence":0.9,"toolNeed":0.9,"steps":1,"categories":[{categories}]}}"#
+            );
+            let tools = offered(&said);
+            ["read_file", "edit_file", "run_command", "fetch_url"].map(|name| tools.iter().any(|tool| tool == name))
+        };
+        assert_eq!(of(r#""files""#), [true, true, false, false]);
+        assert_eq!(of(r#""commands""#), [true, true, true, false], "files are part of all work");
+        assert_eq!(of(r#""files","web""#), [true, true, false, true]);
+        assert_eq!(of(""), [true; 4], "where it names none, all of them");
+        assert_eq!(offered(r#"{"decision":"chat","confidence":0.9,"toolNeed":0.0}"#), Vec::<String>::new());
+    }
+
+    #[test]
+    fn short_questions_about_ideas_skip_the_router_and_work_does_not() {
+        let placed = |words: &str| by_rules(&request(words, Routing::Aggressive), true).map(|fact| fact.decision);
+        assert_eq!(placed("What is a monad?"), Some(RouteDecision::Chat));
+        assert_eq!(placed("delete a.txt"), None);
+        assert_eq!(placed("What is a monad? Delete a.txt"), None);
+    }
+
+    #[test]
+    fn how_long_a_task_is_does_not_say_how_clear_it_is() {
+        let decided = |words: &str, verdict: &str| {
+            let request = request(words, Routing::Aggressive);
+            assert_eq!(by_rules(&request, true), None, "{words}: the model is asked");
+            let verdict = classify::read(verdict).expect("a verdict");
+            calibrate::decide(verdict, words::read(words), &request.settings.copilot).decision
+        };
+        let clear = r#"{"decision":"direct","confidence":0.9,"toolNeed":0.9,"steps":1,"files":1}"#;
+        let vague = r#"{"decision":"clarify","confidence":0.9,"missing":["purpose"],"questions":[{"text":"Why?"}]}"#;
+        let short = "Sort src/names.txt by length";
+        let long = "Take whatever we have been collecting in the various places over the past months and turn all of \
+                    it into the thing that everybody on the team has been asking about for so long, the way they \
+                    would like to have it, please, soon";
+        assert_eq!((short.split(' ').count(), long.split(' ').count()), (4, 44));
+        assert_eq!([decided(short, clear), decided(long, vague)], [RouteDecision::Direct, RouteDecision::Clarify]);
+        assert_eq!([decided(short, vague), decided(long, clear)], [RouteDecision::Clarify, RouteDecision::Direct]);
     }
 
     #[test]

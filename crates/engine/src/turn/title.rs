@@ -55,3 +55,64 @@ pub(crate) fn titled(step: &mut Step<'_>, _: &RequestId, title: &str, model: Str
     }
     step.say(None, UsageFact { model, usage, context_tokens: None, context_window: None });
 }
+
+#[cfg(test)]
+mod tests {
+    use trimtab_vocab::{Fact, Request, RunSettings};
+
+    use super::*;
+    use crate::record::Session;
+    use crate::{Input, Output, step};
+
+    /// A session whose first request has just been admitted, and what is asked for then.
+    fn begun(name: Option<&str>) -> (Session, Vec<Effect>) {
+        let mut session = Session::default();
+        let id: RequestId = "r1".parse().expect("an id");
+        let settings = RunSettings {
+            model: "m/dear".into(),
+            fast_model: "m/fast".into(),
+            trusted: true,
+            ..RunSettings::default()
+        };
+        step(&mut session, Input::Opened { folder: "/p".into() });
+        if let Some(name) = name {
+            step(&mut session, Input::Renamed { title: name.into() });
+        }
+        step(&mut session, Input::Said { request: Box::new(Request::new(id.clone(), "tidy up", settings)) });
+        let outputs = step(&mut session, Input::Admitted { request: id });
+        let effect = |output| match output {
+            Output::Effect(effect) => Some(effect),
+            _ => None,
+        };
+        (session, outputs.into_iter().filter_map(effect).collect())
+    }
+
+    fn found(session: &mut Session, title: &str) -> Vec<Output> {
+        let request = "r1".parse().expect("an id");
+        step(session, Input::Titled { request, title: title.into(), model: "m/fast".into(), usage: Usage::default() })
+    }
+
+    #[test]
+    fn a_session_without_a_name_gets_one_while_the_work_goes_on() {
+        let (mut session, effects) = begun(None);
+        assert!(
+            effects.iter().any(|effect| matches!(effect, Effect::Title { prompt, .. } if prompt.model == "m/fast"))
+        );
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Load { .. })), "nothing waits for it");
+        found(&mut session, "\n\"Tidying up.\"\nor so");
+        assert_eq!(session.title(), Some("Tidying up"));
+    }
+
+    #[test]
+    fn a_name_that_a_person_gave_stays() {
+        let (session, effects) = begun(Some("My boat"));
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Title { .. })), "nobody is asked");
+        assert_eq!(session.title(), Some("My boat"));
+        let (mut session, _) = begun(None);
+        step(&mut session, Input::Renamed { title: "My boat".into() });
+        let late = found(&mut session, "Another name");
+        assert_eq!(session.title(), Some("My boat"), "given while the model thought");
+        let paid = |output: &Output| matches!(output, Output::Event { fact: Fact::Usage(_), .. });
+        assert!(late.iter().any(paid), "what the call cost, it cost");
+    }
+}

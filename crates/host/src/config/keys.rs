@@ -264,9 +264,9 @@ pub const KEYS: &[Key] = &[
     key("copilot.pause_enabled", Kind::Bool, "true", "The work can be paused between its steps."),
     key(
         "copilot.pace",
-        Kind::Choice(&["autonomous", "incremental"]),
+        Kind::Choice(&["autonomous", "incremental", "single"]),
         "\"autonomous\"",
-        "How much is done before a person says \"continue\": all of it, or one or two steps.",
+        "How much is done before a person says \"continue\": all of it, one or two steps, or a single round of tools.",
     ),
     key("copilot.auto_continue", Kind::Bool, "false", "At the incremental pace, \"continue\" is said by itself."),
     key(

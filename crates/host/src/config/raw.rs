@@ -166,6 +166,11 @@ impl Raw {
                     let enabled = !text.trim().eq_ignore_ascii_case("false");
                     self.set("assistant.auto_mode", Value::Boolean(enabled), origin);
                 }
+                // Only "true" is true, as documented; unset, it says nothing.
+                "AUTONOMOUS_LOOP" if !text.is_empty() => {
+                    let pace = if text == "true" { "autonomous" } else { "single" };
+                    self.set("copilot.pace", Value::String(pace.into()), origin);
+                }
                 name if let Some((alias, meant)) = alias_of_variable(name) => {
                     let yes_or_no = text.trim().parse().map(Value::Boolean);
                     let list = || Value::Array(text.split(',').map(|item| Value::String(item.trim().into())).collect());
@@ -444,6 +449,22 @@ mod tests {
             );
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
+    }
+
+    #[test]
+    fn the_loop_is_autonomous_unless_its_variable_says_anything_but_true() {
+        let pace = |value: Option<&str>| {
+            let mut raw = Raw::defaults();
+            let name = "AUTONOMOUS_LOOP".to_owned();
+            raw.add_environment(&value.map(|value| (name, value.to_owned())).into_iter().collect()).expect("good");
+            raw.get("copilot.pace").and_then(|(value, _)| value.as_str().map(str::to_owned)).expect("a pace")
+        };
+        for on in [None, Some("true"), Some("")] {
+            assert_eq!(pace(on), "autonomous", "{on:?}");
+        }
+        for off in ["TRUE", "1", "false", " true"] {
+            assert_eq!(pace(Some(off)), "single", "{off}");
+        }
     }
 
     #[test]

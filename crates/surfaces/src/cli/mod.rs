@@ -173,6 +173,7 @@ pub fn main() -> ExitCode {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_writer(std::io::stderr)
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()) && !crate::palette::no_colour())
             .init();
     }
     let arguments = match std::env::args_os().len() {

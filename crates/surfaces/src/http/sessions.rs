@@ -153,7 +153,8 @@ struct NewMessage {
     /// `sendMessage`, for clients that name their messages.
     #[serde(default, rename = "type")]
     _kind: Option<MessageKind>,
-    /// The words.
+    /// The words; `task` is another name for them.
+    #[serde(alias = "task")]
     text: String,
     /// Pictures that belong to them.
     #[serde(default)]

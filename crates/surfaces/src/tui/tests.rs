@@ -138,6 +138,22 @@ fn at_work(stage: &mut Stage) {
 }
 
 #[test]
+fn what_was_printed_is_not_rendered_again() {
+    let mut stage = Stage::new(60, 20);
+    stage.said("hello");
+    stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "usage": {},
+        "message": {"role": "assistant", "parts": [{"type": "text", "text": "One.\n\nTwo."}]}}));
+    stage.fact(json!({"type": "answer", "summary": "One.\n\nTwo."}));
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    assert!(!stage.app.finished(usize::MAX).is_empty());
+    for _ in 0..3 {
+        assert_eq!(stage.app.finished(usize::MAX).len(), 0, "finished rows belong to the terminal");
+        let live = rows(&stage.app.live().cells).join("\n");
+        assert!(!live.contains("One.") && !live.contains("hello"), "{live}");
+    }
+}
+
+#[test]
 fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);

@@ -334,9 +334,8 @@ pub trait Store: Send + Sync {
     /// Changes tasks: one transaction from the first look at them to the answer that is kept under the key.
     async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged>;
 
-    /// Adds to the trail of what was decided and done. What belongs to a step goes with its [`Commit`].
-    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()>;
-    /// Lines of it after the `after`th, in order, at most `limit` of them.
+    /// Lines of the trail after the `after`th, in order, at most `limit` of them. What is added to it goes with what
+    /// it tells of: a [`Commit`], a change of tasks or of what is remembered.
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
     /// How many lines were ever written.
     async fn audit_written(&self) -> Result<u64>;

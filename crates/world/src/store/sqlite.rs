@@ -24,9 +24,8 @@ use trimtab_vocab::{CallId, Event, MemoryEntry, MemoryId, RefKey, RequestId, Ses
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
-    NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged,
-    TokenRow, Wanted,
+    Admission, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange, NewInput,
+    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenRow, Wanted,
 };
 use crate::clock::Clock;
 
@@ -736,11 +735,6 @@ impl Store for SqliteStore {
 
     async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
         self.write(move |tx| tasks::change(tx, change)).await
-    }
-
-    async fn audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
-        let now = self.clock.now();
-        self.write(move |tx| audit::append(tx, &entries, now)).await
     }
 
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {

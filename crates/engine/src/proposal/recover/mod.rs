@@ -94,7 +94,7 @@ fn counted(bytes: &[u8], stop: Stop) -> (Recovered, u64) {
     let wide = from_utf16(bytes);
     let bytes = wide.as_deref().unwrap_or(bytes);
     let stopped = matches!(stop, Stop::MaxTokens | Stop::Cut);
-    let (reading, steps) = json::read_bytes(bytes, &answer::SCHEMA, json::Pick::Last);
+    let (reading, steps) = json::read_bytes(bytes, &answer::SCHEMA);
     let reading = match reading {
         Ok(reading) => reading,
         Err(nothing) => {

@@ -14,6 +14,7 @@ use trimtab_vocab::{CallId, RefKey, RequestId, ToolResult};
 
 use super::{answers, finish, next, overtime, reflection, tools, watched};
 use crate::Effect;
+use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
 use crate::record::{Batch, Item, Phase, Progress};
@@ -239,6 +240,7 @@ fn close(step: &mut Step<'_>) {
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
     reflect(step);
     if !super::structured::closed(step, all_went_well) {
+        pace::after_round(step);
         next(step);
     }
 }

@@ -11,7 +11,6 @@ mod files;
 mod history;
 pub mod keep;
 mod paste;
-mod pending;
 pub(crate) mod text;
 mod wrap;
 
@@ -25,7 +24,6 @@ use trimtab_vocab::CheckpointId;
 pub use chip::{Draft, Part};
 pub use complete::Source;
 pub use files::files;
-pub use pending::{Pending, Waiting, When};
 
 use super::keys::{Action, Chord, Input, KeyMap};
 use super::picker::{self, Item, Picker};

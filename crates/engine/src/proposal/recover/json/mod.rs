@@ -21,7 +21,6 @@ use serde_json::Value;
 
 pub use repair::{NOT_CERTAIN, Repair};
 pub use schema::{Care, Object, Schema};
-pub use search::Pick;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,22 +48,17 @@ pub struct NotFound {
 
 /// Reads the thing that fits the schema best out of a text, the last of several.
 pub fn read(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
-    read_bytes(text.as_bytes(), schema, Pick::Last).0
-}
-
-/// Reads the first thing that fits the schema.
-pub fn read_first(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
-    read_bytes(text.as_bytes(), schema, Pick::First).0
+    read_bytes(text.as_bytes(), schema).0
 }
 
 /// Answers are shorter than this.
 const LONG: usize = 32 * 1024;
 
 /// Reads from any bytes; a text that is not UTF-8 is left out. The second says how much work it was.
-pub(super) fn read_bytes(bytes: &[u8], schema: &Schema, pick: Pick) -> (Result<Reading, NotFound>, u64) {
+pub(super) fn read_bytes(bytes: &[u8], schema: &Schema) -> (Result<Reading, NotFound>, u64) {
     // A constant number of passes over the text; fewer over one that is longer than answers are.
     let fuel = bytes.len().min(LONG) * 8 + bytes.len().saturating_sub(LONG) * 2 + 4096;
-    let outcome = search::search(bytes, schema, pick, 0, fuel);
+    let outcome = search::search(bytes, schema, 0, fuel);
     let reading = match outcome.find {
         None => Err(NotFound { truncated: outcome.open_end }),
         Some(find) => Ok(Reading {

@@ -22,15 +22,6 @@ use finds::better;
 /// Texts in texts are opened so many times.
 const DEEPEST_TEXT: usize = 4;
 
-/// Which of several fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pick {
-    /// The last, as drafts come before answers.
-    Last,
-    /// The first.
-    First,
-}
-
 /// What a search came to.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -41,7 +32,7 @@ pub(super) struct Outcome {
 }
 
 /// Searches a text. `fuel`: how much work on it may prove useless.
-pub(super) fn search(bytes: &[u8], schema: &Schema, pick: Pick, level: usize, fuel: usize) -> Outcome {
+pub(super) fn search(bytes: &[u8], schema: &Schema, level: usize, fuel: usize) -> Outcome {
     let none = Object::new();
     let base = schema.object().unwrap_or(&none);
     let mut search = Search {
@@ -49,7 +40,6 @@ pub(super) fn search(bytes: &[u8], schema: &Schema, pick: Pick, level: usize, fu
         tags: Tags::new(),
         schema,
         base,
-        pick,
         level,
         best: None,
         open_end: false,
@@ -75,7 +65,6 @@ struct Search<'a> {
     tags: Tags,
     schema: &'a Schema,
     base: &'a Object,
-    pick: Pick,
     level: usize,
     best: Option<Find>,
     open_end: bool,
@@ -264,7 +253,7 @@ impl Search<'_> {
     }
 
     fn nested(&mut self, text: &str) -> Option<Find> {
-        let outcome = search(text.as_bytes(), self.schema, self.pick, self.level + 1, self.source.fuel());
+        let outcome = search(text.as_bytes(), self.schema, self.level + 1, self.source.fuel());
         self.steps += outcome.steps;
         self.source.pay(usize::try_from(outcome.steps).unwrap_or(usize::MAX));
         let mut find = outcome.find?;
@@ -277,6 +266,6 @@ impl Search<'_> {
         find.cue = self.cue(from);
         self.passed = find.end;
         find.said = self.said.contains(&(find.end.saturating_sub(1)));
-        self.best = better(self.best.take(), Some(find), self.pick);
+        self.best = better(self.best.take(), Some(find));
     }
 }

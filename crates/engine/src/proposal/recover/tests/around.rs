@@ -33,6 +33,16 @@ fn a_valid_answer_comes_back_as_it_is_without_repairs() {
 }
 
 #[test]
+fn what_an_answer_does_not_say_is_empty_and_no_error() {
+    let got = recover(br#"{"summary":"s"}"#, Stop::Complete);
+    let answer = got.answer;
+    assert_eq!(answer.summary, "s");
+    let (lists, more) = ((answer.sections.len(), answer.todos.len(), answer.file_changes.len()), answer.commands.len());
+    assert_eq!((lists, more, answer.next_steps.len()), ((0, 0, 0), 0, 0));
+    assert!(got.found && !got.truncated && got.repairs.is_empty());
+}
+
+#[test]
 fn dress_around_an_answer_is_taken_off() {
     let one = json!({"summary": "Done", "todos": [{"text": "a", "completed": true}]});
     let bare = one.to_string();

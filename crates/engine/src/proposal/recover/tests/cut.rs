@@ -38,6 +38,11 @@ fn what_was_whole_before_the_cut_is_kept() {
             r#"{"summary":"s","sections":[{"heading":"a","content":"x"},{"heading":"b","codeBlocks":[{"language":"rs","code":"z"}"#,
             json!({"summary": "s", "sections": [{"heading": "a", "content": "x"}]}),
         ),
+        (
+            "in a next step",
+            r#"{"summary":"s","nextSteps":[{"html":"Go on","inputText":"continue"},{"html":"Stop","inputText":"st"#,
+            json!({"summary": "s", "nextSteps": [{"html": "Go on", "inputText": "continue"}]}),
+        ),
         ("in a name", r#"{"summary":"s","tod"#, json!({"summary": "s"})),
         ("after a name", r#"{"summary":"s","todos""#, json!({"summary": "s"})),
         ("after a colon", r#"{"summary":"s","todos":"#, json!({"summary": "s"})),

@@ -8,7 +8,7 @@ use super::super::schema::{Object, Schema};
 use super::super::shape::Shaper;
 use super::super::tree::{Members, Node};
 use super::beginnings::Cue;
-use super::{DEEPEST_TEXT, Pick, Search};
+use super::{DEEPEST_TEXT, Search};
 
 /// Something that fits the schema.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Search<'_> {
                 own.or_else(|| {
                     let mut best = None;
                     for item in items {
-                        best = better(best, self.walk(item, wrapped), self.pick);
+                        best = better(best, self.walk(item, wrapped));
                     }
                     best
                 })
@@ -96,7 +96,7 @@ impl Search<'_> {
                 Node::Text(text) => self.in_text(name, text),
                 node => self.walk(node, true),
             };
-            best = better(best, find, self.pick);
+            best = better(best, find);
         }
         best
     }
@@ -161,15 +161,10 @@ impl Find {
     }
 }
 
-pub(super) fn better(one: Option<Find>, other: Option<Find>, pick: Pick) -> Option<Find> {
+/// Of two that fit alike it is the later one: drafts come before answers.
+pub(super) fn better(one: Option<Find>, other: Option<Find>) -> Option<Find> {
     match (one, other) {
-        (Some(one), Some(other)) => {
-            let later = match pick {
-                Pick::Last => other.rank() >= one.rank(),
-                Pick::First => other.rank() > one.rank(),
-            };
-            Some(if later { other } else { one })
-        }
+        (Some(one), Some(other)) => Some(if other.rank() >= one.rank() { other } else { one }),
         (one, other) => one.or(other),
     }
 }
