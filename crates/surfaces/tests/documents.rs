@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use trimtab_host::config::{KEYS, Key, PROVIDER_KEYS, env_name};
+use trimtab_host::config::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
 use trimtab_testkit::program::Program;
 use trimtab_vocab::event::KNOWN_TYPES;
 
@@ -70,6 +70,47 @@ fn the_readmes_two_commands_are_the_ones_that_exist() {
     assert_ne!(mode & 0o100, 0, "scripts/test can be executed");
 }
 
+/// Asks the program whether it knows the command of this line and its options.
+fn understood(place: &str, line: &str) {
+    // What stands in quotation marks is for others: a request, a command that is judged.
+    let bare: String = line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
+    // Behind two spaces it is said what an example does.
+    let bare = bare.split("  ").next().unwrap_or_default();
+    let words: Vec<&str> = bare.split_whitespace().skip(1).collect();
+    let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    // Without a command, it is the program itself that takes the options.
+    let Some(first) = words.first().copied().filter(|word| !word.starts_with(['-', '#'])) else { return };
+    let ended = program.run(&[first, "--help"]);
+    assert_eq!(ended.code, Some(0), "{place}: {line}");
+    // What a command of a command takes stands in its own help.
+    let second = words.get(1).filter(|word| !word.starts_with(['-', '"', '#', '|', '>']));
+    let more = second.map(|second| program.run(&[first, second, "--help"]).stdout).unwrap_or_default();
+    for option in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(ended.stdout.contains(*option) || more.contains(*option), "{place}: {line}: there is no {option}");
+    }
+}
+
+#[test]
+fn every_example_in_help_is_understood() {
+    let help = |words: &[&str]| {
+        let ended = Command::new(env!("CARGO_BIN_EXE_trimtab")).args(words).arg("--help").output().expect("runs");
+        String::from_utf8(ended.stdout).expect("text")
+    };
+    let all = help(&[]);
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let mut examples = 0;
+    for command in listed.filter_map(|line| line.split_whitespace().next()).filter(|command| *command != "help") {
+        let text = help(&[command]);
+        let shown =
+            text.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| line.starts_with("  "));
+        for line in shown.filter_map(|line| Some(&line[line.find("trimtab ")?..])) {
+            examples += 1;
+            understood(command, line);
+        }
+    }
+    assert!(examples > 40, "{examples}");
+}
+
 #[test]
 fn every_command_that_a_document_shows_is_understood() {
     for (name, text) in documents() {
@@ -82,26 +123,16 @@ fn every_command_that_a_document_shows_is_understood() {
                 let Some(at) = line.find("trimtab ").filter(|at| *at == 0 || line[..*at].ends_with([' ', '|'])) else {
                     continue;
                 };
-                // What stands in quotation marks is for others: a request, a command that is judged.
-                let bare: String = line[at..].split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
-                let words: Vec<&str> = bare.split_whitespace().skip(1).collect();
-                let first = words.first().copied().unwrap_or_default();
-                let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
-                let ended = program.run(&[first, "--help"]);
-                assert_eq!(ended.code, Some(0), "{name}: {line}");
-                // What a command of a command takes stands in its own help.
-                let second = words.get(1).filter(|word| !word.starts_with(['-', '"', '#', '|', '>']));
-                let more = second.map(|second| program.run(&[first, second, "--help"]).stdout).unwrap_or_default();
-                let options = words.iter().filter(|word| word.starts_with("--")).collect::<Vec<_>>();
-                for option in options {
-                    assert!(
-                        ended.stdout.contains(*option) || more.contains(*option),
-                        "{name}: {line}: there is no {option}"
-                    );
-                }
+                understood(&name, &line[at..]);
             }
         }
     }
+}
+
+/// What a heading is linked by.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
 }
 
 #[test]
@@ -118,10 +149,17 @@ fn every_path_that_a_document_names_exists() {
             }
         }
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if !link.starts_with("http") && !link.starts_with('#') {
-                let from = root().join(&name);
-                let target = from.parent().expect("a folder").join(link.split('#').next().unwrap_or(link));
-                assert!(target.exists(), "{name} links to {link}");
+            if link.starts_with("http") {
+                continue;
+            }
+            let (path, place) = link.split_once('#').unwrap_or((link, ""));
+            let from = root().join(&name);
+            let target = if path.is_empty() { from } else { from.parent().expect("a folder").join(path) };
+            assert!(target.exists(), "{name} links to {link}");
+            if !place.is_empty() {
+                let text = std::fs::read_to_string(&target).expect("text");
+                let headings = text.lines().filter(|line| line.starts_with('#')).map(anchor);
+                assert!(headings.into_iter().any(|heading| heading == place), "{name} links to {link}");
             }
         }
     }
@@ -248,7 +286,13 @@ fn the_table_of_events_has_every_type_once() {
 fn settings_table() -> String {
     let mut table = String::from("| setting | environment | default | what it is for |\n|---|---|---|---|\n");
     let mut row = |path: &str, key: &Key| {
-        let _ = writeln!(table, "| `{path}` | `{}` | `{}` | {} |", env_name(path), key.default, key.help);
+        let choices = match key.kind {
+            Kind::Choice(choices) => {
+                format!(" One of {}.", choices.iter().map(|one| format!("`\"{one}\"`")).collect::<Vec<_>>().join(", "))
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(table, "| `{path}` | `{}` | `{}` | {}{choices} |", env_name(path), key.default, key.help);
     };
     KEYS.iter().for_each(|key| row(key.path, key));
     PROVIDER_KEYS.iter().for_each(|key| row(&format!("providers.NAME.{}", key.path), key));
@@ -338,38 +382,38 @@ fn help_is_enough_to_start() {
     Usage: trimtab [OPTIONS] [COMMAND]
 
     Commands:
+      demo           See it work, with a recorded model: no key, no network
       run            Make one request; the answer goes to standard output, progress to standard error
       resume         Go on with the latest unfinished request of the folder
-      sessions       List, show, fork, rename, export or delete earlier sessions
-      jobs           List the requests that run or wait
       checkpoints    List what waits for an answer
-      answer         Answer it, and go on
+      answer         Answer what waits, and go on
       changes        List what was changed, newest first, or show one change
       diff           Show what was changed, line by line
       rewind         Take changes back
       forward        Bring changes forward that were taken back
+      control        Say something to a request that runs: pause, steer, skip, cancel
+      jobs           List the requests that run or wait
+      sessions       List, show, fork, rename, export or delete earlier sessions
       handoff        Go on in a new session, with a summary, the open tasks and the change history
       extend         Go on in this session with its whole conversation
-      control        Say something to a request that runs: pause, steer, skip, cancel
-      images         Pictures: list, make, regenerate, select, save
+      trust          Trust a folder: its files may be read, changed and sent to the model
+      rules          List, make or remove rules about what is allowed
+      check-command  Say whether a command would run by itself, ask or be refused, and why
+      models         List the models that a provider offers, and what is known about them
+      config         Show the settings in force, what each is for and where it comes from
+      doctor         Check what is set up, and look for damage
+      stats          Count how requests ended, what was allowed, what tools did
+      audit          Show the trail of what was decided and done, and check that nobody has touched it
+      serve          Serve the HTTP API and the browser interface
+      token          Make, list or revoke tokens for the server
       tasks          Your own tasks: list, add, done, edit, delete, search, undo
       ask            Ask about your tasks, or have changes to them proposed
       memory         What is remembered of you and your work: list, search, add, edit, delete
+      images         Pictures: list, make, regenerate, select, save
       pills          List the workflows that can be called by name
-      rules          List, make or remove rules about what is allowed
-      trust          Trust a folder: its files may be read, changed and sent to the model
-      check-command  Say what the policy would do with a command
       apply-edit     Apply one edit to the folder, exactly or not at all
       recover        Read a saved model answer, however damaged: what is certain of it
-      models         List the models that a provider offers, and what is known about them
       ref            Print a stored text: a reply as it came, or a request too large to send
-      config         Show the settings in force and where each comes from
-      doctor         Check what is set up, and look for damage
-      stats          Count how requests ended, what was allowed, what tools did
-      serve          Serve the HTTP API and the browser interface
-      token          Make, list or revoke tokens for the server
-      audit          Show the trail of what was decided and done, and check that nobody has touched it
-      demo           A guided tour with a recorded model: no key, no network
       completions    Print what a shell needs to complete command lines
       manual         Print the manual page
       help           Print this message or the help of the given subcommand(s)
@@ -389,7 +433,9 @@ fn help_is_enough_to_start() {
       trimtab demo                        see it work, without a key or a network
       trimtab run "What is a trim tab?"   ask one thing
       git diff | trimtab run -            ask what stands on standard input
+      trimtab changes                     see what was changed; `trimtab rewind` takes it back
       trimtab resume                      go on where a request was cut off
+      trimtab doctor                      see what is set up, and what is missing
 
     Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.
     "#);

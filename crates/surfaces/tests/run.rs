@@ -126,6 +126,32 @@ fn a_session_goes_on_by_id_and_by_folder() {
 }
 
 #[test]
+fn words_without_quotation_marks_are_one_request() {
+    let program = program();
+    program.provider.push(Answer::anthropic("Yes."));
+    let ended = program.run(&["run", "is", "this", "--mode", "chat", "one", "request?"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Yes.\n"), "{}", ended.stderr);
+    let sent = program.provider.requests()[0].body["messages"][0]["content"][0]["text"].clone();
+    assert_eq!(sent, "is this one request?");
+}
+
+#[test]
+fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
+    let mut program = program();
+    program.provider.push(Answer::anthropic("Yes."));
+    program.set("TRIMTAB_LIMTS_STEPS", "3");
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("TRIMTAB_LIMTS_STEPS sets nothing; TRIMTAB_LIMITS_STEPS would."), "{}", ended.stderr);
+    let explained = program.run(&["config", "commands.sandbox"]);
+    insta::assert_snapshot!(explained.stdout, @r#"
+    commands.sandbox = "workspace"  # default
+        Where commands may write: in the folder, nowhere, or anywhere. It takes one of workspace, read-only, off.
+        In the environment: TRIMTAB_COMMANDS_SANDBOX
+    "#);
+}
+
+#[test]
 fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     let mut program = program();
     let mut report = String::new();
@@ -135,6 +161,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
         report.push_str(&format!("{name}: exit {}\n{stderr}\n", ended.code.expect("a code")));
     };
     note("empty", &program.run(&["run", ""]));
+    note("nothing", &program.run(&["run"]));
     note("blank", &program.run(&["run", " \n\t "]));
     note("empty stdin", &program.run_with_input(&["run", "-"], b""));
     note("100 MB", &program.run_with_input(&["run", "-"], &vec![b'x'; 100_000_000]));
@@ -144,12 +171,24 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("a file as folder", &program.run(&["run", "--dir", "/etc/passwd", "hi"]));
     note("unknown provider", &program.run(&["run", "--model", "nobody/model", "hi"]));
     note("no provider", &program.run(&["run", "--model", "model", "hi"]));
+    note("a model without its provider", &program.run(&["run", "--model", "gpt-5", "hi"]));
+    note("a budget in words", &program.run(&["run", "--budget", "much", "hi"]));
+    note("a budget below nothing", &program.run(&["run", "--budget", "-1", "hi"]));
+    note("words in place of a command", &program.run(&["What is a trim tab?"]));
+    note("a mistyped command", &program.run(&["rnu", "hi"]));
+    note("a mistyped command of a command", &program.run(&["tasks", "ad"]));
+    note("settings with a word that none has", &program.run(&["config", "sandbx"]));
     note("missing recording", &program.run(&["run", "--model", "replay/nowhere.jsonl", "hi"]));
     note("unknown session", &program.run(&["run", "--session", "s-nobody", "hi"]));
     note("nothing to go on with", &program.run(&["run", "--continue", "hi"]));
     note("nothing to resume", &program.run(&["resume"]));
     std::fs::write(program.home().join("config.toml"), "[limits]\nretrys = 1\n").expect("written");
     note("unknown setting", &program.run(&["run", "hi"]));
+    let listed = program.run(&["config"]);
+    assert!(listed.stdout.contains("limits.retries = 5"), "whoever looks for its right name finds it");
+    assert!(listed.stderr.contains("There is no setting called limits.retrys"), "{}", listed.stderr);
+    std::fs::write(program.home().join("config.toml"), "limits = 3\n").expect("written");
+    note("a value for a group", &program.run(&["run", "hi"]));
     std::fs::write(program.home().join("config.toml"), "[limits]\nretries = \"many\"\n").expect("written");
     note("bad setting", &program.run(&["run", "hi"]));
     std::fs::remove_file(program.home().join("config.toml")).expect("removed");
@@ -157,22 +196,25 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("no model", &program.run(&["run", "hi"]));
     note("no key", &program.run(&["run", "--model", "anthropic/claude-x", "hi"]));
     assert!(program.provider.requests().is_empty(), "nothing was sent");
-    assert_eq!(
-        program.run(&["sessions", "list"]).stdout,
-        "There are no sessions yet in this folder (--all lists every folder).\n"
-    );
+    for list in [&["sessions", "list"][..], &["sessions"]] {
+        assert_eq!(program.run(list).stdout, "There are no sessions yet in this folder (--all lists every folder).\n");
+    }
     insta::assert_snapshot!(report, @r#"
     empty: exit 2
     error: The request is empty.
-      Say what you would like to have done.
+      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
+
+    nothing: exit 2
+    error: The request is empty.
+      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
 
     blank: exit 2
     error: The request is empty.
-      Say what you would like to have done.
+      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
 
     empty stdin: exit 2
     error: The request is empty.
-      Say what you would like to have done.
+      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
 
     100 MB: exit 2
     error: The request is too large: the limit is 16 MB.
@@ -191,7 +233,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Name an existing folder with --dir, or change into it.
 
     a file as folder: exit 2
-    error: The folder /etc/passwd is not a folder.
+    error: /etc/passwd is not a folder.
       Name an existing folder with --dir, or change into it.
 
     unknown provider: exit 2
@@ -200,7 +242,51 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     no provider: exit 2
     error: `model` does not name a model.
-      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-4-5.
+      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-4-5. `trimtab models` lists what your providers offer.
+
+    a model without its provider: exit 2
+    error: `gpt-5` does not name a model.
+      A model is named PROVIDER/NAME, for example openai/gpt-5. `trimtab models` lists what your providers offer.
+
+    a budget in words: exit 2
+    error: invalid value 'much' for '--budget <USD>': this takes dollars, like 0.50
+
+    For more information, try '--help'.
+
+    a budget below nothing: exit 2
+    error: limits.budget_usd = -1.0 (option --budget) will not do.
+      limits.budget_usd takes a number from 0 to 1000000000.
+
+    words in place of a command: exit 2
+    error: unrecognized subcommand 'What is a trim tab?'
+
+    Usage: trimtab [OPTIONS] [COMMAND]
+
+    For more information, try '--help'.
+
+    To ask for something, say: trimtab run "What is a trim tab?"
+
+    a mistyped command: exit 2
+    error: unrecognized subcommand 'rnu'
+
+    Usage: trimtab [OPTIONS] [COMMAND]
+
+    For more information, try '--help'.
+
+    To ask for something, say: trimtab run "rnu hi"
+
+    a mistyped command of a command: exit 2
+    error: unrecognized subcommand 'ad'
+
+      tip: a similar subcommand exists: 'add'
+
+    Usage: trimtab tasks [COMMAND]
+
+    For more information, try '--help'.
+
+    settings with a word that none has: exit 1
+    error: No setting has `sandbx` in its name.
+      `trimtab config` lists them all.
 
     missing recording: exit 1
     error: The recording nowhere.jsonl cannot be read: No such file or directory (os error 2).
@@ -221,6 +307,10 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     unknown setting: exit 2
     error: There is no setting called limits.retrys (FOLDER/home/config.toml).
       Did you mean limits.retries? `trimtab config` lists them all.
+
+    a value for a group: exit 2
+    error: limits (FOLDER/home/config.toml) is a group of settings and has no value of its own.
+      Set what is in it, for example [limits] and below it steps = …. `trimtab config limits` lists it.
 
     bad setting: exit 2
     error: limits.retries = "many" (FOLDER/home/config.toml) will not do.

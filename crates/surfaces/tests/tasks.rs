@@ -132,7 +132,7 @@ fn whatever_is_done_can_be_taken_back_and_brought_forward() {
     tasks(&program, &["redo", "99"]);
     assert_eq!(titles(&program), ["A", "c"]);
     insta::assert_snapshot!(run(&program, &["redo"]).stderr, @"
-    error: There is nothing to move.
+    error: There is no change of tasks left to bring forward.
       `trimtab tasks changes` shows what there is.
     ");
     // A number is not given again, not even to what came back.

@@ -456,6 +456,22 @@ fn without_a_model_the_first_start_asks_for_one() {
 }
 
 #[test]
+fn whoever_put_the_choice_of_a_model_off_is_asked_again_once_it_matters() {
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("Welcome to Trimtab.");
+    terminal.press(ESC);
+    terminal.wait_for("What would you like to have done?");
+    say(&terminal, "What is a trim tab?");
+    terminal.wait_for("Welcome to Trimtab.");
+    terminal.press("6");
+    terminal.wait_for("Ready: replay/demo");
+    // What was said stands in the input again.
+    terminal.wait_for("› What is a trim tab?");
+}
+
+#[test]
 fn plain_lines_are_enough_to_work_with() {
     let program = trusted();
     program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));

@@ -633,6 +633,24 @@ fn text_of(program: &Program, name: &str) -> Option<String> {
 }
 
 #[test]
+fn whoever_asked_something_since_is_told_which_session_has_the_changes() {
+    let program = with_three_changes();
+    let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("a name").to_owned();
+    program.provider.push(Answer::anthropic("A question, and no change."));
+    assert_eq!(program.run(&["run", "What is a trim tab?"]).code, Some(0));
+    let pointer = format!("Session {session} did (change things): trimtab changes --session {session}\n");
+    let listed = program.run(&["changes"]);
+    assert_eq!(listed.stdout, "No files were changed in this session.\n");
+    assert_eq!(listed.stderr, pointer);
+    let back = program.run(&["rewind"]);
+    assert_eq!((back.code, back.stdout.as_str()), (Some(1), ""));
+    assert!(back.stderr.ends_with(&pointer), "{}", back.stderr);
+    assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"), "nothing is guessed");
+    let named = program.run(&["rewind", "--session", &session]);
+    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", named.stderr);
+}
+
+#[test]
 fn changes_are_listed_taken_back_and_brought_forward() {
     let program = with_three_changes();
     let listed = program.run(&["changes"]).stdout;

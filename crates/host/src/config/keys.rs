@@ -3,6 +3,7 @@
 //! The parser, the environment names, `trimtab config` and the table in the guide are all read off
 //! this list; a setting is added here and nowhere else.
 
+use trimtab_engine::flow::intent;
 use trimtab_world::tools::edits;
 
 /// A setting.
@@ -42,6 +43,34 @@ pub enum Kind {
     Phrases,
     /// Any number of beginnings of commands, each perhaps with examples.
     Rules,
+}
+
+impl Kind {
+    /// What it takes, as the end of a sentence.
+    pub fn takes(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Choice(choices) => {
+                format!("one of {}", choices.iter().map(|one| shown(one)).collect::<Vec<_>>().join(", "))
+            }
+            Self::Int(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Float(least, most) => format!("a number from {least} to {most}"),
+            Self::Bool => "true or false".to_owned(),
+            Self::Numbers(least, most) => format!("names with whole numbers from {least} to {most}"),
+            Self::Texts => "names with texts".to_owned(),
+            Self::List => "a list of texts".to_owned(),
+            Self::Phrases => {
+                let most = intent::LONGEST_TRIGGER;
+                format!("a list of phrases: a few words each, without marks or quotes, at most {most} bytes")
+            }
+            Self::Rules => "a list of beginnings of commands".to_owned(),
+        }
+    }
+}
+
+/// A choice in a sentence, where none has to be seen as well.
+fn shown(choice: &'static str) -> &'static str {
+    if choice.is_empty() { "\"\"" } else { choice }
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
@@ -500,7 +529,7 @@ pub fn env_name(path: &str) -> String {
 }
 
 /// Looks a path up; `providers.NAME.FIELD` is found under its field.
-pub(super) fn find(path: &str) -> Option<&'static Key> {
+pub fn find(path: &str) -> Option<&'static Key> {
     if let Some((name, field)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
         return PROVIDER_KEYS.iter().find(|key| key.path == field).filter(|_| is_provider_name(name));
     }
@@ -536,6 +565,14 @@ pub(super) fn nearest(path: &str) -> Option<String> {
 pub fn nearest_of<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     let near = names.iter().map(|name| (edits(given, name), *name)).min()?;
     (near.0 <= 1 + near.1.len() / 3).then_some(near.1)
+}
+
+/// The variable that was probably meant by one that sets nothing: a letter or two are wrong, or the section is missing.
+pub fn variable_meant(given: &str) -> Option<String> {
+    let tail = given.strip_prefix("TRIMTAB")?;
+    let names = || KEYS.iter().map(|key| env_name(key.path));
+    let near = || names().map(|name| (edits(given, &name), name)).min().filter(|(distance, _)| *distance <= 2);
+    names().find(|name| tail.len() > 4 && name.ends_with(tail)).or_else(|| Some(near()?.1))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::Catalog;
-pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, nearest_of};
+pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, find as key_of, nearest_of, variable_meant};
 pub use raw::Origin;
 pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings};
 

@@ -289,36 +289,26 @@ fn path_of_variable(name: &str) -> Option<(String, Kind)> {
 }
 
 fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), Problem> {
-    let want = match (kind, value) {
-        (Kind::Text, Value::String(_)) => return Ok(()),
-        (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => return Ok(()),
-        (Kind::Int(least, most), Value::Integer(n)) if (least..=most).contains(n) => return Ok(()),
-        (Kind::Float(least, most), Value::Float(n)) if (least..=most).contains(n) => return Ok(()),
-        (Kind::Float(least, most), Value::Integer(n)) if (least..=most).contains(&(*n as f64)) => return Ok(()),
-        (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => return Ok(()),
-        (Kind::Phrases, Value::Array(items)) if items.iter().all(is_phrase) => return Ok(()),
+    let is_good = match (kind, value) {
         (Kind::Rules, value) => return rules::read(path, value, origin).map(drop),
-        (Kind::Bool, Value::Boolean(_)) => return Ok(()),
-        (Kind::Numbers(least, most), Value::Table(items))
-            if items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n))) =>
-        {
-            return Ok(());
+        (Kind::Text, Value::String(_)) | (Kind::Bool, Value::Boolean(_)) => true,
+        (Kind::Choice(choices), Value::String(text)) => choices.contains(&text.as_str()),
+        (Kind::Int(least, most), Value::Integer(n)) => (least..=most).contains(n),
+        (Kind::Float(least, most), Value::Float(n)) => (least..=most).contains(n),
+        (Kind::Float(least, most), Value::Integer(n)) => (least..=most).contains(&(*n as f64)),
+        (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
+        (Kind::Phrases, Value::Array(items)) => items.iter().all(is_phrase),
+        (Kind::Numbers(least, most), Value::Table(items)) => {
+            items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n)))
         }
-        (Kind::Texts, Value::Table(items)) if items.values().all(Value::is_str) => return Ok(()),
-        (Kind::Texts, _) => "names with texts".to_owned(),
-        (Kind::Bool, _) => "true or false".to_owned(),
-        (Kind::Numbers(least, most), _) => format!("names with whole numbers from {least} to {most}"),
-        (Kind::List, _) => "a list of texts".to_owned(),
-        (Kind::Phrases, _) => format!(
-            "a list of phrases: a few words each, without marks or quotes, at most {} bytes",
-            intent::LONGEST_TRIGGER
-        ),
-        (Kind::Float(least, most), _) => format!("a number from {least} to {most}"),
-        (Kind::Text, _) => "a text".to_owned(),
-        (Kind::Choice(choices), _) => format!("one of {}", choices.join(", ")),
-        (Kind::Int(least, most), _) => format!("a whole number from {least} to {most}"),
+        (Kind::Texts, Value::Table(items)) => items.values().all(Value::is_str),
+        _ => false,
     };
-    Err(wrong(format!("{path} = {value} ({origin}) will not do.")).hint(format!("{path} takes {want}.")))
+    if is_good {
+        return Ok(());
+    }
+    let problem = wrong(format!("{path} = {value} ({origin}) will not do."));
+    Err(problem.hint(format!("{path} takes {}.", kind.takes())))
 }
 
 fn is_phrase(value: &Value) -> bool {
@@ -331,6 +321,12 @@ fn twice(path: &str, value: &Value, origin: &Origin) -> Problem {
 }
 
 fn unknown(path: &str, origin: &Origin) -> Problem {
+    if is_section(path) {
+        let inside = KEYS.iter().find_map(|key| key.path.strip_prefix(&format!("{path}.")));
+        let example = inside.map_or(String::new(), |key| format!(", for example [{path}] and below it {key} = …"));
+        return wrong(format!("{path} ({origin}) is a group of settings and has no value of its own."))
+            .hint(format!("Set what is in it{example}. `trimtab config {path}` lists it."));
+    }
     let problem = wrong(format!("There is no setting called {path} ({origin})."));
     match keys::nearest(path) {
         Some(name) => problem.hint(format!("Did you mean {name}? `trimtab config` lists them all.")),
@@ -365,6 +361,9 @@ mod tests {
         assert_eq!(problem.message, "There is no setting called limits.retrys (c.toml).");
         assert_eq!(problem.hint.as_deref(), Some("Did you mean limits.retries? `trimtab config` lists them all."));
         assert!(added("[nonsense]\na = 1").is_err());
+        let problem = added("limits = 3").expect_err("refused");
+        assert_eq!(problem.message, "limits (c.toml) is a group of settings and has no value of its own.");
+        assert!(problem.hint.is_some_and(|hint| hint.contains("[limits]")));
         assert!(added("[providers.x]\nkey = \"secret\"").is_err());
     }
 
@@ -562,6 +561,14 @@ mod tests {
             (Some("http://127.0.0.1:2"), "environment ANTHROPIC_BASE_URL")
         );
         assert_eq!(raw.stray, ["TRIMTAB_LIMIT_JOBS"], "told, for it sets nothing");
+        for (given, meant) in [
+            ("TRIMTAB_LIMIT_JOBS", Some("TRIMTAB_LIMITS_JOBS")),
+            ("TRIMTAB_SANDBOX", Some("TRIMTAB_COMMANDS_SANDBOX")),
+            ("TRIMTAB_WEB", None),
+            ("TRIMTAB_UPDATE_DOCS", None),
+        ] {
+            assert_eq!(keys::variable_meant(given).as_deref(), meant, "{given}");
+        }
         let bad = BTreeMap::from([("TRIMTAB_LIMITS_JOBS".to_owned(), "many".to_owned())]);
         assert!(raw.add_environment(&bad).is_err());
     }

@@ -15,23 +15,30 @@ use trimtab_vocab::{
 
 use super::follow::{Asking, Form, follow};
 use super::output::{calm, note, print, print_json};
-use super::run::{Approve, ModeArgument, read_prompt};
+use super::run::{Approve, ModeArgument, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab ask \"What is on this week?\"
+  trimtab ask \"Move everything today to tomorrow\"    proposes changes
+  trimtab ask --apply 1,3                            applies two of them; `trimtab tasks undo` takes it back";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Ask {
     /// What you would like to know or to have changed; `-` reads it from standard input
-    #[arg(required_unless_present_any = ["apply", "reject"])]
-    prompt: Option<OsString>,
+    #[arg(value_name = "PROMPT", required_unless_present_any = ["apply", "reject"])]
+    words: Vec<OsString>,
     /// Which path it takes: whatever it needs, words only, or changes
     #[arg(long, value_enum, default_value = "auto")]
     mode: ModeArgument,
     /// Apply what was proposed last: all of it that is right, or these numbers
-    #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["prompt", "reject"])]
+    #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["words", "reject"])]
     apply: Option<String>,
     /// Say that what was proposed last is not wanted
-    #[arg(long, conflicts_with = "prompt")]
+    #[arg(long, conflicts_with = "words")]
     reject: bool,
     /// With --apply: also if it touches many tasks
     #[arg(long, requires = "apply")]
@@ -43,7 +50,7 @@ pub(super) struct Ask {
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
     /// Dollars that the session may cost
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Whether what is proposed is applied: ask at the terminal, all but deletes, or nothing
     #[arg(long, value_enum, default_value = "ask")]
@@ -64,7 +71,7 @@ impl Ask {
         if self.apply.is_some() || self.reject {
             return self.decide(&client, &tasks).await;
         }
-        let prompt = self.prompt.unwrap_or_default();
+        let prompt = joined(self.words).unwrap_or_default();
         // What comes from a pipe nobody may have said of themselves.
         let typed = prompt != "-";
         let text = read_prompt(prompt)?;

@@ -43,6 +43,30 @@ impl Where {
     }
 }
 
+/// Sessions in which it is looked for changes, newest first, where the latest one has none.
+const LOOKED_AT: usize = 20;
+
+impl Where {
+    /// Where the latest session has nothing to move, says which one has: somebody who asked a question since their
+    /// last change means the change.
+    pub(super) async fn point_elsewhere(&self, client: &Client, session: &SessionId) -> Result<(), Problem> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let folder = place::folder(self.dir.as_deref())?;
+        let rows = client.sessions(Some(&folder)).await?;
+        for row in rows.iter().filter(|row| row.id != *session).take(LOOKED_AT) {
+            let history = client.history(&row.id).await?;
+            if history.in_force > 0 && history.sets.iter().any(|set| set.lent.is_none() && !set.expired) {
+                let title = calm(&row.title);
+                note(&format!("Session {} did ({title}): trimtab changes --session {0}", row.id));
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
 /// first, so that what is shown is how the files are; the person is told.
 pub(super) async fn settled(client: &Client, session: &SessionId) -> Result<u64, Problem> {
@@ -91,7 +115,14 @@ fn line(set: &Set, number: usize, now: Time) -> String {
     format!("Change #{number} - {files} file{plural} (+{added} -{removed}){cost} - {}", age(set.time, now))
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab changes             what was changed, newest first
+  trimtab changes 3           one of them, line by line
+  trimtab rewind              take the newest one back";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Changes {
     /// Show one of them whole, its hunks with their numbers: its number or its id
     change: Option<String>,
@@ -165,6 +196,7 @@ impl Changes {
         }
         if history.sets.is_empty() && !self.json {
             print("No files were changed in this session.\n")?;
+            self.place.point_elsewhere(&client, &session).await?;
         }
         Ok(Outcome::Done)
     }

@@ -8,7 +8,12 @@ use super::output::print_json;
 use super::{Outcome, place};
 use trimtab_vocab::Problem;
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab check-command \"git status && rm -rf build\"    auto (runs by itself), ask or deny, and why";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct CheckCommand {
     /// The command line; several words after `--` are one command
     #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]

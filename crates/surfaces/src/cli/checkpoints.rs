@@ -47,8 +47,15 @@ impl Checkpoints {
     }
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab answer allow                      the only thing that waits in this folder
+  trimtab answer CHECKPOINT never --text \"That is the wrong folder\"
+  trimtab answer allow --only src/a.rs:2    of a proposed change only its second hunk";
+
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Answer {
     /// What is answered, as `trimtab checkpoints` lists it; left out, the only thing that waits in this folder
     checkpoint: Option<CheckpointId>,

@@ -2,14 +2,23 @@
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::config;
-use trimtab_vocab::Problem;
+use trimtab_host::config::{self, KEYS};
+use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{calm, note, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab config            every setting in force
+  trimtab config sandbox    those with this word in their names, explained
+  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    set one for once";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Config {
+    /// Only settings with this in their names, each with what it is for
+    name: Option<String>,
     /// One JSON object per line
     #[arg(long)]
     json: bool,
@@ -17,14 +26,21 @@ pub(super) struct Config {
 
 impl Config {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
-        let mut profile = config::load(&[])?;
+        let mut profile = match config::load(&[]) {
+            Ok(profile) => profile,
+            Err(problem) => return self.without_profile(problem),
+        };
         if let Ok(folder) = place::folder(None)
             && std::path::Path::new(&folder).join(".trimtab/config.toml").exists()
             && (profile.trusts(&folder) || place::open(&[])?.1.trusts(&folder).await?)
         {
             profile = profile.in_project(&folder)?;
         }
-        let shown = profile.shown();
+        let shown: Vec<_> = profile.shown().into_iter().filter(|one| self.wants(&one.path)).collect();
+        if let (Some(name), true) = (&self.name, shown.is_empty()) {
+            return Err(Problem::new(ProblemKind::NotFound, format!("No setting has `{name}` in its name."))
+                .hint("`trimtab config` lists them all."));
+        }
         let width = shown.iter().map(|one| one.path.len() + one.value.len() + 3).filter(|width| *width < 60).max();
         for one in &shown {
             if self.json {
@@ -32,6 +48,9 @@ impl Config {
             } else {
                 let line = format!("{} = {}", one.path, one.value);
                 print(&format!("{:<width$}  # {}\n", calm(&line), calm(&one.origin), width = width.unwrap_or(0)))?;
+                if let Some(about) = self.name.as_ref().and_then(|_| about(&one.path)) {
+                    print(&about)?;
+                }
             }
         }
         for name in profile.stray_variables() {
@@ -40,7 +59,7 @@ impl Config {
         for problem in crate::tui::check(&profile) {
             note(&format!("note: {} {}", problem.message, problem.hint.unwrap_or_default()));
         }
-        if !self.json {
+        if !self.json && self.name.is_none() {
             let found = if profile.file.exists() { "" } else { " (not there yet)" };
             print(&format!(
                 "\nSettings file: {}{found}\nData folder: {}\n",
@@ -50,4 +69,26 @@ impl Config {
         }
         Ok(Outcome::Done)
     }
+}
+
+impl Config {
+    fn wants(&self, path: &str) -> bool {
+        self.name.as_ref().is_none_or(|name| path.contains(name.as_str()))
+    }
+
+    /// What there is to set, where the settings themselves cannot be read: whoever has mistyped one looks for it here.
+    fn without_profile(self, problem: Problem) -> Result<Outcome, Problem> {
+        for key in KEYS.iter().filter(|key| !self.json && self.wants(key.path)) {
+            print(&format!("{} = {}  # default\n", key.path, key.default))?;
+            print(&about(key.path).unwrap_or_default())?;
+        }
+        Err(problem)
+    }
+}
+
+/// What a setting is for, what it takes and how the environment names it.
+fn about(path: &str) -> Option<String> {
+    let key = config::key_of(path)?;
+    let (takes, variable) = (key.kind.takes(), config::env_name(path));
+    Some(format!("    {} It takes {takes}.\n    In the environment: {variable}\n", key.help))
 }

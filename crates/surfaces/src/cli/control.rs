@@ -11,7 +11,14 @@ use super::output::{calm, note};
 use super::run::Approve;
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab control pause                     rest after this step
+  trimtab control steer \"only the tests\"    say something to what runs
+  trimtab control cancel                    stop it";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Control {
     /// What to do
     action: ActionArgument,

@@ -36,8 +36,8 @@ const LOOKS: u32 = 1_500;
 
 const BEFORE: &str = "\
 This is the real program; only the model is a recording. No key, no network, and a sample project that goes away.
-Every line with a $ is a command that you could type.
 ";
+const TYPED: &str = "Every line with a $ is a command that you could type.\n";
 const AFTER: &str = "
 That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
 With a model of your own: set ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY, or start Ollama; then
@@ -66,7 +66,8 @@ impl Demo {
         if let Some(folder) = self.sample {
             stage::put_sample(&folder)?;
             let say = format!("trimtab run --model replay/demo --mode plan \"{WISH}\"");
-            print(&format!("The sample project is in {}. Go there, and say:\n\n  {say}\n", folder.display()))?;
+            let folder = folder.display();
+            print(&format!("The sample project is in {folder}. Go there, and say:\n\n  cd {folder}\n  {say}\n"))?;
             return Ok(Outcome::Done);
         }
         let theatre = Theatre { stage: Stage::build()?, slowly: std::io::stdout().is_terminal() };
@@ -91,7 +92,7 @@ struct Theatre {
 
 impl Theatre {
     async fn tell(&self) -> Result<Outcome, Problem> {
-        print(BEFORE)?;
+        print(&format!("{BEFORE}{TYPED}"))?;
         for (number, scene) in STORY.iter().enumerate() {
             self.wait().await;
             let says: String = scene.says.lines().map(|line| format!("   {line}\n")).collect();
@@ -165,8 +166,9 @@ impl Theatre {
 
     /// The same in the terminal UI; what to say first is written already.
     async fn on_screen(&self) -> Result<Outcome, Problem> {
-        let wanted = Wanted { mode: Mode::Plan, draft: Some(WISH.to_owned()), ..Wanted::default() };
+        let wanted = Wanted { mode: Mode::Plan, draft: Some(WISH.to_owned()), passing: true, ..Wanted::default() };
         let ended = tui::run(self.profile()?, self.stage.project().display().to_string(), wanted).await?;
+        print("The sample project is gone. `trimtab` in a folder of yours begins in earnest.\n")?;
         Ok(ended.map_or(Outcome::Done, Outcome::Left))
     }
 

@@ -9,11 +9,18 @@ use trimtab_vocab::{GeneratedImage, ImageFact, ImageId, PictureWish, Problem, Pr
 
 use super::changes::Where;
 use super::follow::{Asking, Form, follow};
-use super::output::{calm, note, print, print_json};
-use super::run::Approve;
+use super::output::{calm, note, print, print_json, sentence};
+use super::run::{Approve, dollars};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab images make \"Four icons for a sailing app\"
+  trimtab images regenerate 2 --refine \"darker\"
+  trimtab images save 1 3 --to assets";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Images {
     #[command(subcommand)]
     command: Option<Command>,
@@ -49,7 +56,7 @@ struct How {
     #[arg(long)]
     json: bool,
     /// Dollars that the session may cost
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Trust the folder for this run: its files may be read, changed and sent to the model
     #[arg(long)]
@@ -270,7 +277,7 @@ pub(crate) fn told(fact: &ImageFact) -> Option<String> {
             Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
         }
         ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
-            Some(format!("  {error} Trying again in {:.1} s.", *wait as f64 / 1_000.0))
+            Some(format!("  {} Trying again in {:.1} s.", sentence(&error.message), *wait as f64 / 1_000.0))
         }
         ImageFact::Failed { image: Some(image), error, .. } => Some(format!("  not made: {image}: {error}")),
         _ => None,

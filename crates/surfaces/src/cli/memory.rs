@@ -9,7 +9,14 @@ use trimtab_vocab::{MemoryEntry, MemoryFact, MemoryId, Problem, ProblemKind};
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab memory                                         all that is remembered
+  trimtab memory add \"We use tabs\" --dir .               holds in this folder only
+  trimtab memory delete NAME";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Memory {
     #[command(subcommand)]
     command: Option<MemoryCommand>,

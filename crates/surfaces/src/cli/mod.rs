@@ -43,6 +43,7 @@ mod token;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
@@ -64,23 +65,23 @@ Examples:
   trimtab demo                        see it work, without a key or a network
   trimtab run \"What is a trim tab?\"   ask one thing
   git diff | trimtab run -            ask what stands on standard input
+  trimtab changes                     see what was changed; `trimtab rewind` takes it back
   trimtab resume                      go on where a request was cut off
+  trimtab doctor                      see what is set up, and what is missing
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See it work, with a recorded model: no key, no network
+    Demo(demo::Demo),
     /// Make one request; the answer goes to standard output, progress to standard error
     Run(run::Run),
     /// Go on with the latest unfinished request of the folder
     Resume(resume::Resume),
-    /// List, show, fork, rename, export or delete earlier sessions
-    Sessions(sessions::Sessions),
-    /// List the requests that run or wait
-    Jobs(jobs::Jobs),
     /// List what waits for an answer
     Checkpoints(checkpoints::Checkpoints),
-    /// Answer it, and go on
+    /// Answer what waits, and go on
     Answer(checkpoints::Answer),
     /// List what was changed, newest first, or show one change
     Changes(changes::Changes),
@@ -90,50 +91,52 @@ enum Command {
     Rewind(changes::Rewind),
     /// Bring changes forward that were taken back
     Forward(changes::Forward),
+    /// Say something to a request that runs: pause, steer, skip, cancel
+    Control(control::Control),
+    /// List the requests that run or wait
+    Jobs(jobs::Jobs),
+    /// List, show, fork, rename, export or delete earlier sessions
+    Sessions(sessions::Sessions),
     /// Go on in a new session, with a summary, the open tasks and the change history
     Handoff(handoff::Handoff),
     /// Go on in this session with its whole conversation
     Extend(handoff::Extend),
-    /// Say something to a request that runs: pause, steer, skip, cancel
-    Control(control::Control),
-    /// Pictures: list, make, regenerate, select, save
-    Images(images::Images),
+    /// Trust a folder: its files may be read, changed and sent to the model
+    Trust(rules::Trust),
+    /// List, make or remove rules about what is allowed
+    Rules(rules::Rules),
+    /// Say whether a command would run by itself, ask or be refused, and why
+    CheckCommand(check_command::CheckCommand),
+    /// List the models that a provider offers, and what is known about them
+    Models(models::Models),
+    /// Show the settings in force, what each is for and where it comes from
+    Config(config::Config),
+    /// Check what is set up, and look for damage
+    Doctor(doctor::Doctor),
+    /// Count how requests ended, what was allowed, what tools did
+    Stats(stats::Stats),
+    /// Show the trail of what was decided and done, and check that nobody has touched it
+    Audit(audit::Audit),
+    /// Serve the HTTP API and the browser interface
+    Serve(serve::Serve),
+    /// Make, list or revoke tokens for the server
+    Token(token::Token),
     /// Your own tasks: list, add, done, edit, delete, search, undo
     Tasks(tasks::Tasks),
     /// Ask about your tasks, or have changes to them proposed
     Ask(ask::Ask),
     /// What is remembered of you and your work: list, search, add, edit, delete
     Memory(memory::Memory),
+    /// Pictures: list, make, regenerate, select, save
+    Images(images::Images),
     /// List the workflows that can be called by name
     Pills(pills::Pills),
-    /// List, make or remove rules about what is allowed
-    Rules(rules::Rules),
-    /// Trust a folder: its files may be read, changed and sent to the model
-    Trust(rules::Trust),
-    /// Say what the policy would do with a command
-    CheckCommand(check_command::CheckCommand),
     /// Apply one edit to the folder, exactly or not at all
     ApplyEdit(apply_edit::ApplyEdit),
     /// Read a saved model answer, however damaged: what is certain of it
     Recover(recover::Recover),
-    /// List the models that a provider offers, and what is known about them
-    Models(models::Models),
     /// Print a stored text: a reply as it came, or a request too large to send
     Ref(ref_text::Ref),
-    /// Show the settings in force and where each comes from
-    Config(config::Config),
-    /// Check what is set up, and look for damage
-    Doctor(doctor::Doctor),
-    /// Count how requests ended, what was allowed, what tools did
-    Stats(stats::Stats),
-    /// Serve the HTTP API and the browser interface
-    Serve(serve::Serve),
-    /// Make, list or revoke tokens for the server
-    Token(token::Token),
-    /// Show the trail of what was decided and done, and check that nobody has touched it
-    Audit(audit::Audit),
-    /// A guided tour with a recorded model: no key, no network
-    Demo(demo::Demo),
     /// Print what a shell needs to complete command lines
     Completions(manual::Completions),
     /// Print the manual page
@@ -179,7 +182,10 @@ pub fn main() -> ExitCode {
     let arguments = match std::env::args_os().len() {
         // On a terminal, nothing at all means: begin.
         ..=1 if screen::is_there() => Arguments { command: None, screen: screen::Screen::default() },
-        _ => Arguments::parse(),
+        _ => match Arguments::try_parse() {
+            Ok(arguments) => arguments,
+            Err(error) => return misunderstood(&error),
+        },
     };
     // One thread does: the work is waiting. The store has threads of its own.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -234,6 +240,22 @@ pub fn main() -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(problem) => fail(&problem),
     }
+}
+
+/// Says what is wrong with the arguments, or what was asked about them. Whoever says what they want in place of a
+/// command is told where it belongs.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    // Standard error may be closed; then there is nobody to tell.
+    let _ = error.print();
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let given = error.get(ContextKind::InvalidSubcommand);
+    if let (Some(ContextValue::String(given)), Some(first)) = (given, words.first())
+        && given == first
+    {
+        let words = words.join(" ");
+        output::note(&output::calm(&format!("\nTo ask for something, say: trimtab run \"{words}\"")));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn fail(problem: &Problem) -> ExitCode {

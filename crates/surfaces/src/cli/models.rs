@@ -7,9 +7,16 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{ModelFacts, Problem, ProblemKind};
 
 use super::Outcome;
-use super::output::{calm, print, print_json, problem};
+use super::output::{calm, note, print, print_json, problem};
+
+const EXAMPLES: &str = "\
+Examples:
+  trimtab models              of every provider that is set up
+  trimtab models anthropic    of one
+  trimtab run --model anthropic/claude-sonnet-4-5 \"Hello\"    use one; `model` in the settings keeps it";
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Models {
     /// The provider to ask; without it, every provider that is set up
     provider: Option<String>,
@@ -28,7 +35,7 @@ impl Models {
             return Err(Problem::new(ProblemKind::Usage, format!("There is no provider called `{name}`."))
                 .hint(format!("Known are {}.", known.join(", "))));
         }
-        let mut failed = false;
+        let (mut failed, mut found) = (false, false);
         for name in profile.providers.keys() {
             let wanted = match &self.provider {
                 Some(wanted) => wanted == name,
@@ -37,8 +44,13 @@ impl Models {
             if !wanted {
                 continue;
             }
+            if name == "replay" {
+                print("replay/demo  the recording that `trimtab demo` plays\nreplay/FILE  a recording of yours\n")?;
+                return Ok(Outcome::Done);
+            }
             match trimtab_host::list_models(&profile, name).await {
                 Ok(listed) => {
+                    found = true;
                     for model in listed {
                         let full = format!("{name}/{}", model.name);
                         let mut facts = profile.catalog.facts(&full);
@@ -46,11 +58,22 @@ impl Models {
                         self.show(&full, &facts)?;
                     }
                 }
+                // Nobody has set up what is only looked for in case it runs.
+                Err(trouble)
+                    if self.provider.is_none()
+                        && trouble.kind == ProblemKind::Network
+                        && profile.providers.get(name).is_some_and(|provider| provider.key.is_none()) =>
+                {
+                    note(&format!("note: {name} does not run here."));
+                }
                 Err(trouble) => {
                     failed = true;
                     problem(&Problem { message: format!("{name}: {}", trouble.message), ..trouble });
                 }
             }
+        }
+        if !failed && !found {
+            profile.run_settings()?;
         }
         Ok(if failed { Outcome::Finished(Status::Failed) } else { Outcome::Done })
     }

@@ -46,6 +46,12 @@ pub(super) fn problem(problem: &Problem) {
     }
 }
 
+/// Words of others as a sentence, so that another one may follow.
+pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
+    let ends = text.trim_end().ends_with(['.', '!', '?', '…']);
+    if ends { Cow::Borrowed(text) } else { Cow::Owned(format!("{}.", text.trim_end())) }
+}
+
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
 pub(crate) fn calm(text: &str) -> Cow<'_, str> {

@@ -14,14 +14,20 @@ use super::checkpoints::last_seq;
 use super::follow::{Asking, Form, describe, follow};
 use super::output::note;
 use super::question::read_choice;
-use super::run::Approve;
+use super::run::{Approve, dollars};
 use super::{Outcome, place};
 
 /// How long the session may take to hear of the terms of this call. One that another process runs, which has been
 /// stopped, hears of them when that one goes on.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab resume                   go on where it was cut off
+  trimtab resume --max-steps 50    go on where the limit of steps was reached";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Resume {
     /// The session or request to go on with; without it, the folder's latest unfinished request
     id: Option<String>,
@@ -35,7 +41,7 @@ pub(super) struct Resume {
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
     /// Dollars that the session may cost; goes on where the budget was used up
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Trust the folder for this run
     #[arg(long)]

@@ -8,7 +8,15 @@ use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
 use super::output::{calm, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab rules                                          the rules there are, with their numbers
+  trimtab rules add allow run_command \"cargo test *\"     run it without asking; `*` stands for anything
+  trimtab rules add deny run_command \"git push *\" --dir .    never in this folder
+  trimtab rules remove 1";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Rules {
     #[command(subcommand)]
     command: Option<RulesCommand>,

@@ -15,11 +15,21 @@ use super::handoff::quoted;
 use super::output::{calm, note};
 use super::{Outcome, picture, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab run \"Why does the build fail?\"        the answer goes to standard output
+  git diff | trimtab run - > review.txt         the request comes from a pipe
+  trimtab run --continue \"And in Rust?\"         go on in the latest session of this folder
+  trimtab run --mode plan \"Add a dark theme\"    agree on a plan first; nothing is changed before
+  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    nobody is asked";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// What you would like to have done; `-` reads it from standard input. Without it, a session that an
-    /// earlier one was handed off to takes the open tasks that it begins with
-    prompt: Option<OsString>,
+    /// What you would like to have done, best in quotation marks; `-` reads it from standard input. Without it, a
+    /// session that an earlier one was handed off to takes the open tasks that it begins with
+    #[arg(value_name = "PROMPT")]
+    words: Vec<OsString>,
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
@@ -42,7 +52,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
     /// Dollars that the session may cost
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Trust the folder for this run: its files may be read, changed and sent to the model
     #[arg(long)]
@@ -89,8 +99,13 @@ impl Run {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         // What comes from a pipe, or from the end of another session, nobody may have said of themselves.
-        let typed = self.prompt.as_ref().is_some_and(|prompt| prompt != "-");
-        let said = self.prompt.map(read_prompt).transpose()?;
+        let prompt = joined(self.words);
+        let typed = prompt.as_ref().is_some_and(|prompt| prompt != "-");
+        let said = prompt.map(read_prompt).transpose()?;
+        let goes_on = self.continue_latest || self.session.is_some();
+        if said.as_ref().map_or(!goes_on, |said| said.trim().is_empty()) {
+            return Err(empty());
+        }
         let mut flags = Vec::new();
         if let Some(model) = self.model {
             flags.push(Flag { path: "model", option: "--model", value: model });
@@ -173,12 +188,7 @@ async fn prefilled(client: &Client, target: &Target) -> Result<String, Problem> 
         Target::Session(session) => client.prefill(session).await?,
         Target::New { .. } => None,
     };
-    let text = prefill.ok_or_else(|| {
-        Problem::new(ProblemKind::Usage, "The request is empty.").hint(
-            "Say what you would like to have done. Only a session that an earlier one was just handed off to \
-             begins with something.",
-        )
-    })?;
+    let text = prefill.ok_or_else(empty)?;
     note(&calm(&format!("Taken from the earlier session:\n{}", quoted(&text))));
     Ok(text)
 }
@@ -217,6 +227,25 @@ async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Prob
         None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
             .hint("Leave --continue out to begin one.")),
     }
+}
+
+/// Words that were given without quotation marks are one request all the same.
+pub(super) fn joined(words: Vec<OsString>) -> Option<OsString> {
+    words.into_iter().reduce(|mut all, word| {
+        all.push(" ");
+        all.push(word);
+        all
+    })
+}
+
+fn empty() -> Problem {
+    Problem::new(ProblemKind::Usage, "The request is empty.")
+        .hint("Say what you would like to have done, for example: trimtab run \"What is a trim tab?\"")
+}
+
+/// An amount of money, as an option takes it; the settings know what is too little.
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
+    text.trim_start_matches('$').parse().map_err(|_| "this takes dollars, like 0.50".to_owned())
 }
 
 pub(super) fn read_prompt(given: OsString) -> Result<String, Problem> {

@@ -13,7 +13,14 @@ use super::output::{note, print};
 use super::{Outcome, demo, place};
 use crate::http::{self, Certificate, Idea, Start};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab serve --open                  in this machine's browser
+  trimtab token login                   a link for another browser, while it runs
+  ssh -L 7420:127.0.0.1:7420 MACHINE    from elsewhere, without opening anything to the network";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
     /// Where to listen; port 0 is any free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7420")]

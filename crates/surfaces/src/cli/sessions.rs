@@ -14,15 +14,26 @@ use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 use crate::export::{about, pieces};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab sessions list --search \"login form\"
+  trimtab sessions show SESSION --numbers
+  trimtab sessions fork SESSION --at 12      go another way from there
+  trimtab run --session SESSION \"Go on\"";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Sessions {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
+
+/// What is shown where nothing is said.
+const LATEST: Action = Action::List { tag: Vec::new(), search: None, all: false, json: false, dir: None };
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// The sessions of the folder, newest first
+    /// The sessions of the folder, newest first [default]
     List {
         /// Those with a request that is marked with this; may be given several times
         #[arg(long, value_name = "TAG")]
@@ -84,7 +95,7 @@ enum Action {
 impl Sessions {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
-        match self.action {
+        match self.action.unwrap_or(LATEST) {
             Action::List { tag, search, all, json, dir } => {
                 let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
                 list(&client, folder.as_deref(), &tag, search.as_deref().unwrap_or_default(), json).await?;

@@ -14,7 +14,15 @@ use super::{Outcome, place};
 
 pub(super) use change::listed;
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab tasks                              what is to be done
+  trimtab tasks add Pay rent --on 2099-01-31 --repeat monthly
+  trimtab tasks done 1
+  trimtab tasks undo";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Tasks {
     #[command(subcommand)]
     action: Option<Action>,

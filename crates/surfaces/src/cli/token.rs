@@ -8,10 +8,17 @@ use trimtab_vocab::Problem;
 use super::output::{age, calm, note, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab token login           a link that logs one browser in
+  trimtab token add backup      a token for a program, shown once
+  trimtab token revoke backup";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Token {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -21,7 +28,7 @@ enum Action {
         /// What you call it
         name: String,
     },
-    /// List the tokens there are, and the browsers that are logged in
+    /// List the tokens there are, and the browsers that are logged in [default]
     List {
         /// One JSON object per line
         #[arg(long)]
@@ -39,7 +46,7 @@ enum Action {
 impl Token {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (profile, client) = place::open(&[])?;
-        match self.action {
+        match self.action.unwrap_or(Action::List { json: false }) {
             Action::Add { name } => {
                 let secret = client.add_token(&name).await?;
                 print(&format!("{secret}\n"))?;

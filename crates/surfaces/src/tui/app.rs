@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
-use trimtab_vocab::{Control, Event, Fact, Mode, RequestId, SessionId, Time, WhileRunning};
+use trimtab_vocab::{Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
 
 use super::command::{self, Command};
 use super::composer::{Composer, Draft, Kept, Outcome as Typed, Source};
@@ -66,6 +66,10 @@ pub(super) struct App {
     on_the_way: OnTheWay,
     /// The number of the last fact that was seen.
     seen: u64,
+    /// What is done goes away with it, so there is nothing to come back to.
+    pub(super) passing: bool,
+    /// The file that keys are kept in, where no model was set up at the start.
+    keys_file: Option<String>,
 }
 
 /// What the screen begins with.
@@ -117,6 +121,8 @@ impl App {
             said: Vec::new(),
             on_the_way: OnTheWay::default(),
             seen: 0,
+            passing: false,
+            keys_file: None,
         }
     }
 
@@ -182,6 +188,10 @@ impl App {
                     Some(View::Sessions(view)) => view.tell(problem.message),
                     _ => self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message)),
                 }
+                // Whoever put the first question off is asked again once it matters.
+                if let (ProblemKind::NoKey, None, Some(place)) = (problem.kind, &self.view, self.keys_file.clone()) {
+                    self.set_up(place);
+                }
             }
             News::Model(name) => {
                 self.say(format!("{name} is used from the next request on."));
@@ -246,7 +256,7 @@ impl App {
 
     /// What is said when the person leaves.
     pub(super) fn leaving(&self, by_person: bool) -> Vec<Line<'static>> {
-        let Some(session) = &self.session else { return Vec::new() };
+        let Some(session) = self.session.as_ref().filter(|_| !self.passing) else { return Vec::new() };
         let line = match (self.activity.is_open(), by_person) {
             (true, true) => "It is not finished; nothing is lost. `trimtab` goes on from here.".to_owned(),
             (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
@@ -610,6 +620,7 @@ impl App {
 
     /// Asks for a model before anything else; `place` is the file that keys are kept in.
     pub(super) fn set_up(&mut self, place: String) {
+        self.keys_file = Some(place.clone());
         self.view = Some(View::Setup(Box::new(Setup::new(place))));
     }
 

@@ -32,6 +32,8 @@ pub struct Wanted {
     pub session: Option<SessionId>,
     /// Go on with the latest one of the folder.
     pub latest: bool,
+    /// What is done here goes away when it ends: there is nothing to come back to.
+    pub passing: bool,
 }
 
 /// Whether there is a person at a terminal.
@@ -54,7 +56,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     }
     let drawer = Drawer::of(&profile.data);
     let desk = Desk::of(drawer.clone(), &folder);
-    let (mode, draft) = (wanted.mode, wanted.draft.clone());
+    let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
     let palette = Palette::of(&std::io::stdout());
@@ -100,9 +102,13 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
         None => {
             greet(&mut app, &profile);
             app.settle();
+            if passing {
+                app.transcript.note(Mark::Info, PASSING.to_owned());
+            }
             Vec::<Wish>::new()
         }
     };
+    app.passing = passing;
     let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
         Ended::Left => None,
@@ -114,6 +120,9 @@ fn unusable(error: std::io::Error) -> Problem {
     Problem::new(ProblemKind::Internal, format!("The terminal cannot be used: {error}."))
         .hint("`trimtab run` needs none.")
 }
+
+const PASSING: &str = "This is a sample project that goes away. A request is written below: Enter sends it. When it is done, alt-c \
+                       shows what was changed and takes it back.";
 
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");

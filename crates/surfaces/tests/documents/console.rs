@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use trimtab_testkit::program::{Program, Running};
-use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
+use trimtab_testkit::provider::{Answer, FakeProvider, Reply, images};
 use trimtab_vocab::Usage;
 
 /// The port that pages show, whichever one was free.
@@ -102,6 +102,13 @@ impl Page {
             "costly" => {
                 let usage = Usage { input_tokens: 4_000, output_tokens: 400, ..Usage::default() };
                 push(vec![Answer::anthropic(Reply::new().text(["Here I am."]).usage(usage)), say("And here again.")]);
+            }
+            "pictures" => {
+                program.set("TRIMTAB_PROVIDERS_EASEL_KIND", "openai");
+                program.set("TRIMTAB_PROVIDERS_EASEL_BASE_URL", &format!("{url}/v1"));
+                program.set("TRIMTAB_MODELS_IMAGE", "easel/grok-2-image");
+                let picture = Answer::json(200, images::body(&[images::bytes("in oil")]));
+                program.provider.on_path("/v1/images/generations", picture);
             }
             "sails" => push(vec![
                 tool("run_command", serde_json::json!({"command": "sh mend.sh"})),
@@ -200,6 +207,10 @@ fn without_ids(line: &str) -> String {
             word if word.starts_with("r1") && word.len() > 18 && word.contains("-m") => "MEMORY",
             word if word.starts_with("m1") && word.len() == 17 => "MEMORY",
             word if word.starts_with("tt_") => "tt_…",
+            word if word.starts_with("login-") && word.len() == 18 => "login-4c90a6ce1888",
+            word if word.starts_with("picture-") && word.len() > 20 => "KEY",
+            word if word.starts_with("img-") && word.len() > 12 => "PICTURE",
+            word if word.len() >= 32 && word.chars().all(|c| c.is_ascii_hexdigit()) => "KEY",
             word => word,
         });
         let next = after.chars().next().map_or(0, char::len_utf8);

@@ -501,15 +501,40 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             "does not know this model or address",
             Some("Check --model and the provider's base_url; `trimtab config` shows both."),
         ),
-        429 => (ProblemKind::RateLimited, later, "asks to slow down", None),
-        408 | 409 | 500..=599 => (ProblemKind::Overloaded, later, "is overloaded or failing", None),
+        429 => (
+            ProblemKind::RateLimited,
+            later,
+            "asks to slow down",
+            Some(
+                "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.",
+            ),
+        ),
+        408 | 409 | 500..=599 => (
+            ProblemKind::Overloaded,
+            later,
+            "is overloaded or failing",
+            Some(
+                "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.",
+            ),
+        ),
+        413 => (
+            ProblemKind::Refused,
+            Retry::Never,
+            "refused the request",
+            Some("It is too large for the provider: begin a new session, or name fewer or smaller files."),
+        ),
         300..=399 => (
             ProblemKind::Refused,
             Retry::Never,
             "redirects elsewhere, which is not followed",
             Some("Set the provider's base_url to its real address."),
         ),
-        _ => (ProblemKind::Refused, Retry::Never, "refused the request", None),
+        _ => (
+            ProblemKind::Refused,
+            Retry::Never,
+            "refused the request",
+            Some("What it says tells why. Another model may take it: choose one with --model."),
+        ),
     }
 }
 

@@ -60,11 +60,22 @@ pub struct Registry {
     pub record: Option<PathBuf>,
 }
 
+/// A model's name with the provider that it is known for.
+fn with_provider(name: &str) -> String {
+    let known = [("claude", "anthropic"), ("gpt", "openai"), ("grok", "xai")];
+    match known.iter().find(|(beginning, _)| name.starts_with(beginning)) {
+        Some((_, provider)) => format!("{provider}/{name}"),
+        None => "anthropic/claude-sonnet-4-5".to_owned(),
+    }
+}
+
 impl Models for Registry {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem> {
         let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-            return Err(Problem::new(ProblemKind::Usage, format!("`{name}` does not name a model."))
-                .hint("A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-4-5."));
+            return Err(Problem::new(ProblemKind::Usage, format!("`{name}` does not name a model.")).hint(format!(
+                "A model is named PROVIDER/NAME, for example {}. `trimtab models` lists what your providers offer.",
+                with_provider(name)
+            )));
         };
         let Some(settings) = self.providers.get(provider) else {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();

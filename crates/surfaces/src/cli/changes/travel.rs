@@ -31,7 +31,16 @@ impl Mine {
     }
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab rewind                        take the newest change back
+  trimtab rewind 3                      take three back, newest first
+  trimtab rewind 3 --file src/a.rs      take one file of change #3 back
+  trimtab rewind 3 --hunk src/a.rs:2    or one hunk of it
+  trimtab forward                       bring it forward again";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
     /// How many change sets to take back [default: 1]; with --file or --hunk, the number of the one
     /// whose part is taken back [default: the current one]
@@ -58,7 +67,11 @@ impl Rewind {
         let parts = parts(&self.files, &self.hunks)?;
         if parts.is_empty() {
             let steps = self.number.unwrap_or(1);
-            return travel(&client, &session, &history, Control::Rewind { steps, on_conflict }).await;
+            let ended = travel(&client, &session, &history, Control::Rewind { steps, on_conflict }).await?;
+            if history.in_force == 0 {
+                self.place.point_elsewhere(&client, &session).await?;
+            }
+            return Ok(ended);
         }
         let number = self.number.map_or(history.in_force, |number| number as usize);
         let set = find_set(&history, &number.to_string())?;

@@ -16,7 +16,7 @@ use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part,
 use super::{Form, choice_line, describe};
 use crate::cli::diff::{Loaded, glimpse, written};
 use crate::cli::elapsed::{Elapsed, in_words};
-use crate::cli::output::{calm, no_colour, note, print, print_json, problem};
+use crate::cli::output::{calm, no_colour, note, print, print_json, problem, sentence};
 use crate::cli::{Outcome, effects, handoff, images, memory};
 
 pub(super) struct Screen {
@@ -308,7 +308,7 @@ impl Screen {
                         0 => "now".to_owned(),
                         millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                     };
-                    self.say(&format!("{} Trying again {when}.", calm(&error.message)));
+                    self.say(&format!("{} Trying again {when}.", calm(&sentence(&error.message))));
                 }
             }
             Fact::Checkpoint(fact) => {

@@ -98,7 +98,7 @@ impl Undo {
             Some(change) => TaskMove::Undo(change),
             None => TaskMove::Back(self.steps as usize),
         };
-        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(not_moved)?;
+        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "take back"))?;
         told("Taken back", &moved, true, self.json)
     }
 }
@@ -118,7 +118,7 @@ pub(super) struct Redo {
 impl Redo {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = TaskMove::Forward(self.steps as usize);
-        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(not_moved)?;
+        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "bring forward"))?;
         told("Brought forward", &moved, false, self.json)
     }
 }
@@ -150,9 +150,9 @@ fn several(writes: &[TaskWrite]) -> String {
     text
 }
 
-fn not_moved(why: NotMoved) -> Problem {
+fn not_moved(why: NotMoved, how: &str) -> Problem {
     match why {
-        NotMoved::Nothing => Problem::new(ProblemKind::Usage, "There is nothing to move.")
+        NotMoved::Nothing => Problem::new(ProblemKind::Usage, format!("There is no change of tasks left to {how}."))
             .hint("`trimtab tasks changes` shows what there is."),
         NotMoved::Unknown => Problem::new(ProblemKind::NotFound, "There is no such change in force.")
             .hint("`trimtab tasks changes` shows their names."),

@@ -11,6 +11,7 @@ use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
 use super::tool::Command;
 use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
 use crate::cli::diff::written;
+use crate::cli::output::sentence;
 use crate::cli::{effects, handoff, images};
 use crate::diff::grouped;
 
@@ -209,7 +210,7 @@ fn models(transcript: &mut Transcript, fact: &ModelFact) {
                     0 => "now".to_owned(),
                     millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                 };
-                transcript.note(Mark::Warning, format!("{} Trying again {when}.", error.message));
+                transcript.note(Mark::Warning, format!("{} Trying again {when}.", sentence(&error.message)));
             }
         }
     }
