@@ -31,6 +31,7 @@ export function specification(source: string): ChartConfiguration | null {
   return {
     type: wanted.type,
     data: { labels, datasets },
-    options: { animation: false, plugins: { title: { display: title !== '', text: title } } },
+    // The page has set colours of its own for the frame, after which only force makes the sets differ.
+    options: { animation: false, plugins: { colors: { forceOverride: true }, title: { display: title !== '', text: title } } },
   } as ChartConfiguration;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Growing, label, read } from './markdown';
+import { Growing, label, plain, read } from './markdown';
 
 const html = (text: string) => read(text).map((block) => (block.is === 'html' ? block.html : `[${block.language}] ${block.text}`)).join('');
 
@@ -39,4 +39,9 @@ test('however it is cut, growing text comes to the same blocks', () => {
 test('a fence that is still open says so', () => {
   expect(read('```js\nlet a').at(-1)).toMatchObject({ is: 'code', language: 'js', open: true });
   expect(read('```js\nlet a\n```').at(-1)).toMatchObject({ open: false });
+});
+
+test('in a line, words stand without their marks, and without code and tables', () => {
+  expect(plain('Done. **Two lines** of `a.rs` differ.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() {}\n```\n\n- one\n')).toBe('Done. Two lines of a.rs differ. one');
+  expect(plain('```\nonly code\n```')).toContain('only code');
 });

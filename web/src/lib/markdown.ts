@@ -47,6 +47,13 @@ export function label(html: string): string {
   return DOMPurify.sanitize(html, { ALLOWED_TAGS: ['b', 'i', 'em', 'strong', 'code'], ALLOWED_ATTR: [], KEEP_CONTENT: true });
 }
 
+/** The words without their marks, and without code and tables: for a place of one line. */
+export function plain(text: string): string {
+  const tokens = marked.lexer(text.slice(0, 4_000)).filter((token) => !['code', 'table', 'space', 'hr', 'def'].includes(token.type));
+  const page = new DOMParser().parseFromString(clean(marked.parser(tokens)), 'text/html');
+  return (page.body.textContent ?? '').replace(/\s+/g, ' ').trim() || text;
+}
+
 function block(token: Token): Block | null {
   if (token.type === 'space' || token.type === 'def') return null;
   if (token.type === 'code') {

@@ -2,6 +2,7 @@
 // else is to be done, so that a long session opens as fast as a short one and the browser still finds every word.
 
 import type { Item, Turn } from './fold';
+import { isLook } from './tools';
 
 /** The first item that is drawn. Of its turn the request is drawn too, and all turns after it are drawn whole. */
 export interface Start {
@@ -37,4 +38,28 @@ export function back(turns: Turn[], from: Start, weights: number): Start {
     }
   }
   return { turn, item };
+}
+
+/** What is drawn as one: an item, or many looks in a row that all went well. */
+export interface Run {
+  /** Its place among the items of the turn. */
+  at: number;
+  items: Item[];
+}
+
+/** Fewer looks than these are shown one by one. */
+const FEW = 4;
+const quiet = (item: Item | undefined) => item?.is === 'tool' && item.status === 'ok' && !item.run && !item.images?.length && isLook(item.name);
+
+/** The items of a turn from `skip` on, with looks in a row together. */
+export function runs(items: Item[], skip: number): Run[] {
+  const found: Run[] = [];
+  for (let at = skip; at < items.length; ) {
+    let next = at + 1;
+    if (quiet(items[at])) while (quiet(items[next])) next += 1;
+    if (next - at < FEW) next = at + 1;
+    found.push({ at, items: items.slice(at, next) });
+    at = next;
+  }
+  return found;
 }

@@ -1,6 +1,6 @@
 // What a tool does, in a line for people.
 
-import { shorten } from './format';
+import { plural, shorten } from './format';
 
 /** What a model gave a tool, whatever it is. */
 export function fields(input: unknown): Record<string, unknown> {
@@ -24,6 +24,26 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   ask_user: () => 'Ask you',
   propose_plan: () => 'Propose a plan',
 };
+
+/** Tools that look and change nothing, and what many of them together are called. */
+const looks: Record<string, (count: number) => string> = {
+  read_file: (count) => `read ${plural(count, 'file')}`,
+  list_files: (count) => `listed ${plural(count, 'folder')}`,
+  find_files: (count) => `looked for files ${times(count)}`,
+  search: (count) => `searched ${times(count)}`,
+  fetch_url: (count) => `fetched ${plural(count, 'page')}`,
+  read_ref: (count) => `read ${plural(count, 'stored text')}`,
+};
+const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
+export const isLook = (name: string) => name in looks;
+
+/** What many looks came to, in a line. */
+export function together(names: string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const words = [...counts].map(([name, count]) => looks[name]?.(count) ?? name).join(', ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 export function title(name: string, input: unknown): string {
   const words = says[name]?.(fields(input)) ?? `${name.replaceAll('_', ' ')} ${input ? JSON.stringify(input) : ''}`;
