@@ -87,7 +87,7 @@ await browse(async ({ page, context, browser, root }) => {
   assert.ok((await left(other.getByRole('log').locator('.bubble').first())) < (await left(other.getByRole('log').locator('.reply').first())) + 200, 'what the person says stands on the left');
   await shoot(other, 'rtl');
   await accessible(other, 'a conversation in a page that is read from the right');
-  for (const [name, place] of [['changes', `${session}/changes`], ['trace', `${session}/trace`], ['tasks', '#/tasks'], ['usage', '#/usage'], ['audit', '#/audit'], ['settings', '#/settings'], ['home', '#/']]) {
+  for (const [name, place] of [['changes', `${session}/changes`], ['trace', `${session}/trace`], ['tasks', '#/tasks'], ['memory', '#/memory'], ['usage', '#/usage'], ['audit', '#/audit'], ['settings', '#/settings'], ['home', '#/']]) {
     await other.goto(`${root}/${place}`);
     await other.waitForLoadState('networkidle').catch(() => undefined);
     await fits(other, `${name} in a page that is read from the right`);

@@ -127,7 +127,7 @@ await browse(async ({ page }) => {
   await isFocused(composer, 'a choice gives the keyboard back');
 
   // The palette leads to every view; in each, every stop can be seen, and Tab comes round.
-  const views = [['conversation', /#\/s\/[^/]+$/, log], ['changes: see', /changes$/, region('Changes')], ['trace', /trace$/, region('Trace')], ['tasks', /tasks$/, page.getByLabel('A new task')], ['usage', /usage$/, region('Usage')], ['audit', /audit$/, region('Audit')], ['settings', /settings$/, region('Settings')], ['new session', /#\/$/, composer]];
+  const views = [['conversation', /#\/s\/[^/]+$/, log], ['changes: see', /changes$/, region('Changes')], ['trace', /trace$/, region('Trace')], ['tasks', /tasks$/, page.getByLabel('A new task')], ['memory', /memory$/, region('Memory')], ['usage', /usage$/, region('Usage')], ['audit', /audit$/, region('Audit')], ['settings', /settings$/, region('Settings')], ['new session', /#\/$/, composer]];
   const session = page.url();
   const figures = {};
   for (const [words, address, seen] of views) {
@@ -171,6 +171,15 @@ await browse(async ({ page }) => {
   await press(page.getByRole('button', { name: 'Delete Water the plants' }));
   await page.getByLabel('Done: Water the plants').waitFor({ state: 'detached' });
   await isFocused(page.getByLabel('A new task'), 'the keyboard is not lost with what was removed');
+
+  // Something is remembered, and forgotten.
+  await choose('memory');
+  await reach(page.getByLabel('Something to remember'));
+  await page.keyboard.type('I prefer tabs');
+  await keys('Enter');
+  await press(page.getByRole('button', { name: 'Forget “I prefer tabs”' }));
+  await page.getByText('Forgotten: “I prefer tabs”').waitFor();
+  await isFocused(page.getByLabel('Something to remember'), 'the keyboard is not lost with what was forgotten');
 
   // On a phone the list opens over the page and closes again.
   await page.setViewportSize({ width: 360, height: 640 });

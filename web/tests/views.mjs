@@ -47,6 +47,8 @@ await browse(async ({ page, root }) => {
   await page.getByLabel('Your message to the assistant').waitFor();
   await accessible(page, 'the assistant on a phone', { widths: false });
   await page.setViewportSize({ width: 1280, height: 800 });
+  await go('#/memory', page.getByLabel('Something to remember'));
+  await accessible(page, 'what is remembered');
   await go('#/usage', page.getByRole('heading', { name: 'By day' }));
   await accessible(page, 'usage');
   await go('#/audit', page.locator('summary'));
