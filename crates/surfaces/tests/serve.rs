@@ -258,6 +258,30 @@ fn a_question_is_answered_and_the_work_goes_on() {
 }
 
 #[test]
+fn what_a_browser_is_asked_does_not_hold_up_a_script_that_resumes() {
+    let program = program();
+    let run = json!({"command": "echo x > made.txt"}).to_string();
+    program.provider.push(Answer::anthropic(Reply::new().tool("t1", "run_command", [run])));
+    program.provider.push(hello());
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Make it"})).status, 202);
+    let mut stream = served.watch(&session, None);
+    stream.until("checkpoint.opened");
+    // Nobody is there to answer, and the question is not this one's to end.
+    let left = program.run(&["resume", &session]);
+    assert_eq!(left.code, Some(3), "{}", left.stderr);
+    assert!(left.stderr.contains("It is asked at another screen"), "{}", left.stderr);
+    assert_eq!(served.get("/api/checkpoints")["checkpoints"].as_array().map(Vec::len), Some(1));
+    // Who may answer by the terms of the call does.
+    let resumed = program.run(&["resume", &session, "--approve", "auto"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", resumed.stderr);
+    assert!(program.project().join("made.txt").exists());
+    stream.until("request.finished");
+}
+
+#[test]
 fn told_to_end_it_says_goodbye_and_what_ran_can_be_resumed() {
     let program = program();
     let gate = program.provider.gate();

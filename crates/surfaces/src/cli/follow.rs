@@ -21,7 +21,8 @@ use super::{Outcome, telemetry};
 use asked::{Question, answered, part};
 use screen::Screen;
 pub(crate) use screen::tool_line;
-use since::{has_more, is_open, is_parked, is_reopened, rests_since};
+pub(super) use since::is_parked;
+use since::{has_more, is_open, is_reopened, rests_since};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, Offer};
 use super::changes::settled;
 use super::checkpoints::last_seq;
-use super::follow::{Asking, Form, describe, follow};
-use super::output::note;
+use super::follow::{Asking, Form, describe, follow, is_parked};
+use super::output::{note, print_json};
 use super::question::read_choice;
 use super::run::{Approve, dollars};
 use super::{Outcome, place};
@@ -59,8 +59,10 @@ impl Resume {
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);
         settled(&client, &sent.session).await?;
+        // What is asked of somebody at another screen may be answered from here as well.
+        let is_asking = job.state == JobState::Running && asked(&client, &sent).await?.is_some();
         match job.state {
-            JobState::Finished(Status::NeedsUser | Status::Limit) => {
+            state if is_asking || matches!(state, JobState::Finished(Status::NeedsUser | Status::Limit)) => {
                 let after = last_seq(&client, &sent).await?;
                 self.adjust(&client, &sent, asking).await?;
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
@@ -94,7 +96,7 @@ impl Resume {
     /// What waits for a person goes on once it is answered: by the options of this call, or at the
     /// terminal. Otherwise it stays open.
     async fn go_on(&self, client: &Client, sent: &Sent, asking: Asking) -> Result<Outcome, Problem> {
-        let open = client.checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request));
+        let open = asked(client, sent).await?;
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
             &open
         else {
@@ -125,6 +127,10 @@ impl Resume {
             given => given,
         };
         let Some((choice, text)) = given else {
+            if !is_parked(client, sent).await? {
+                // It waits for whoever is at another screen, for as long as that takes; a script does not.
+                return still_asked(open.as_ref(), self.json);
+            }
             return follow(client, sent, 0, Form::of(self.json), Asking::Nobody).await;
         };
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
@@ -152,6 +158,25 @@ impl Resume {
         }
         Ok(jobs.swap_remove(place))
     }
+}
+
+/// What a request asks, if it does.
+async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
+    Ok(client.checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request)))
+}
+
+/// Says what is asked, and leaves it open.
+fn still_asked(open: Option<&Event>, json: bool) -> Result<Outcome, Problem> {
+    if let Some(event) = open {
+        match json {
+            true => print_json(event)?,
+            false => {
+                describe(event);
+                note("It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.");
+            }
+        }
+    }
+    Ok(Outcome::Finished(Status::NeedsUser))
 }
 
 /// Waits until the terms of this call are recorded.

@@ -48,7 +48,7 @@ pub(super) async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) 
 }
 
 /// Whether the request has ended for want of a person.
-pub(super) async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
+pub(in crate::cli) async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
     let job = client.jobs(true).await?.into_iter().find(|job| job.request == sent.request);
     Ok(job.is_some_and(|job| matches!(job.state, JobState::Finished(Status::NeedsUser | Status::Limit))))
 }
