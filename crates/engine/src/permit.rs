@@ -364,7 +364,8 @@ fn guard(path: &str) -> Option<Guard> {
 pub(crate) fn secret_in(look: &Look) -> Option<&str> {
     let named = match look {
         Look::Read { path, .. } | Look::Search { path, .. } => path,
-        _ => return None,
+        // Names of files are no secrets; what a page holds is asked about by its host.
+        Look::List { .. } | Look::Glob { .. } | Look::Fetch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
     parts(named).any(|part| part != ".trimtab" && names::is_secret(&part)).then_some(named.as_str())
