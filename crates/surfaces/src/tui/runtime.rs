@@ -8,7 +8,8 @@ use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_vocab::event::CheckpointFact;
+use trimtab_vocab::{Fact, Problem, ProblemKind};
 
 use super::app::App;
 use super::errand::Errands;
@@ -19,7 +20,7 @@ use super::terminal::{Heard, Reader, Taken};
 
 /// The time between two frames of what goes on by itself.
 const FRAME: Duration = Duration::from_millis(16);
-/// The time between two frames while a person types: what they do is not to wait for what streams in.
+/// The time between two frames while a person types or is asked: that is not to wait for what streams in.
 const TYPED: Duration = Duration::from_millis(2);
 /// How often what moves by itself moves.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,8 +47,19 @@ pub(super) struct Runtime {
     /// The terminal has changed its size, and where the cursor is is not known yet.
     is_lost: Option<Size>,
     is_dirty: bool,
-    /// A person has done something that the screen does not show yet.
+    /// A person has done something, or is asked something, that the screen does not show yet.
     is_awaited: bool,
+}
+
+/// Whether somebody waits for what this shows: what they did themselves, or what they are asked.
+fn is_awaited(news: &News) -> bool {
+    match news {
+        News::Input(_) => true,
+        News::Events(events) => {
+            events.iter().any(|event| matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. })))
+        }
+        _ => false,
+    }
 }
 
 fn broken(error: io::Error) -> Problem {
@@ -113,7 +125,7 @@ impl Runtime {
             if let News::Sent(sent) = &told {
                 self.errands.made(&sent.session);
             }
-            self.is_awaited |= matches!(told, News::Input(_));
+            self.is_awaited |= is_awaited(&told);
             let wishes = self.app.update(told, trimtab_host::now());
             self.is_dirty = true;
             if let Some(ended) = self.carry_out(wishes).await? {
