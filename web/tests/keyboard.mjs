@@ -131,7 +131,11 @@ await browse(async ({ page }) => {
   const session = page.url();
   const figures = {};
   for (const [words, address, seen] of views) {
-    if (words === 'changes: see') await page.goto(session);
+    if (words === 'changes: see') {
+      // The page begins anew, and hears no key before it is there.
+      await page.goto(session);
+      await composer.waitFor();
+    }
     await choose(words);
     await page.waitForURL(address);
     await seen.first().waitFor();
