@@ -485,6 +485,10 @@ async fn refused(response: Response) -> Fault {
     Fault { problem, retry }
 }
 
+/// What to do about a provider that cannot answer just now.
+const WAIT: &str =
+    "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.";
+
 /// What a status means: the kind, whether to try again, what the provider does as the end of a
 /// sentence, and what to do.
 pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'static str, Option<&'static str>) {
@@ -501,22 +505,8 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             "does not know this model or address",
             Some("Check --model and the provider's base_url; `trimtab config` shows both."),
         ),
-        429 => (
-            ProblemKind::RateLimited,
-            later,
-            "asks to slow down",
-            Some(
-                "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.",
-            ),
-        ),
-        408 | 409 | 500..=599 => (
-            ProblemKind::Overloaded,
-            later,
-            "is overloaded or failing",
-            Some(
-                "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.",
-            ),
-        ),
+        429 => (ProblemKind::RateLimited, later, "asks to slow down", Some(WAIT)),
+        408 | 409 | 500..=599 => (ProblemKind::Overloaded, later, "is overloaded or failing", Some(WAIT)),
         413 => (
             ProblemKind::Refused,
             Retry::Never,

@@ -62,7 +62,7 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.writer.run(move |connection| transact(connection, work)).await
+        self.writer.run(move |connection| transact(connection, "FULL", work)).await
     }
 
     /// Runs a transaction that writes, and does not wait for the disk: the next one that does takes it along, since
@@ -71,14 +71,7 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.writer
-            .run(move |connection| {
-                connection.pragma_update(None, "synchronous", "NORMAL")?;
-                let done = transact(connection, work);
-                connection.pragma_update(None, "synchronous", "FULL")?;
-                done
-            })
-            .await
+        self.writer.run(move |connection| transact(connection, "NORMAL", work)).await
     }
 
     /// Runs a transaction that only reads.
@@ -104,14 +97,20 @@ impl SqliteStore {
     }
 }
 
-/// Only the user may look into the folder: it holds conversations.
-fn transact<T>(connection: &mut Connection, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+/// Each transaction says itself whether it waits for the disk, so that none does as the one before it did.
+fn transact<T>(
+    connection: &mut Connection,
+    synchronous: &str,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    connection.pragma_update(None, "synchronous", synchronous)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = work(&transaction)?;
     transaction.commit()?;
     Ok(value)
 }
 
+/// Only the user may look into the folder: it holds conversations.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
