@@ -22,7 +22,7 @@ fn main() {
         if !terminal.screen().contains("esc stops") {
             terminal.settled();
         }
-        let picture = terminal.with_screen(svg);
+        let picture = at_home(&terminal.with_screen(svg));
         std::fs::write(root.join(format!("{name}.svg")), picture).expect("writes");
         println!("{name}\n{}\n", terminal.screen());
     };
@@ -30,6 +30,17 @@ fn main() {
     work(&binary, keep);
     plan(&binary, keep);
     questions(&binary, keep);
+}
+
+/// The pictures show a person's folder, not the one that was made for them.
+fn at_home(picture: &str) -> String {
+    let temporary = format!("{}/.tmp", std::env::temp_dir().display());
+    let mut parts = picture.split(&temporary);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |picture, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        format!("{picture}/home/ada{rest}")
+    })
 }
 
 fn program(binary: &PathBuf) -> Program {

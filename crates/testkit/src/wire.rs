@@ -1,10 +1,13 @@
 //! One call of a real dialect over a real socket, heard to its end: what every wire test begins with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use trimtab_vocab::{Fault, Message, Prompt, Reply, Retry};
+use trimtab_vocab::{Fault, Message, Part, ProblemKind, Prompt, Reply, Retry};
 use trimtab_world::models::{Assembly, Model, Piece};
+
+use crate::provider::{Answer, FakeProvider};
 
 /// Longer than any test waits for a provider that answers.
 pub const PATIENT: Duration = Duration::from_secs(60);
@@ -85,4 +88,91 @@ pub async fn ask(model: &dyn Model, prompt: &Prompt) -> Outcome {
     })
     .await
     .expect("a call that ends")
+}
+
+/// A short prompt for this model.
+pub fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
+    Prompt {
+        model: model.into(),
+        system: "Be brief.".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        max_output_tokens: 256,
+        ..Prompt::default()
+    }
+}
+
+/// An answer that says [`WORDS`], to be cut after every byte.
+pub struct Cuts {
+    /// The answer.
+    pub answer: Answer,
+    /// Where what carries each of the words is complete.
+    pub ends: [usize; 3],
+    /// From here on the provider has said that this was all; none: only its last byte says so.
+    pub told: Option<usize>,
+    /// How many first bytes are no whole answer.
+    pub lengths: usize,
+    /// What was sent before the cut arrives for sure: the connection is closed, not torn.
+    pub exact: bool,
+}
+
+impl Cuts {
+    /// Finds where each of the words is carried, in a stream whose pieces end with `end`; `carried` is how a piece
+    /// stands in it.
+    ///
+    /// # Panics
+    /// When a piece does not stand in it.
+    pub fn of(answer: Answer, end: &str, carried: impl Fn(&str) -> String) -> Self {
+        let stream = String::from_utf8(answer.body_bytes()).expect("text");
+        let ends = WORDS.map(|piece| end_of(&stream, &carried(piece), end));
+        Self { lengths: stream.len(), answer, ends, told: None, exact: false }
+    }
+
+    /// The provider says that this was all where this stands, before the last byte.
+    ///
+    /// # Panics
+    /// When it does not stand in the stream.
+    pub fn told(self, by: &str, end: &str) -> Self {
+        let stream = String::from_utf8(self.answer.body_bytes()).expect("text");
+        Self { told: Some(end_of(&stream, by, end)), ..self }
+    }
+
+    /// Makes the call once for every byte, each time cut after it: no cut is taken for an end, no half character is
+    /// shown, no tool is called, and the call may be made again. Then once with the whole answer.
+    ///
+    /// # Panics
+    /// When any of this does not hold.
+    pub async fn try_all(&self, provider: &FakeProvider, model: &dyn Model, cut: fn(Answer, usize) -> Answer) {
+        let hello = prompt("any", vec![Message::user("Hello")]);
+        let told = self.told.unwrap_or(usize::MAX);
+        for bytes in 0..self.lengths {
+            provider.push(cut(self.answer.clone(), bytes));
+            let outcome = ask(model, &hello).await;
+            let place = format!("cut after {bytes} bytes: {outcome:?}");
+            let arrived = WORDS.iter().zip(self.ends).filter(|(_, end)| *end <= bytes).map(|(piece, _)| *piece);
+            let sent: String = arrived.collect();
+            assert!(sent.starts_with(&outcome.words), "{place}");
+            assert!(!self.exact || sent == outcome.words, "{place}");
+            assert!(!place.contains('\u{fffd}'), "{place}");
+            assert!(!outcome.partial.parts.iter().any(|part| matches!(part, Part::ToolUse(_))), "{place}");
+            match outcome.end {
+                Ok(reply) => {
+                    assert!(bytes >= told, "{place}");
+                    assert_eq!(reply.message.text(), WORDS.concat(), "{place}");
+                }
+                Err(fault) => {
+                    assert!(bytes >= told || !outcome.pieces.contains(&Piece::End), "{place}");
+                    assert!(!self.exact || bytes < told, "{place}");
+                    assert!(matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated), "{place}");
+                    assert_eq!(fault.retry, LATER, "{place}");
+                }
+            }
+        }
+        provider.push(self.answer.clone());
+        assert_eq!(ask(model, &hello).await.reply().message.text(), WORDS.concat());
+    }
+}
+
+fn end_of(stream: &str, what: &str, end: &str) -> usize {
+    let start = stream.find(what).expect("it stands in the stream");
+    start + stream[start..].find(end).expect("its piece ends") + end.len()
 }

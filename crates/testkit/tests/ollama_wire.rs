@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, ollama};
-use trimtab_testkit::wire::{IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
+use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
     Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
 };
@@ -38,13 +38,7 @@ fn server(window: u64) -> FakeProvider {
 }
 
 fn prompt(messages: Vec<Message>) -> Prompt {
-    Prompt {
-        model: "ollama/qwen3:8b".into(),
-        system: "Be brief.".into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        max_output_tokens: 256,
-        ..Prompt::default()
-    }
+    wire::prompt("ollama/qwen3:8b", messages)
 }
 
 fn hello() -> Prompt {
@@ -865,32 +859,15 @@ enum Arrives {
 
 /// Cuts a stream after every byte.
 async fn every_cut(answer: Answer, arrives: Arrives, cut: fn(Answer, usize) -> Answer) {
-    let stream = String::from_utf8(answer.body_bytes()).expect("text");
-    let line_end = usize::from(arrives != Arrives::EveryObject);
-    // Where the line of each piece is complete.
-    let ends = WORDS.map(|piece| {
-        let start = stream.find(&format!("\"content\":{}", json!(piece))).expect("the piece is in the stream");
-        start + stream[start..].find('\n').expect("the line ends") + line_end
-    });
-    let provider = server(ROOMY);
-    let model = model(provider.url(), PATIENT);
-    for bytes in 0..stream.len() + line_end - 1 {
-        provider.push(cut(answer.clone(), bytes));
-        let outcome = ask(&*model, &hello()).await;
-        let sent: String = WORDS.iter().zip(ends).filter(|(_, end)| *end <= bytes).map(|(piece, _)| *piece).collect();
-        assert!(sent.starts_with(&outcome.words), "cut after {bytes} bytes: {:?}", outcome.words);
-        let exact = arrives != Arrives::Perhaps;
-        assert!(!exact || sent == outcome.words, "cut after {bytes} bytes: {:?}", outcome.words);
-        assert!(!format!("{outcome:?}").contains('\u{fffd}'), "cut after {bytes} bytes: {outcome:?}");
-        assert!(!outcome.pieces.contains(&Piece::End), "cut after {bytes} bytes: {outcome:?}");
-        let tool = |part: &Part| matches!(part, Part::ToolUse(_));
-        assert!(!outcome.partial.parts.iter().any(tool), "cut after {bytes} bytes: {outcome:?}");
-        let fault = outcome.fault();
-        let expected = matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated);
-        assert!(expected && fault.retry == LATER, "cut after {bytes} bytes: {fault:?}");
+    let mut cuts = Cuts::of(answer, "\n", |piece| format!("\"content\":{}", json!(piece)));
+    cuts.exact = arrives != Arrives::Perhaps;
+    if arrives == Arrives::EveryObject {
+        // A line counts without the byte that ends it; so does the last one, which says that this was all.
+        cuts.ends = cuts.ends.map(|end| end - 1);
+        cuts.lengths -= 1;
     }
-    provider.push(answer);
-    assert_eq!(ask(&*model, &hello()).await.reply().message.text(), WORDS.concat());
+    let provider = server(ROOMY);
+    cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, openai};
-use trimtab_testkit::wire::{BOUND, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
+use trimtab_testkit::wire::{self, BOUND, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
     Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec,
     Usage,
@@ -34,13 +34,7 @@ fn named(url: &str, name: &str) -> Arc<dyn Model> {
 }
 
 fn prompt(messages: Vec<Message>) -> Prompt {
-    Prompt {
-        model: "openai/gpt-4o-mini".into(),
-        system: "Be brief.".into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        max_output_tokens: 256,
-        ..Prompt::default()
-    }
+    wire::prompt("openai/gpt-4o-mini", messages)
 }
 
 fn hello() -> Prompt {
@@ -864,42 +858,11 @@ fn words_and_more() -> Reply {
 /// Cuts a stream after every byte. `exact`: whatever was sent before the cut also arrives. After the
 /// reason the reply is complete; before it, never.
 async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
-    let stream = String::from_utf8(answer.body_bytes()).expect("text");
-    let end_of = |what: &str| {
-        let start = stream.find(what).expect("it is in the stream");
-        start + stream[start..].find("\n\n").expect("the event ends") + 2
-    };
-    // Where the event of each piece is complete.
-    let ends = WORDS.map(|piece| end_of(&json!({"content": piece}).to_string()));
-    let told = end_of("\"finish_reason\":\"");
+    let mut cuts =
+        Cuts::of(answer, "\n\n", |piece| json!({"content": piece}).to_string()).told("\"finish_reason\":\"", "\n\n");
+    cuts.exact = exact;
     let provider = FakeProvider::start();
-    let model = model(provider.url(), PATIENT);
-    for bytes in 0..stream.len() {
-        provider.push(cut(answer.clone(), bytes));
-        let outcome = ask(&*model, &hello()).await;
-        let sent: String = WORDS.iter().zip(ends).filter(|(_, end)| *end <= bytes).map(|(piece, _)| *piece).collect();
-        assert!(sent.starts_with(&outcome.words), "cut after {bytes} bytes: {:?}", outcome.words);
-        assert!(!exact || sent == outcome.words, "cut after {bytes} bytes: {:?}", outcome.words);
-        assert!(
-            !format!("{outcome:?}{:?}", outcome.pieces).contains('\u{fffd}'),
-            "cut after {bytes} bytes: {outcome:?}"
-        );
-        let tool = |part: &Part| matches!(part, Part::ToolUse(_));
-        assert!(!outcome.partial.parts.iter().any(tool), "cut after {bytes} bytes: {outcome:?}");
-        match outcome.end {
-            Ok(reply) => {
-                assert!(bytes >= told, "cut after {bytes} bytes: {reply:?}");
-                assert_eq!(reply.message.text(), WORDS.concat(), "cut after {bytes} bytes");
-            }
-            Err(fault) => {
-                assert!(!exact || bytes < told, "cut after {bytes} bytes: {fault:?}");
-                let expected = matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated);
-                assert!(expected && fault.retry == LATER, "cut after {bytes} bytes: {fault:?}");
-            }
-        }
-    }
-    provider.push(answer);
-    assert_eq!(ask(&*model, &hello()).await.reply().message.text(), WORDS.concat());
+    cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, responses};
-use trimtab_testkit::wire::{IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
+use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
     Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
 };
@@ -33,13 +33,7 @@ fn model(url: &str, idle: Duration) -> Arc<dyn Model> {
 }
 
 fn prompt(messages: Vec<Message>) -> Prompt {
-    Prompt {
-        model: "openai/gpt-5.2".into(),
-        system: "Be brief.".into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        max_output_tokens: 256,
-        ..Prompt::default()
-    }
+    wire::prompt("openai/gpt-5.2", messages)
 }
 
 fn hello() -> Prompt {
@@ -937,32 +931,10 @@ fn words_and_more() -> Answer {
 
 /// Cuts a stream after every byte. `exact`: whatever was sent before the cut also arrives.
 async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
-    let stream = String::from_utf8(answer.body_bytes()).expect("text");
-    // Where the event of each piece is complete.
-    let ends = WORDS.map(|piece| {
-        let start = stream.find(&format!("\"delta\":{}", json!(piece))).expect("the piece is in the stream");
-        start + stream[start..].find("\n\n").expect("the event ends") + 2
-    });
+    let mut cuts = Cuts::of(answer, "\n\n", |piece| format!("\"delta\":{}", json!(piece)));
+    cuts.exact = exact;
     let provider = FakeProvider::start();
-    let model = model(provider.url(), PATIENT);
-    for bytes in 0..stream.len() {
-        provider.push(cut(answer.clone(), bytes));
-        let outcome = ask(&*model, &hello()).await;
-        let sent: String = WORDS.iter().zip(ends).filter(|(_, end)| *end <= bytes).map(|(piece, _)| *piece).collect();
-        assert!(sent.starts_with(&outcome.words), "cut after {bytes} bytes: {:?}", outcome.words);
-        assert!(!exact || sent == outcome.words, "cut after {bytes} bytes: {:?}", outcome.words);
-        assert!(
-            !format!("{outcome:?}{:?}", outcome.pieces).contains('\u{fffd}'),
-            "cut after {bytes} bytes: {outcome:?}"
-        );
-        let tool = |part: &Part| matches!(part, Part::ToolUse(_));
-        assert!(!outcome.partial.parts.iter().any(tool), "cut after {bytes} bytes: {outcome:?}");
-        let fault = outcome.fault();
-        let expected = matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated);
-        assert!(expected && fault.retry == LATER, "cut after {bytes} bytes: {fault:?}");
-    }
-    provider.push(answer);
-    assert_eq!(ask(&*model, &hello()).await.reply().message.text(), WORDS.concat());
+    cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;
 }
 
 #[tokio::test]
