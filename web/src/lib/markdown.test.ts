@@ -45,3 +45,7 @@ test('in a line, words stand without their marks, and without code and tables', 
   expect(plain('Done. **Two lines** of `a.rs` differ.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() {}\n```\n\n- one\n')).toBe('Done. Two lines of a.rs differ. one');
   expect(plain('```\nonly code\n```')).toContain('only code');
 });
+
+test('the ends of lines stay', () => {
+  expect(html('🖥 one\n🖥 two')).toContain('🖥 one<br>🖥 two');
+});

@@ -20,6 +20,8 @@ function address(href: string): string | null {
 
 const marked = new Marked({
   gfm: true,
+  // Who talks rather than sets type means the ends of their lines.
+  breaks: true,
   renderer: {
     html: ({ text }) => escape(text),
     link({ href, tokens }) {

@@ -162,7 +162,7 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     › Tidy up
 
     ● Read a.txt  2 lines
-    ○ Running rm -rf build
+    ○ Wants to run rm -rf build
     ────────────────────────────────────────────────────────────────────────────────
     Permission
     Run this command?
@@ -199,7 +199,7 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     › Tidy up
 
     ● Read a.txt  2 lines
-    ○ Running rm -rf build
+    ○ Wants to run rm -rf build
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     Permission
     Run this command?

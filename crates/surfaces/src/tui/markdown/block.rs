@@ -418,18 +418,15 @@ fn indented(lines: Vec<Vec<Span<'static>>>) -> Vec<Vec<Span<'static>>> {
     lines.into_iter().map(put).collect()
 }
 
-/// The lines of a paragraph as one, with the line ends that were meant.
+/// The lines of a paragraph as one. Their ends stay: who talks rather than sets type means them.
 fn joined(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     let mut lines = text.split('\n').peekable();
     while let Some(line) = lines.next() {
-        let (bare, is_meant) = match line.strip_suffix('\\') {
-            Some(bare) if lines.peek().is_some() => (bare, true),
-            _ => (line.trim_end(), line.ends_with("  ")),
-        };
-        whole += bare;
-        if lines.peek().is_some() {
-            whole.push(if is_meant { BREAK } else { ' ' });
+        let is_last = lines.peek().is_none();
+        whole += line.strip_suffix('\\').filter(|_| !is_last).unwrap_or(line).trim_end();
+        if !is_last {
+            whole.push(BREAK);
         }
     }
     whole

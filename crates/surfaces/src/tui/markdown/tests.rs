@@ -52,8 +52,8 @@ that goes on.
 ", 24), @"
     A heading
 
-    Some text with code that
-    goes on.
+    Some text with code
+    that goes on.
 
     • one
     • two, which is long
@@ -63,7 +63,8 @@ that goes on.
     • ☐ open
     • ☑ done
 
-    ▏ quoted words and more
+    ▏ quoted words
+    ▏ and more
     ▏
     ▏ second
 
@@ -171,7 +172,7 @@ fn lists_count_on_and_quotes_hold_anything() {
     assert_eq!(drawn("> - a\n>   ```\n>   code\n>   ```\n> > deep\n\nout", 40), "▏ • a\n▏     code\n▏ ▏ deep\n\nout");
     assert_eq!(drawn("- a\n    - b\n        - c\n- d", 40), "• a\n  ◦ b\n    ▪ c\n• d");
     assert_eq!(drawn("-\n- b", 40), "• \n• b");
-    assert_eq!(drawn("lazy\n> quote\ngoes on", 40), "lazy\n▏ quote goes on");
+    assert_eq!(drawn("lazy\n> quote\ngoes on", 40), "lazy\n▏ quote\n▏ goes on");
 }
 
 #[test]
@@ -196,7 +197,8 @@ fn styles_are_named_ones() {
 #[test]
 fn hostile_text_is_only_text() {
     insta::assert_snapshot!(drawn("a\u{1b}[2J\u{1b}]0;x\u{7}b\n`\u{1b}[31m`\n```\u{1b}[31m\n\u{9b}31m\u{202e}code\n```\n[\u{202e}x](http://\u{1b}[0me)", 40), @"
-    ab ``
+    ab
+    ``
       code
     x (http://e)
     ");

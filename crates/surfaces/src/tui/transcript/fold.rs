@@ -91,7 +91,14 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
 /// What was asked and what came of it. Of a permission the line of its tool tells enough.
 fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
     match fact {
-        CheckpointFact::Opened { checkpoint, kind, title, choices, .. } => {
+        CheckpointFact::Opened { checkpoint, kind, title, choices, body } => {
+            if *kind == CheckpointKind::Permission {
+                // Trust in the folder is asked for by whatever is next; another permission names its tool.
+                let call = body.get("call").and_then(|call| call.as_str());
+                for tool in transcript.tools().filter(|tool| tool.status.is_none()) {
+                    tool.is_waiting = call.is_none_or(|call| call == tool.call.as_str());
+                }
+            }
             let asked = Asked {
                 is_permission: *kind == CheckpointKind::Permission,
                 title: title.clone(),
@@ -100,6 +107,7 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
             transcript.asked.insert(checkpoint.clone(), asked);
         }
         CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+            transcript.tools().for_each(|tool| tool.is_waiting = false);
             let Some(asked) = transcript.asked.remove(checkpoint) else { return };
             let label = asked.choices.iter().find(|known| known.id == *choice).map_or(choice, |known| &known.label);
             let who = if by == "user" { String::new() } else { format!(" (by {by})") };

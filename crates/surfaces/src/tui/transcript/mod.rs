@@ -19,7 +19,7 @@ pub(super) use tool::Tool;
 
 /// What a running tool does, in words: what, and with what.
 pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, String) {
-    tool::words(name, input, false)
+    tool::words(name, input, tool::Tense::Present)
 }
 
 use super::theme::Theme;
@@ -190,6 +190,14 @@ impl Transcript {
     fn tool(&mut self, call: &CallId) -> Option<&mut Tool> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
             Entry::Tool(tool) if tool.call == *call => Some(&mut **tool),
+            _ => None,
+        })
+    }
+
+    /// The tools that may still change on the screen, newest first.
+    fn tools(&mut self) -> impl Iterator<Item = &mut Tool> {
+        self.entries[self.printed..].iter_mut().rev().filter_map(|entry| match entry {
+            Entry::Tool(tool) => Some(&mut **tool),
             _ => None,
         })
     }

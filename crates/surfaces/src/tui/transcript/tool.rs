@@ -32,6 +32,8 @@ pub(in crate::tui) struct Tool {
     pub(in crate::tui) input: Value,
     pub(in crate::tui) status: Option<ToolStatus>,
     pub(in crate::tui) preview: String,
+    /// A person is asked whether it may.
+    pub(super) is_waiting: bool,
     /// It is a command: what ran, and how it ended.
     pub(super) command: Option<Command>,
     /// Files that it would write or has written.
@@ -74,6 +76,7 @@ impl Tool {
             input,
             status: None,
             preview: String::new(),
+            is_waiting: false,
             command: None,
             writes: Vec::new(),
             is_asked: false,
@@ -101,7 +104,12 @@ impl Tool {
         // A change that failed has changed nothing; a command that failed has run all the same.
         let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial))
             || self.command.as_ref().is_some_and(|command| command.is_over);
-        let (verb, what) = words(&self.name, &self.input, is_over);
+        let tense = match (is_over, self.is_waiting) {
+            (true, _) => Tense::Past,
+            (false, true) => Tense::Wish,
+            (false, false) => Tense::Present,
+        };
+        let (verb, what) = words(&self.name, &self.input, tense);
         let facts = self.facts();
         let room = width.saturating_sub(4 + verb.len() + facts.chars().count());
         let mut spans = vec![Span::styled(verb, style(Name::Strong))];
@@ -213,31 +221,48 @@ fn is_look(name: &str) -> bool {
     matches!(name, "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "read_ref")
 }
 
+/// When something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tui) enum Tense {
+    /// It would be, if a person lets it.
+    Wish,
+    /// It is.
+    Present,
+    /// It was.
+    Past,
+}
+
 /// What a tool does, in words: what, and with what.
-pub(in crate::tui) fn words(name: &str, input: &Value, is_over: bool) -> (String, String) {
+pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String, String) {
     let field = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (now, then, what) = match name {
-        "read_file" => ("Reading", "Read", field("path")),
+    let (wish, now, then, what) = match name {
+        "read_file" => ("read", "Reading", "Read", field("path")),
         "list_files" => {
-            ("Listing", "Listed", Some(field("path")).filter(|path| !path.is_empty()).unwrap_or_else(|| ".".into()))
+            let path = Some(field("path")).filter(|path| !path.is_empty()).unwrap_or_else(|| ".".into());
+            ("list", "Listing", "Listed", path)
         }
-        "find_files" => ("Looking for", "Looked for", field("pattern")),
-        "search" => ("Searching for", "Searched for", field("pattern")),
-        "fetch_url" => ("Fetching", "Fetched", field("url")),
-        "read_ref" => ("Reading", "Read", field("key")),
-        "edit_file" | "apply_diff" => ("Changing", "Changed", field("path")),
-        "write_file" => ("Writing", "Wrote", field("path")),
-        "delete_file" => ("Deleting", "Deleted", field("path")),
-        "move_file" => ("Moving", "Moved", format!("{} → {}", field("from"), field("to"))),
-        "run_command" => ("Running", "Ran", field("command")),
-        "ask_user" => ("Asking", "Asked", field("question")),
-        "set_steps" => ("Writing the steps", "Wrote the steps", String::new()),
-        "propose_plan" => ("Planning", "Planned", String::new()),
+        "find_files" => ("look for", "Looking for", "Looked for", field("pattern")),
+        "search" => ("search for", "Searching for", "Searched for", field("pattern")),
+        "fetch_url" => ("fetch", "Fetching", "Fetched", field("url")),
+        "read_ref" => ("read", "Reading", "Read", field("key")),
+        "edit_file" | "apply_diff" => ("change", "Changing", "Changed", field("path")),
+        "write_file" => ("write", "Writing", "Wrote", field("path")),
+        "delete_file" => ("delete", "Deleting", "Deleted", field("path")),
+        "move_file" => ("move", "Moving", "Moved", format!("{} → {}", field("from"), field("to"))),
+        "run_command" => ("run", "Running", "Ran", field("command")),
+        "ask_user" => ("ask", "Asking", "Asked", field("question")),
+        "set_steps" => ("write the steps", "Writing the steps", "Wrote the steps", String::new()),
+        "propose_plan" => ("plan", "Planning", "Planned", String::new()),
         _ => {
             let line = crate::cli::follow::tool_line(name, input);
             let (name, what) = line.split_once(' ').unwrap_or((&line, ""));
             return (tame(name), what.to_owned());
         }
     };
-    (if is_over { then } else { now }.to_owned(), what)
+    let verb = match tense {
+        Tense::Wish => format!("Wants to {wish}"),
+        Tense::Present => now.to_owned(),
+        Tense::Past => then.to_owned(),
+    };
+    (verb, what)
 }
