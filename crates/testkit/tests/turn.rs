@@ -657,7 +657,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000","choices":[{"id":"allow","label":"Allow this time"},{"id":"always","label":"Always allow"},{"id":"wait","label":"Wait and tell Trimtab what to do differently"},{"id":"never","label":"Never allow"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000"},"reason":"`sleep 1000` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 1000 (in PROJECT)","plan":{"argv":["sleep","1000"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c1t1","command":"sleep 1000","argv":["sleep","1000"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"again","label":"Run it again"},{"id":"skip","label":"Go on without it, and tell the model"},{"id":"stop","label":"Stop here"}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"skip","label":"Go on without it, and tell the model"},{"id":"again","label":"Run it again"},{"id":"stop","label":"Stop here"}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again."}
     "#);
@@ -1191,7 +1191,7 @@ fn a_kill_while_a_command_is_overdue_makes_its_end_unknown() {
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 1000","choices":[{"id":"extend","label":"Give it another 1 s"},{"id":"unlimited","label":"Let it run for as long as it takes"},{"id":"end","label":"Stop the command"}],"about":"overtime","call":"c1t1","command":"sleep 1000","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"over","by":"command"}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"again","label":"Run it again"},{"id":"skip","label":"Go on without it, and tell the model"},{"id":"stop","label":"Stop here"}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"skip","label":"Go on without it, and tell the model"},{"id":"again","label":"Run it again"},{"id":"stop","label":"Stop here"}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"skip","by":"user"}
     "#);
 }

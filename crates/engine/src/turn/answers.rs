@@ -211,8 +211,9 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
             "The program ended while this command was running{place}, and how it ended is not known: {command}"
         ),
         choices: vec![
-            choice(AGAIN, "Run it again"),
+            // What is chosen without a thought must not do twice what may have been done.
             choice(SKIP, "Go on without it, and tell the model"),
+            choice(AGAIN, "Run it again"),
             choice(STOP, "Stop here"),
         ],
         body,

@@ -257,8 +257,18 @@ pub(crate) fn everything_rewinds(day: &Day, sessions: &[Exported]) {
                 day.wrong(format!("{count} changes of {session} cannot be taken back: {}", ended.stderr));
             }
         }
+        // A command that ran while another session took its own changes back is said to have deleted those files, and
+        // taking it back brings them again.
+        let deleted: BTreeSet<&str> = sessions
+            .iter()
+            .filter(|session| Path::new(&session.folder) == folder)
+            .flat_map(|session| session.of("change.applied").filter(|event| !event["by"].is_null()))
+            .flat_map(|event| event["files"].as_array().into_iter().flatten())
+            .filter(|file| file["isDeleted"] == true)
+            .filter_map(|file| file["path"].as_str())
+            .collect();
         let kept: Vec<String> = tree(folder).keys().map(|path| path.display().to_string()).collect();
-        if kept.iter().any(|path| path.starts_with("files/")) {
+        if kept.iter().any(|path| path.starts_with("files/") && !deleted.contains(path.as_str())) {
             day.wrong(format!("{}: files are left when everything is taken back: {kept:?}", folder.display()));
         }
         for (session, count) in of_it.iter().rev() {

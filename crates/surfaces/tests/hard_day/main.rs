@@ -152,7 +152,7 @@ fn report(day: &Day) {
         println!("- {what}");
     }
     let there = day.disk.save(day.seed);
-    println!("Everything is kept in {}; the data folder is `home` in it.", there.display());
+    println!("Everything is kept in {}, the data folder as `home` below it.", there.display());
     println!("Again: TRIMTAB_HARD_DAY_SEED={}", day.seed);
     drop(book);
     panic!("the day was too hard");
