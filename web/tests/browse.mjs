@@ -5,6 +5,8 @@ import { chromium } from 'playwright-core';
 import { AxeBuilder } from '@axe-core/playwright';
 
 const CHROMIUM = process.env.TRIMTAB_CHROMIUM ?? '/usr/bin/chromium';
+/** Long enough for a machine that is busy with everything else; what is there is seen at once all the same. */
+const PATIENCE = 60_000;
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -22,8 +24,7 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   try {
     const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-    // Long enough for a machine that is busy with everything else; what is there is seen at once all the same.
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     const errors = [];
     const watch = (one) => {
@@ -47,9 +48,16 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
   }
 }
 
+/** Goes to the first page. */
+export async function home(page) {
+  await page.goto(new URL('/#/', page.url()).href);
+  // The address is another one before the page is: a session has a message box of the same name.
+  await page.getByRole('heading', { name: 'What would you like to have done?' }).waitFor();
+}
+
 /** Says something in a new session, and trusts the folder if that is asked. */
 export async function begin(page, words, { trusts = false } = {}) {
-  await page.goto(new URL('/#/', page.url()).href);
+  await home(page);
   await page.getByLabel('Your message').fill(words);
   await page.getByRole('button', { name: 'Send' }).click();
   await page.waitForURL(/#\/s\//);
@@ -120,5 +128,28 @@ async function cutOff() {
 export async function say(page, words) {
   await page.getByLabel('Your message').fill(words);
   await page.keyboard.press('Enter');
-  await page.getByRole('log').locator('.bubble', { hasText: words }).last().waitFor();
+  await received(page, words);
 }
+
+/** What was said is a request of the conversation, and its last one: no longer only on its way. */
+export async function received(page, words) {
+  await page.getByRole('log').locator('article:last-of-type .bubble', { hasText: words }).last().waitFor();
+}
+
+/** Reads again and again until what is read passes; fails with the last complaint. For what no locator can wait for. */
+export async function eventually(read, passes) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const found = await read();
+    try {
+      passes(found);
+      return found;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+}
+
+/** What is read becomes this in the end. */
+export const becomes = (read, wanted, why) => eventually(read, (found) => assert.deepEqual(found, wanted, why));

@@ -2,7 +2,7 @@
 // work, commands one at a time, and a trace that nobody loads who does not look at it.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, say } from './browse.mjs';
+import { accessible, becomes, begin, browse, eventually, home, received, say } from './browse.mjs';
 
 const DOT = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 
@@ -24,18 +24,19 @@ await browse(async ({ page }) => {
   await log.getByText('📂 Loaded 2 files').waitFor();
   const steps = page.locator('details', { hasText: 'Steps 1/4' });
   await steps.locator('summary').click();
-  assert.deepEqual((await steps.locator('li').allInnerTexts()).map((line) => line.replace(/\s+/g, ' ').trim()), ['☑ done: Read', '☐ open: Write', '☐ open: Test', '☐ open: Tell']);
+  const lines = async () => (await steps.locator('li').allInnerTexts()).map((line) => line.replace(/\s+/g, ' ').trim());
+  await becomes(lines, ['☑ done: Read', '☐ open: Write', '☐ open: Test', '☐ open: Tell']);
   assert.equal(await steps.getByRole('progressbar').getAttribute('value'), '1');
   await accessible(page, 'steps');
   await last.getByLabel('Next steps').getByRole('button', { name: 'Continue to next step' }).click();
-  assert.equal(await composer.inputValue(), 'continue', 'a click writes it, and sends nothing');
-  assert.equal(sent.length, 1);
+  await becomes(() => composer.inputValue(), 'continue', 'a click writes it');
   await composer.fill('');
   for (const name of ['Continue', 'Auto-continue']) await page.getByRole('button', { name, exact: true }).waitFor();
 
   // Between two steps the person changes their mind: what is done stays, what comes is another.
   await say(page, 'Please use library X instead');
   await done();
+  assert.deepEqual(sent.map((one) => one.text), ['Do four things with @a.txt and @b.txt', 'Please use library X instead'], 'and sends nothing');
   const changed = page.locator('details', { hasText: 'Steps 1/3' });
   await changed.waitFor();
   assert.deepEqual((await changed.locator('li').allTextContents()).map((line) => line.replace(/\s+/g, ' ').trim()), ['☑done: Read', '☐open: Write with library X', '☐open: Tell']);
@@ -47,9 +48,10 @@ await browse(async ({ page }) => {
   assert.match(await offered.innerText(), /\/review\s+Review a file/);
   await accessible(page, 'workflows that are offered', { widths: false });
   await page.keyboard.press('Enter');
-  assert.equal(await composer.inputValue(), '/review ', 'choosing one is not sending it');
+  await becomes(() => composer.inputValue(), '/review ', 'choosing one is not sending it');
   await composer.pressSequentially('a.rs');
   await page.keyboard.press('Enter');
+  await received(page, '/review a.rs');
   await done();
   assert.equal(sent.at(-1).text, '/review a.rs');
 
@@ -68,16 +70,16 @@ await browse(async ({ page }) => {
   await accessible(page, 'a picture that is open');
   await page.keyboard.press('Escape');
   await box.waitFor({ state: 'hidden' });
-  assert.ok(await thumb.evaluate((node) => node === document.activeElement), 'the keyboard is back at the picture');
+  await becomes(() => thumb.evaluate((node) => node === document.activeElement), true, 'the keyboard is back at the picture');
 
   // Nobody has looked at the trace, and nothing of it was loaded.
   assert.deepEqual(traces, []);
   await page.getByRole('link', { name: 'Trace' }).click();
-  await page.locator('summary').first().waitFor();
+  await page.getByRole('region', { name: 'Trace' }).locator('summary').first().waitFor();
   assert.equal(traces.length, 1, 'it is fetched when somebody looks');
 
   // A talk becomes work at a button, and what was understood is put to the person first.
-  await page.goto(new URL('/#/', page.url()).href);
+  await home(page);
   await page.getByRole('button', { name: 'Chat', exact: true }).click();
   await begin(page, 'Help me design a log-in');
   await done();
@@ -91,7 +93,7 @@ await browse(async ({ page }) => {
   await understood.waitFor({ state: 'detached' });
 
   // Changes one at a time: each is shown with a button of its own, which writes exactly that file.
-  await page.goto(new URL('/#/', page.url()).href);
+  await home(page);
   await page.getByRole('button', { name: 'Auto', exact: true }).click();
   await begin(page, 'Write both');
   const change = (path) => page.getByRole('region', { name: new RegExp(path.replace('.', '\\.')) }).filter({ has: page.getByRole('button', { name: 'Allow this time' }) });
@@ -104,7 +106,7 @@ await browse(async ({ page }) => {
   await last.getByText('1 applied').waitFor();
 
   // Commands one at a time: each is asked about by itself, and only what is allowed runs.
-  await page.goto(new URL('/#/', page.url()).href);
+  await home(page);
   await begin(page, 'Make two folders');
   const series = page.getByRole('region', { name: 'The answer has 3 commands.' });
   await series.getByRole('button', { name: 'Run 3 cmds' }).waitFor();
@@ -113,7 +115,7 @@ await browse(async ({ page }) => {
   const panel = page.getByRole('complementary', { name: 'CLI Execution' });
   // The model wants a look at what came of it: the rest waits, and the panel says how far it is.
   await panel.getByText('paused').waitFor();
-  assert.match(await panel.innerText(), /✓ 1\s*✗ 0\s*1\/3\s*33%[^]*Next: mkdir two, mkdir three/);
+  await eventually(() => panel.innerText(), (words) => assert.match(words, /✓ 1\s*✗ 0\s*1\/3\s*33%[^]*Next: mkdir two, mkdir three/));
   await page.getByText('The model says: Look at this first.').waitFor();
   await accessible(page, 'commands that wait');
 });

@@ -1,7 +1,7 @@
 // The first page: examples fill the box and send nothing; folders of earlier sessions are offered.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, becomes, begin, browse, eventually } from './browse.mjs';
 
 await browse(async ({ page, root }) => {
   const box = page.getByLabel('Your message');
@@ -31,7 +31,8 @@ await browse(async ({ page, root }) => {
   await page.getByRole('log').getByText('✓ Done').waitFor();
   await page.goto(`${root}/#/`);
   const folder = page.getByLabel('Folder');
-  const first = await folder.inputValue();
+  const first = await eventually(() => folder.inputValue(), (found) => assert.notEqual(found, ''));
   await folder.fill('/elsewhere');
-  assert.deepEqual(await page.locator('#folders option').evaluateAll((all) => all.map((one) => one.value)), [first]);
+  // The list of sessions, which it is known from, comes by itself.
+  await becomes(() => page.locator('#folders option').evaluateAll((all) => all.map((one) => one.value)), [first]);
 });
