@@ -5,8 +5,16 @@ import { chromium } from 'playwright-core';
 import { AxeBuilder } from '@axe-core/playwright';
 
 const CHROMIUM = process.env.TRIMTAB_CHROMIUM ?? '/usr/bin/chromium';
+/**
+ * `TRIMTAB_BROWSER_SLOW=6` walks in a browser six times slower, with a server that takes up to 300 ms for each answer: a
+ * walk that reads before what it reads is there, or a page that loses a click or a key meanwhile, fails then and not on
+ * somebody else's machine. What the delays are drawn from is printed, and `TRIMTAB_BROWSER_SEED` brings them again.
+ */
+const SLOW = Number(process.env.TRIMTAB_BROWSER_SLOW ?? 1);
+const SEED = Number(process.env.TRIMTAB_BROWSER_SEED ?? Math.trunc(Math.random() * 2 ** 31));
+const LONGEST_DELAY = 300;
 /** Long enough for a machine that is busy with everything else; what is there is seen at once all the same. */
-const PATIENCE = 60_000;
+const PATIENCE = SLOW > 1 ? 180_000 : 60_000;
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -24,7 +32,7 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   try {
     const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-    context.setDefaultTimeout(PATIENCE);
+    await hamper(context);
     const page = await context.newPage();
     const errors = [];
     const watch = (one) => {
@@ -46,6 +54,25 @@ export async function browse(test, { quiet = [], viewport = { width: 1280, heigh
   } finally {
     await browser.close();
   }
+}
+
+/** Waits as long as is sensible in a new context, and slows it down if that is wished for. */
+export async function hamper(context) {
+  context.setDefaultTimeout(PATIENCE);
+  if (!(SLOW > 1)) return;
+  console.error(`TRIMTAB_BROWSER_SLOW=${SLOW} TRIMTAB_BROWSER_SEED=${SEED}`);
+  let drawn = SEED;
+  await context.route('**/api/**', async (route) => {
+    // A linear congruence (the constants are those of Numerical Recipes): good enough to be uneven.
+    drawn = (Math.imul(drawn, 1664525) + 1013904223) >>> 0;
+    await new Promise((resolve) => setTimeout(resolve, (LONGEST_DELAY * drawn) / 2 ** 32));
+    // A page that is closed meanwhile asks for nothing any more.
+    await route.continue().catch(() => undefined);
+  });
+  context.on('page', async (page) => {
+    const session = await context.newCDPSession(page).catch(() => undefined);
+    await session?.send('Emulation.setCPUThrottlingRate', { rate: SLOW }).catch(() => undefined);
+  });
 }
 
 /** Goes to the first page. */

@@ -2,7 +2,7 @@
 // one that is read from the right.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, fits } from './browse.mjs';
+import { accessible, begin, browse, fits, hamper } from './browse.mjs';
 
 /** Runs in the page: which way something is read, and on which side of its box its words begin. */
 function sides(node) {
@@ -75,6 +75,7 @@ await browse(async ({ page, context, browser, root }) => {
 
   // A browser whose language is written from the right: the page is a mirror image, and nothing of it is cut off.
   const mirrored = await browser.newContext({ locale: 'he-IL', storageState: await context.storageState(), viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+  await hamper(mirrored);
   const other = await mirrored.newPage();
   const errors = [];
   other.on('pageerror', (error) => errors.push(error.message));
