@@ -62,70 +62,99 @@ pub struct Event {
     pub fact: Fact,
 }
 
-/// What happened, by lifecycle step.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Fact {
+/// Declares [`Fact`] from one line for each lifecycle step: how its facts are read and lifted into it follows.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $variant:ident($inner:ident) = $step:literal,)*) => {
+        /// What happened, by lifecycle step.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(untagged)]
+        pub enum Fact {
+            $($(#[$doc])* $variant($inner),)*
+            /// A type that this version does not know, kept as it came.
+            #[cfg_attr(feature = "schema", schemars(skip))]
+            Other(Map<String, Value>),
+        }
+
+        impl Fact {
+            /// The fact of a step that these fields tell.
+            fn of_step<E: serde::de::Error>(step: &str, fields: Map<String, Value>) -> Result<Self, E> {
+                fn read<T: DeserializeOwned, E: serde::de::Error>(fields: Map<String, Value>) -> Result<T, E> {
+                    T::deserialize(Value::Object(fields)).map_err(E::custom)
+                }
+                match step {
+                    $($step => read(fields).map(Self::$variant),)*
+                    _ => Ok(Self::Other(fields)),
+                }
+            }
+        }
+
+        // So that `banner.into()` reads well where one is made.
+        $(impl From<$inner> for Fact {
+            fn from(fact: $inner) -> Self {
+                Self::$variant(fact)
+            }
+        })*
+    };
+}
+
+facts! {
     /// The session itself.
-    Session(SessionFact),
+    Session(SessionFact) = "session",
     /// A request came or ended.
-    Request(RequestFact),
+    Request(RequestFact) = "request",
     /// Where a request stands.
-    Stage(StageFact),
+    Stage(StageFact) = "stage",
     /// Which path it takes.
-    Route(RouteFact),
+    Route(RouteFact) = "route",
     /// A person wants more than words.
-    Intent(IntentFact),
+    Intent(IntentFact) = "intent",
     /// What a conversation came to.
-    Requirements(RequirementsFact),
+    Requirements(RequirementsFact) = "requirements",
     /// What is to be done, and how far it is.
-    Plan(PlanFact),
+    Plan(PlanFact) = "plan",
     /// Something waits for a person.
-    Checkpoint(CheckpointFact),
+    Checkpoint(CheckpointFact) = "checkpoint",
     /// A person decided something once and for all.
-    Rule(RuleFact),
+    Rule(RuleFact) = "rule",
     /// A person said something lasting, or it was recalled.
-    Memory(MemoryFact),
+    Memory(MemoryFact) = "memory",
     /// A model was called.
-    Model(ModelFact),
+    Model(ModelFact) = "model",
     /// What it said.
-    Reply(ReplyFact),
+    Reply(ReplyFact) = "reply",
     /// A tool was used.
-    Tool(ToolFact),
+    Tool(ToolFact) = "tool",
     /// A command ran.
-    Command(CommandFact),
+    Command(CommandFact) = "command",
     /// Several commands run one after the other.
-    Commands(CommandsFact),
+    Commands(CommandsFact) = "commands",
     /// A change was proposed.
-    Proposal(ProposalFact),
+    Proposal(ProposalFact) = "proposal",
     /// Files changed.
-    Change(ChangeFact),
+    Change(ChangeFact) = "change",
     /// The list of steps changed.
-    Steps(StepsFact),
+    Steps(StepsFact) = "steps",
     /// A part of the work moved on.
-    Subtask(SubtaskFact),
+    Subtask(SubtaskFact) = "subtask",
     /// What came of a batch of tools.
-    Reflection(ReflectionFact),
+    Reflection(ReflectionFact) = "reflection",
     /// The conversation was made to fit.
-    Context(ContextFact),
+    Context(ContextFact) = "context",
     /// What a call cost.
-    Usage(UsageFact),
+    Usage(UsageFact) = "usage",
     /// What the request came to.
-    Answer(AnswerFact),
+    Answer(AnswerFact) = "answer",
     /// A model misbehaved.
-    Bug(BugFact),
+    Bug(BugFact) = "bug",
     /// A line that a person should see.
-    Banner(BannerFact),
+    Banner(BannerFact) = "banner",
     /// A person's own tasks changed.
-    Tasks(TasksFact),
+    Tasks(TasksFact) = "tasks",
     /// A request about them moved on.
-    Ask(AskFact),
+    Ask(AskFact) = "ask",
     /// Pictures were ordered, made or chosen.
-    Image(ImageFact),
-    /// A type that this version does not know, kept as it came.
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Other(Map<String, Value>),
+    Image(ImageFact) = "image",
 }
 
 // Written by hand, because serde's own way with flattened fields copies each of them once more: logs are read whole.
@@ -170,46 +199,13 @@ impl<'de> Deserialize<'de> for Fact {
 impl Fact {
     /// The fact that these fields tell.
     fn of<E: serde::de::Error>(fields: Map<String, Value>) -> Result<Self, E> {
-        fn read<T: DeserializeOwned, E: serde::de::Error>(fields: Map<String, Value>) -> Result<T, E> {
-            T::deserialize(Value::Object(fields)).map_err(E::custom)
-        }
         let Some(name) = fields.get("type").and_then(Value::as_str) else {
             return Err(E::missing_field("type"));
         };
-        if !KNOWN_TYPES.contains(&name) {
+        let Some(name) = KNOWN_TYPES.iter().find(|known| **known == name) else {
             return Ok(Self::Other(fields));
-        }
-        match name.split('.').next().unwrap_or(name) {
-            "session" => read(fields).map(Self::Session),
-            "request" => read(fields).map(Self::Request),
-            "stage" => read(fields).map(Self::Stage),
-            "route" => read(fields).map(Self::Route),
-            "intent" => read(fields).map(Self::Intent),
-            "requirements" => read(fields).map(Self::Requirements),
-            "plan" => read(fields).map(Self::Plan),
-            "checkpoint" => read(fields).map(Self::Checkpoint),
-            "rule" => read(fields).map(Self::Rule),
-            "memory" => read(fields).map(Self::Memory),
-            "model" => read(fields).map(Self::Model),
-            "reply" => read(fields).map(Self::Reply),
-            "tool" => read(fields).map(Self::Tool),
-            "command" => read(fields).map(Self::Command),
-            "commands" => read(fields).map(Self::Commands),
-            "proposal" => read(fields).map(Self::Proposal),
-            "change" => read(fields).map(Self::Change),
-            "steps" => read(fields).map(Self::Steps),
-            "subtask" => read(fields).map(Self::Subtask),
-            "reflection" => read(fields).map(Self::Reflection),
-            "context" => read(fields).map(Self::Context),
-            "usage" => read(fields).map(Self::Usage),
-            "answer" => read(fields).map(Self::Answer),
-            "bug" => read(fields).map(Self::Bug),
-            "banner" => read(fields).map(Self::Banner),
-            "tasks" => read(fields).map(Self::Tasks),
-            "ask" => read(fields).map(Self::Ask),
-            "image" => read(fields).map(Self::Image),
-            _ => Ok(Self::Other(fields)),
-        }
+        };
+        Self::of_step(name.split('.').next().unwrap_or(name), fields)
     }
 }
 
@@ -329,27 +325,6 @@ impl schemars::transform::Transform for OfType {
             required.push("type".into());
         }
     }
-}
-
-/// Lifts the facts of a step into [`Fact`], so that `banner.into()` reads well where one is made.
-macro_rules! lift {
-    ($($inner:ident => $variant:ident),* $(,)?) => {$(
-        impl From<$inner> for Fact {
-            fn from(fact: $inner) -> Self {
-                Self::$variant(fact)
-            }
-        }
-    )*};
-}
-
-lift! {
-    SessionFact => Session, RequestFact => Request, StageFact => Stage, RouteFact => Route,
-    IntentFact => Intent, RequirementsFact => Requirements, PlanFact => Plan,
-    CheckpointFact => Checkpoint, RuleFact => Rule, MemoryFact => Memory, ModelFact => Model, ReplyFact => Reply, ToolFact => Tool,
-    CommandFact => Command, CommandsFact => Commands, ProposalFact => Proposal, ChangeFact => Change, StepsFact => Steps,
-    SubtaskFact => Subtask, ReflectionFact => Reflection, ContextFact => Context, UsageFact => Usage,
-    AnswerFact => Answer, BugFact => Bug, BannerFact => Banner, TasksFact => Tasks, AskFact => Ask,
-    ImageFact => Image,
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub enum ModelFact {
         model: String,
         /// Which try it is, from 1.
         attempt: u32,
-        /// What it is for, if not for the turn itself: `summary`.
+        /// What it is for, if not for the turn itself: `summary` and the like.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         purpose: Option<String>,
     },
