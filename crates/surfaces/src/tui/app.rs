@@ -91,7 +91,7 @@ impl App {
         let Setting { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
         composer.set_hint("What would you like to have done?");
-        let commands = command::COMMANDS.iter().map(|(name, help)| Item::noted(*name, *help));
+        let commands = command::COMMANDS.iter().map(|row| Item::noted(row.name, row.help));
         let pills = pills.into_iter().map(|(name, help)| Item::noted(name, help));
         composer.offer(Source::Commands, Arc::new(pills.chain(commands).collect()));
         Self {

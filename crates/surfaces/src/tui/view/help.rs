@@ -65,10 +65,10 @@ fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
     }
     rows.push(Line::default());
     rows.push(Line::styled("Commands", theme.style(Name::Heading)));
-    for (name, help) in COMMANDS {
+    for command in COMMANDS {
         let one = Line::from(vec![
-            Span::styled(format!("  /{name:21} "), theme.style(Name::Key)),
-            Span::styled(*help, theme.style(Name::Text)),
+            Span::styled(format!("  /{:21} ", command.name), theme.style(Name::Key)),
+            Span::styled(command.help, theme.style(Name::Text)),
         ]);
         rows.extend(wrap(&one, width, 4));
     }
