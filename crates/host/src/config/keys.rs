@@ -1,9 +1,10 @@
 //! Every setting there is: its name, what it may hold, what it is without anybody's doing.
 //!
 //! The parser, the environment names, `trimtab config` and the table in the guide are all read off
-//! this list; a setting is added here and nowhere else.
+//! this list; what a setting means for the rest of the program is said in `resolve.rs`.
 
 use trimtab_engine::flow::intent;
+use trimtab_world::models::Dialect;
 use trimtab_world::tools::edits;
 
 /// A setting.
@@ -482,9 +483,28 @@ pub const KEYS: &[Key] = &[
     key("limits.retries", Kind::Int(0, 100), "5", "How often a failed call is tried again."),
 ];
 
+/// How a provider may speak, by the name of its kind. `openai` is two dialects: its `api` says which.
+pub(super) const KINDS: &[(&str, Dialect)] = &[
+    ("anthropic", Dialect::Anthropic),
+    ("openai", Dialect::OpenAi),
+    ("ollama", Dialect::Ollama),
+    ("replay", Dialect::Replay),
+];
+
+/// Their names alone.
+const KIND_NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = KINDS[at].0;
+        at += 1;
+    }
+    names
+};
+
 /// What can be set for each provider, under `providers.NAME`.
 pub const PROVIDER_KEYS: &[Key] = &[
-    key("kind", Kind::Choice(&["anthropic", "openai", "ollama", "replay"]), "\"openai\"", "The dialect it speaks."),
+    key("kind", Kind::Choice(&KIND_NAMES), "\"openai\"", "The dialect it speaks."),
     key(
         "api",
         Kind::Choice(&["auto", "chat", "responses"]),

@@ -45,6 +45,16 @@ const DEFAULT_MODELS: &[(&str, &str)] = &[
     ("openrouter", "openrouter/anthropic/claude-sonnet-4.5"),
 ];
 
+/// The variables whose key alone chooses a model, in a sentence: `A, B or C`.
+pub fn key_variables() -> String {
+    let variable = |(name, _): &(&str, &str)| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
+    let all: Vec<&str> = DEFAULT_MODELS.iter().filter_map(variable).collect();
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
+}
+
 /// A setting given as an option of the command.
 #[derive(Debug, Clone)]
 pub struct Flag {

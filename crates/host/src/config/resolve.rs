@@ -14,6 +14,7 @@ use trimtab_world::models::{Dialect, Provider, Registry};
 
 use super::catalog::Catalog;
 use super::key_ring;
+use super::keys::KINDS;
 use super::raw::{Origin, Raw};
 use super::rules;
 
@@ -252,7 +253,7 @@ impl Profile {
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
         let hands = HandSettings {
             files: applying("apply.files"),
-            confirm_deletes: raw.get("apply.confirm_deletes").and_then(|(value, _)| value.as_bool()).unwrap_or(true),
+            confirm_deletes: yes(&raw, "apply.confirm_deletes"),
             commands: applying("apply.commands"),
             allow: Some(beginnings(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
             ask: beginnings(&raw, "commands.ask"),
@@ -274,7 +275,7 @@ impl Profile {
                 cpu_s: limit(&raw, "commands.cpu_s", 1),
                 output: usize::try_from(number(&raw, "output.archive_mb")).unwrap_or(1) << 20,
             },
-            archive_output: raw.get("output.archive").is_none_or(|(value, _)| value.as_bool() != Some(false)),
+            archive_output: yes(&raw, "output.archive"),
             sandbox: match text(&raw, "commands.sandbox").as_str() {
                 "read-only" => Sandbox::ReadOnly,
                 "off" => Sandbox::Off,
@@ -345,11 +346,11 @@ impl Profile {
     /// What steers a request, or what to do when no model is set up.
     pub fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
-            return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(
-                "Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start Ollama and \
-                 name one of its models with --model ollama/NAME, or set `model = \"PROVIDER/NAME\"` in the settings. \
-                 `trimtab demo` shows everything without any of them.",
-            ));
+            return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(format!(
+                "Set a key ({}), or start Ollama and name one of its models with --model ollama/NAME, or set `model = \
+                 \"PROVIDER/NAME\"` in the settings. `trimtab demo` shows everything without any of them.",
+                super::key_variables()
+            )));
         };
         let facts = self.catalog.facts(&model);
         let vision_model = self.roles.vision.clone().unwrap_or_default();
@@ -473,14 +474,16 @@ fn resolve_providers(
         }
         let field = |field: &str| text(raw, &format!("providers.{name}.{field}"));
         let base_url = field("base_url");
-        let dialect = match (field("kind").as_str(), field("api").as_str()) {
-            ("anthropic", _) => Dialect::Anthropic,
-            ("ollama", _) => Dialect::Ollama,
-            ("replay", _) => Dialect::Replay,
-            (_, "responses") => Dialect::Responses,
-            (_, "chat") => Dialect::OpenAi,
-            _ if base_url.starts_with("https://api.openai.com/") => Dialect::Responses,
-            _ => Dialect::OpenAi,
+        let kind = field("kind");
+        let known = KINDS.iter().find(|(name, _)| *name == kind).map(|(_, dialect)| *dialect);
+        let responds = match field("api").as_str() {
+            "responses" => true,
+            "chat" => false,
+            _ => base_url.starts_with("https://api.openai.com/"),
+        };
+        let dialect = match known.unwrap_or(Dialect::OpenAi) {
+            Dialect::OpenAi if responds => Dialect::Responses,
+            dialect => dialect,
         };
         let key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
         let named = key_env.as_ref().and_then(|name| variables.get(name)).or_else(|| keys.get(name)).cloned();

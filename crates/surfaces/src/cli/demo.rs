@@ -38,11 +38,6 @@ const BEFORE: &str = "\
 This is the real program; only the model is a recording. No key, no network, and a sample project that goes away.
 ";
 const TYPED: &str = "Every line with a $ is a command that you could type.\n";
-const AFTER: &str = "
-That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
-With a model of your own: set ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY, or start Ollama; then
-say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
-";
 
 #[derive(Debug, Args)]
 pub(super) struct Demo {
@@ -84,6 +79,17 @@ impl Demo {
     }
 }
 
+fn after() -> String {
+    let keys = config::key_variables();
+    format!(
+        "
+That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
+With a model of your own: set {keys}, or start Ollama; then
+say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
+"
+    )
+}
+
 /// Where the story is played, and how.
 struct Theatre {
     stage: Stage,
@@ -108,7 +114,7 @@ impl Theatre {
                 }
             }
         }
-        print(AFTER)?;
+        print(&after())?;
         Ok(Outcome::Done)
     }
 
