@@ -366,32 +366,31 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
     }
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
-    let request = active.request.id.clone();
-    let stopping = matches!(active.phase, Phase::Stopping { .. });
-    match gone {
-        Some(Interrupted { call, partial }) => {
-            if let Some(Partial { message, raw: Some(key) }) = &partial {
-                step.keep(key.clone(), message.text());
-            }
-            save_partial(step, &request, &call, partial);
-            if stopping {
-                finish(step, &request, Status::Cancelled, None);
-                return;
-            }
-            let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
-            step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
-            call_model(step);
+    let (request, phase) = (active.request.id.clone(), active.phase.clone());
+    if let Some(Interrupted { call, partial }) = gone {
+        if let Some(Partial { message, raw: Some(key) }) = &partial {
+            step.keep(key.clone(), message.text());
         }
-        None if active.phase == Phase::Admitting => step.ask(Effect::Admit { request }),
-        None if active.phase == Phase::Loading => load_or_next(step),
-        None if active.phase == Phase::Tools => batch::woke(step, &under_way),
-        None if stopping => {
+        save_partial(step, &request, &call, partial);
+        if matches!(phase, Phase::Stopping { .. }) {
+            return finish(step, &request, Status::Cancelled, None);
+        }
+        let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
+        step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
+        return call_model(step);
+    }
+    match phase {
+        Phase::Admitting => step.ask(Effect::Admit { request }),
+        Phase::Loading => load_or_next(step),
+        Phase::Tools => batch::woke(step, &under_way),
+        Phase::Stopping { .. } => {
             if batch::woke_stopping(step, &under_way) {
                 finish(step, &request, Status::Cancelled, None);
             }
         }
-        // A person is still to answer, or a wait is to be begun anew.
-        None => back_off(step),
+        Phase::BackingOff { .. } => back_off(step),
+        // A person is still to answer, or the call is this owner's own.
+        Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => {}
     }
 }
 

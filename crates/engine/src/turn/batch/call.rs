@@ -118,8 +118,7 @@ enum Trust {
 
 /// Whether a folder that nobody has trusted yet stands in the way.
 fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Trust> {
-    let touches = matches!(errand, Errand::Look(_) | Errand::Change(_) | Errand::Run { .. });
-    if !touches || permit::is_trusted(session, active) {
+    if !errand.touches_the_folder() || permit::is_trusted(session, active) {
         return None;
     }
     Some(if active.trust == Some(false) { Trust::Refused } else { Trust::Ask })
@@ -224,7 +223,8 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             step.say(Some(&request), started);
             step.ask(Effect::Run { call: call.clone(), plan, watch });
         }
-        _ => {}
+        // These need no permission, and have ended or asked before.
+        Errand::Stored { .. } | Errand::Steps(_) | Errand::Plan(_) | Errand::Ask { .. } => {}
     }
 }
 

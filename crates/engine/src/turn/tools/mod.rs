@@ -69,7 +69,18 @@ pub(crate) enum Errand {
 impl Errand {
     /// Whether it must be alone: it changes something, or waits for a person.
     pub(crate) fn is_alone(&self) -> bool {
-        matches!(self, Self::Change(_) | Self::Run { .. } | Self::Ask { .. })
+        match self {
+            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } => true,
+            Self::Look(_) | Self::Fetch { .. } | Self::Stored { .. } | Self::Steps(_) | Self::Plan(_) => false,
+        }
+    }
+
+    /// Whether it reads the folder, or works in it.
+    pub(crate) fn touches_the_folder(&self) -> bool {
+        match self {
+            Self::Look(_) | Self::Change(_) | Self::Run { .. } => true,
+            Self::Fetch { .. } | Self::Stored { .. } | Self::Steps(_) | Self::Plan(_) | Self::Ask { .. } => false,
+        }
     }
 
     /// Of those that run side by side, the quick ones begin first.
