@@ -2,14 +2,15 @@
 //!
 //! [`step`] takes a session and something that happened, and returns facts to record and work to
 //! ask of the world. There is no clock, no file, no network and no runtime here, and the manifest
-//! keeps it so: the crate depends on serde, the vocabulary and a comparison of texts that is as pure.
+//! keeps it so: the crate depends on serde, the vocabulary, a hash and a comparison of texts, all as pure.
 //!
 //! **State is a fold of facts.** Nothing in [`Session`] changes except through [`Session::fold`],
 //! so that folding a log again gives the state that was there when it was written. Rooms only read
 //! the state and say facts.
 //!
-//! Rooms, in the order in which a request passes them: [`intake`] (words to a request), [`flow`]
-//! (what is agreed on with a person), [`turn`] (prompt, reply, retry, stop), [`record`] (the state and its fold).
+//! Rooms, in the order in which a request passes them: [`intake`] (words to a request), `route` (which path),
+//! [`flow`] (what is agreed on with a person), [`turn`] (prompt, reply, tools, retry, stop), [`proposal`] (what edits and
+//! commands come to), `permit` (may this be done?), [`record`] (the state and its fold).
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 

@@ -139,7 +139,6 @@ fn any_wishes() -> impl Strategy<Value = Message> {
     })
 }
 
-/// What comes of tools, whether or not they were asked for.
 /// A command wrote one file, and another that was not kept.
 fn effects(after: Option<FileState>) -> Box<Effects> {
     let write = FileWrite { path: "a".into(), before: None, after, added: 1, removed: 0, modified: 0 };
@@ -147,6 +146,7 @@ fn effects(after: Option<FileState>) -> Box<Effects> {
     Box::new(Effects { writes: vec![write], diffs: vec!["+b".into()], unkept, ..Effects::default() })
 }
 
+/// What comes of tools, whether or not they were asked for.
 fn any_tool_input() -> impl Strategy<Value = Input> {
     let call = (1_u64..6, 1_usize..4).prop_map(|(n, tool)| CallId::tool(&CallId::nth(n), tool));
     let state = |hash: &str| Some(FileState { hash: hash.into(), mode: 0o644 });

@@ -5,8 +5,19 @@ use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 use trimtab_vocab::Usage;
 
-const DIALECTS: [(&str, &str); 4] =
-    [("anthropic", "anthropic"), ("openai", "chat"), ("openai", "responses"), ("ollama", "auto")];
+/// How a provider speaks: the settings that say so, and what it answers.
+struct Spoken {
+    kind: &'static str,
+    api: &'static str,
+    answer: fn(Reply) -> Answer,
+}
+
+const DIALECTS: &[Spoken] = &[
+    Spoken { kind: "anthropic", api: "auto", answer: Answer::anthropic },
+    Spoken { kind: "openai", api: "chat", answer: Answer::openai },
+    Spoken { kind: "openai", api: "responses", answer: Answer::responses },
+    Spoken { kind: "ollama", api: "auto", answer: Answer::ollama },
+];
 
 fn reply() -> Reply {
     let usage = Usage { input_tokens: 25, output_tokens: 15, ..Usage::default() };
@@ -14,14 +25,14 @@ fn reply() -> Reply {
 }
 
 /// The events of a run, without what differs from run to run and without the provider's names.
-fn events(kind: &str, api: &str, answer: impl Fn(Reply) -> Answer) -> Vec<String> {
+fn events(Spoken { kind, api, answer }: &Spoken) -> Vec<String> {
     let mut program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
     program.set("TRIMTAB_PROVIDERS_SOME_KIND", kind);
-    program.set("TRIMTAB_PROVIDERS_SOME_API", if kind == "openai" { api } else { "auto" });
+    program.set("TRIMTAB_PROVIDERS_SOME_API", api);
     let url = program.provider.url().to_owned();
     program.set("TRIMTAB_PROVIDERS_SOME_BASE_URL", &url);
     program.set("TRIMTAB_MODEL", "some/model");
-    if kind == "ollama" {
+    if *kind == "ollama" {
         let shown = serde_json::json!({"model_info": {"x.context_length": 32_768}});
         program.provider.on_path("/api/show", Answer::json(200, shown));
     }
@@ -44,11 +55,9 @@ fn plain(mut event: Value) -> String {
 
 #[test]
 fn the_same_scenario_gives_the_same_events_through_every_dialect() {
-    let answers: [fn(Reply) -> Answer; 4] = [Answer::anthropic, Answer::openai, Answer::responses, Answer::ollama];
-    let [(kind, api), rest @ ..] = DIALECTS;
-    let expected = events(kind, api, answers[0]);
+    let expected = events(&DIALECTS[0]);
     assert!(expected.len() > 20);
-    for ((kind, api), answer) in rest.into_iter().zip(&answers[1..]) {
-        assert_eq!(events(kind, api, answer), expected, "{kind} {api}");
+    for spoken in &DIALECTS[1..] {
+        assert_eq!(events(spoken), expected, "{} {}", spoken.kind, spoken.api);
     }
 }

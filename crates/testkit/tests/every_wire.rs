@@ -24,7 +24,7 @@ struct Wire {
     answer: fn(Reply) -> Answer,
 }
 
-const WIRES: [Wire; 4] = [
+const WIRES: &[Wire] = &[
     Wire { dialect: Dialect::Anthropic, base: "", path: "/v1/messages", answer: Answer::anthropic },
     Wire { dialect: Dialect::OpenAi, base: "/v1", path: "/v1/chat/completions", answer: Answer::openai },
     Wire { dialect: Dialect::Responses, base: "/v1", path: "/v1/responses", answer: Answer::responses },

@@ -1,5 +1,5 @@
-//! The HTTP server: the API of `contracts`, the events of sessions as they happen, and the browser's
-//! program.
+//! The HTTP server: the API that `docs/server.md` lists, the events of sessions as they happen, and the
+//! browser's program.
 //!
 //! A surface like any other: it shows facts and passes on wishes, through the host's client. Routes
 //! stand in one file per noun; each describes itself ([`openapi`]). [`access`] stands before all of
