@@ -69,10 +69,6 @@ impl Where {
 
 /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
 /// first, so that what is shown is how the files are; the person is told.
-pub(super) async fn settled(client: &Client, session: &SessionId) -> Result<u64, Problem> {
-    Ok(at_rest(client, session).await?.last)
-}
-
 pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
     let (history, began) = client.at_rest(session).await?;
     if let Some(began) = began {

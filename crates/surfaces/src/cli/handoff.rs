@@ -6,7 +6,7 @@ use trimtab_host::Client;
 use trimtab_vocab::event::{SessionFact, Status};
 use trimtab_vocab::{Control, Problem, SessionId};
 
-use super::changes::{Where, settled};
+use super::changes::{Where, at_rest};
 use super::output::{calm, note, print, print_json};
 use super::{Outcome, place};
 
@@ -69,7 +69,7 @@ pub(crate) const EXTENDED: &str = "The session is extended: its whole conversati
 
 /// Passes the wish on, and waits for what comes of it.
 async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {
-    let last = settled(client, session).await?;
+    let last = at_rest(client, session).await?.last;
     let came = client.settle(session, last, wish).await?;
     if let SessionFact::Refused { reason } = &came {
         note(&calm(reason));

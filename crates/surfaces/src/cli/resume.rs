@@ -9,7 +9,7 @@ use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::ask::{self, Offer};
-use super::changes::settled;
+use super::changes::at_rest;
 use super::checkpoints::last_seq;
 use super::follow::{Asking, Form, describe, follow, is_parked};
 use super::output::{note, print_json};
@@ -58,7 +58,7 @@ impl Resume {
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);
-        settled(&client, &sent.session).await?;
+        at_rest(&client, &sent.session).await?;
         // What is asked of somebody at another screen may be answered from here as well.
         let is_asking = job.state == JobState::Running && asked(&client, &sent).await?.is_some();
         match job.state {
