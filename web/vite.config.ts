@@ -1,11 +1,16 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
 
+// While one works on the page, `npm run dev` serves it and asks a server that runs; that answers only to its own name,
+// and only to its own pages.
+const target = 'http://127.0.0.1:7420';
+const proxy = { target, changeOrigin: true, headers: { origin: target } };
+
 // The page is served under a policy that allows no inline script and no data addresses for scripts, so
 // nothing is inlined here.
 export default defineConfig({
   plugins: [svelte()],
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
-  server: { proxy: { '/api': 'http://127.0.0.1:7420', '/login': 'http://127.0.0.1:7420' } },
+  server: { proxy: { '/api': proxy, '/login': proxy } },
   test: { environment: 'jsdom', include: ['src/**/*.test.ts'], testTimeout: 60_000 },
 });
