@@ -283,6 +283,20 @@ fn the_table_of_events_has_every_type_once() {
     assert_eq!(listed.len(), KNOWN_TYPES.len());
 }
 
+/// A session's routes are listed after `…`; where several share a beginning, the rest are listed by their last word.
+#[test]
+fn the_page_about_the_server_lists_every_route() {
+    let page = read("docs/server.md");
+    let codes = page.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
+    let listed: Vec<&str> = codes.filter_map(|word| word.split('?').next()).collect();
+    let description: serde_json::Value = serde_json::from_str(&read("web/openapi.json")).expect("JSON");
+    for path in description["paths"].as_object().expect("paths").keys() {
+        let names =
+            [path.clone(), path.replace("/api/sessions/{id}/", "…/"), path.rsplit('/').next().unwrap_or(path).into()];
+        assert!(names.iter().any(|name| listed.contains(&name.as_str())), "docs/server.md does not list {path}");
+    }
+}
+
 fn settings_table() -> String {
     let mut table = String::from("| setting | environment | default | what it is for |\n|---|---|---|---|\n");
     let mut row = |path: &str, key: &Key| {
