@@ -12,7 +12,13 @@ use trimtab_vocab::{Problem, ProblemKind};
 use super::output::print_json;
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab apply-edit edit.json --dry-run    say what it would do
+  echo '{\"kind\":\"whole_file\",\"path\":\"a.txt\",\"content\":\"hello\\n\"}' | trimtab apply-edit -";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct ApplyEdit {
     /// The edit as JSON; `-` reads it from standard input
     edit: PathBuf,

@@ -12,7 +12,13 @@ use super::{Outcome, place};
 /// Lines that are read at once.
 const PAGE: u32 = 1000;
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab audit                         the last 20 decisions, and whether the trail is whole
+  trimtab audit --export > audit.jsonl  all of it";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Audit {
     /// Print the whole trail as `audit.jsonl` has it: one JSON object per line, each with the BLAKE3 hash of
     /// the line before it

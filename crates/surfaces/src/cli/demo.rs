@@ -39,7 +39,14 @@ This is the real program; only the model is a recording. No key, no network, and
 ";
 const TYPED: &str = "Every line with a $ is a command that you could type.\n";
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab demo                    the whole story in this terminal, step by step
+  trimtab demo --web              try it yourself in a browser
+  trimtab demo --sample ./greet   only the sample project";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
     /// Show it in the terminal UI, to try it yourself
     #[arg(long, conflicts_with = "web")]

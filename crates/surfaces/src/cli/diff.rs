@@ -196,7 +196,14 @@ fn columns(stream: &impl std::os::fd::AsFd) -> usize {
 }
 
 /// What the files of a session's changes come to.
+const EXAMPLES: &str = "\
+Examples:
+  trimtab diff           all changes of the folder's latest session that are in force
+  trimtab diff 3         change #3, as `trimtab changes` numbers them
+  trimtab diff --stat    only the files, with their lines";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Diff {
     /// One change, by its number or id, or what a checkpoint would change; without it, all that is in force
     what: Option<String>,

@@ -10,7 +10,14 @@ use super::changes::{Where, at_rest};
 use super::output::{calm, note, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab handoff                        the folder's latest session goes on in a new one
+  trimtab extend                         it goes on as it is, with all that was said
+  trimtab run --continue \"What is left?\"  say something in whichever is newest";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Handoff {
     /// One JSON object
     #[arg(long)]
@@ -20,6 +27,7 @@ pub(super) struct Handoff {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Extend {
     /// One JSON object
     #[arg(long)]

@@ -9,7 +9,13 @@ use trimtab_vocab::event::Status;
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab jobs           what runs, waits for room or waits for you
+  trimtab jobs --all     and what has ended, with how";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Jobs {
     /// Finished ones too
     #[arg(long)]

@@ -11,7 +11,18 @@ use trimtab_vocab::{Problem, ProblemKind};
 use super::output::print;
 use super::{Arguments, Outcome};
 
+const COMPLETIONS: &str = "\
+Examples:
+  trimtab completions bash > ~/.local/share/bash-completion/completions/trimtab
+  trimtab completions fish > ~/.config/fish/completions/trimtab.fish";
+
+const MANUAL: &str = "\
+Examples:
+  trimtab manual | man -l -                 read it
+  trimtab manual --into ~/.local/share/man/man1  keep it where `man trimtab` looks";
+
 #[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS)]
 pub(super) struct Completions {
     /// Whose: `trimtab completions bash > /etc/bash_completion.d/trimtab`
     shell: Shell,
@@ -27,6 +38,7 @@ impl Completions {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = MANUAL)]
 pub(super) struct Manual {
     /// Write a page for each command into this folder instead
     #[arg(long, value_name = "FOLDER")]

@@ -10,7 +10,13 @@ use trimtab_vocab::Problem;
 use super::output::{calm, note, print, print_json};
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab pills                      what can be called by name here
+  trimtab run \"/review src/main.rs\"  call one";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Pills {
     /// One JSON object per line
     #[arg(long)]

@@ -10,7 +10,13 @@ use super::Outcome;
 use super::apply_edit::read;
 use super::output::print_json;
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab recover answer.txt          what of a saved answer is certain
+  trimtab ref REPLY | trimtab recover -  the same for a reply as it came";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Recover {
     /// The answer as it came, any bytes; `-` reads it from standard input
     file: PathBuf,

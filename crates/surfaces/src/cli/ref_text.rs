@@ -6,7 +6,12 @@ use trimtab_vocab::{Problem, ProblemKind, RefKey};
 use super::output::print;
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab ref reply-s1m7grpfvbxsfz587-c1    a reply as it came; `reply.saved` names it";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Ref {
     /// The text's name, with or without `ref:` before it
     key: String,

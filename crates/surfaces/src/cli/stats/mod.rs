@@ -17,7 +17,13 @@ use super::output::{calm, print, print_json};
 use super::telemetry::Figure;
 use super::{Outcome, place};
 
+const EXAMPLES: &str = "\
+Examples:
+  trimtab stats            how requests ended, what was allowed, what tools did
+  trimtab stats routing    where requests were sent";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Stats {
     /// What to count: everything, or where requests were sent
     #[arg(value_enum, default_value = "all", hide_default_value = true)]
