@@ -20,7 +20,7 @@ use super::{Outcome, place};
 const EXAMPLES: &str = "\
 Examples:
   trimtab stats            how requests ended, what was allowed, what tools did
-  trimtab stats routing    where requests were sent";
+  trimtab stats router     where requests were sent";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
