@@ -421,6 +421,39 @@ fn the_step_limit_ends_with_code_4_and_resume_goes_on_with_more() {
 }
 
 #[test]
+fn what_is_resumed_is_shown_from_its_last_step_on_with_a_word_of_the_rest() {
+    let program = program();
+    for name in ["a", "b", "c"] {
+        std::fs::write(program.project().join(format!("{name}.txt")), name).expect("a file");
+        program.provider.push(asks(&[("read_file", json!({"path": format!("{name}.txt")}))]));
+    }
+    program.provider.push(asks(&[("write_file", json!({"path": "d.txt", "content": "d\n"}))]));
+    program.provider.push(asks(&[("read_file", json!({"path": "d.txt"}))]));
+    let gate = program.provider.gate();
+    program.provider.push(says("never").gated(&gate));
+    let running = program.spawn(&["run", "--trust", "--approve", "auto", "Read all of it, then write"]);
+    program.provider.block_on(program.provider.wait_for_requests(6));
+    running.signal(Signal::KILL);
+    running.wait();
+    let session = program.run(&["sessions", "list"]).stdout[..].split(' ').next().expect("an id").to_owned();
+    program.provider.push(says("All is read."));
+    let resumed = program.run(&["resume"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All is read.\n"), "{}", resumed.stderr);
+    insta::assert_snapshot!(resumed.stderr.replace(&session, "SESSION"), @"
+    > Read all of it, then write
+    … 5 earlier steps: `trimtab sessions export SESSION` has all of it.
+    … 1 change of files: `trimtab changes --session SESSION` shows it.
+    The program ended while the model was answering. Trying again now.
+    ");
+    // What has ended is told in the same way, and a program is given all of it.
+    let again = program.run(&["resume"]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "All is read.\n"), "{}", again.stderr);
+    assert!(!again.stderr.contains("a.txt"), "{}", again.stderr);
+    let events = program.run(&["resume", "--json"]).events();
+    assert_eq!(of(&events, "tool.started").len(), 5);
+}
+
+#[test]
 fn a_reply_that_was_cut_runs_none_of_its_tools() {
     let program = program();
     let input = json!({"path": "a.txt", "content": "half"}).to_string();

@@ -1,6 +1,7 @@
 //! Follows a request to its end, in words or as events.
 
 mod asked;
+mod behind;
 mod screen;
 mod since;
 
@@ -19,6 +20,7 @@ use super::question;
 use super::run::Approve;
 use super::{Outcome, telemetry};
 use asked::{Question, answered, part};
+pub(super) use behind::Behind;
 use screen::Screen;
 pub(crate) use screen::tool_line;
 pub(super) use since::is_parked;
@@ -72,12 +74,35 @@ pub(super) async fn follow(
     form: Form,
     asking: Asking,
 ) -> Result<Outcome, Problem> {
-    let ended = watch(client, sent, after, form, asking).await;
+    let ended = watch(client, sent, after, Screen::new(form), asking).await;
     telemetry::report(client, sent).await;
     ended
 }
 
-async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Asking) -> Result<Outcome, Problem> {
+/// Follows a request that is taken up again. A person is told what lies behind, and shown it from the last step on;
+/// a program is given every event.
+pub(super) async fn take_up(
+    client: &Client,
+    sent: &Sent,
+    behind: &Behind,
+    form: Form,
+    asking: Asking,
+) -> Result<Outcome, Problem> {
+    if form == Form::Text {
+        behind.tell();
+    }
+    let ended = watch(client, sent, 0, Screen::since(form, behind.since()), asking).await;
+    telemetry::report(client, sent).await;
+    ended
+}
+
+async fn watch(
+    client: &Client,
+    sent: &Sent,
+    after: u64,
+    mut screen: Screen,
+    asking: Asking,
+) -> Result<Outcome, Problem> {
     let listen = |kind| {
         signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
     };
@@ -86,7 +111,6 @@ async fn watch(client: &Client, sent: &Sent, after: u64, form: Form, asking: Ask
     let mut hang_up = listen(SignalKind::hangup())?;
     let mut watch = client.watch(&sent.session, after);
     let mut sent = sent.clone();
-    let mut screen = Screen::new(form);
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;

@@ -11,7 +11,7 @@ use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, Offer};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
-use super::follow::{Asking, Form, describe, follow, is_parked};
+use super::follow::{Asking, Behind, Form, describe, follow, is_parked, take_up};
 use super::output::{note, print_json};
 use super::question::read_choice;
 use super::run::{Approve, dollars};
@@ -58,6 +58,8 @@ impl Resume {
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);
+        // Looked at before anything goes on: what comes after it is news.
+        let behind = Behind::of(&client, &sent).await?;
         at_rest(&client, &sent.session).await?;
         // What is asked of somebody at another screen may be answered from here as well.
         let is_asking = job.state == JobState::Running && asked(&client, &sent).await?.is_some();
@@ -67,7 +69,7 @@ impl Resume {
                 self.adjust(&client, &sent, asking).await?;
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
                 let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
-                let outcome = self.go_on(&client, &sent, asking).await?;
+                let outcome = self.go_on(&client, &sent, &behind, asking).await?;
                 ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
                 return Ok(outcome);
             }
@@ -77,7 +79,7 @@ impl Resume {
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
         }
-        let outcome = follow(&client, &sent, 0, Form::of(self.json), asking).await?;
+        let outcome = take_up(&client, &sent, &behind, Form::of(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
@@ -95,12 +97,12 @@ impl Resume {
 
     /// What waits for a person goes on once it is answered: by the options of this call, or at the
     /// terminal. Otherwise it stays open.
-    async fn go_on(&self, client: &Client, sent: &Sent, asking: Asking) -> Result<Outcome, Problem> {
+    async fn go_on(&self, client: &Client, sent: &Sent, behind: &Behind, asking: Asking) -> Result<Outcome, Problem> {
         let open = asked(client, sent).await?;
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
             &open
         else {
-            return follow(client, sent, 0, Form::of(self.json), asking).await;
+            return take_up(client, sent, behind, Form::of(self.json), asking).await;
         };
         let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
         let given = match about {
@@ -118,8 +120,10 @@ impl Resume {
             _ => None,
         };
         let after = last_seq(client, sent).await?;
+        let is_told = given.is_none();
         let given = match given {
             None if asking == Asking::AtTheTerminal => {
+                behind.tell_all();
                 open.iter().for_each(describe);
                 let (choices, body) = (choices.clone(), body.clone());
                 tokio::task::spawn_blocking(move || read_choice(&choices, &body)).await.ok().flatten()
@@ -129,12 +133,15 @@ impl Resume {
         let Some((choice, text)) = given else {
             if !is_parked(client, sent).await? {
                 // It waits for whoever is at another screen, for as long as that takes; a script does not.
-                return still_asked(open.as_ref(), self.json);
+                return still_asked(open.as_ref(), behind, self.json);
             }
-            return follow(client, sent, 0, Form::of(self.json), Asking::Nobody).await;
+            return take_up(client, sent, behind, Form::of(self.json), Asking::Nobody).await;
         };
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
         client.answer(&sent.session, answer).await?;
+        if !self.json && !is_told {
+            behind.tell_all();
+        }
         follow(client, sent, after, Form::of(self.json), asking).await
     }
 
@@ -166,11 +173,12 @@ async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
 }
 
 /// Says what is asked, and leaves it open.
-fn still_asked(open: Option<&Event>, json: bool) -> Result<Outcome, Problem> {
+fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<Outcome, Problem> {
     if let Some(event) = open {
         match json {
             true => print_json(event)?,
             false => {
+                behind.tell_all();
                 describe(event);
                 note("It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.");
             }

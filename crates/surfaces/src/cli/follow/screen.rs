@@ -50,6 +50,8 @@ pub(super) struct Screen {
     tools: BTreeMap<CallId, String>,
     /// The step of a plan that is carried out; 0: none yet.
     step: u32,
+    /// What was recorded before this is known already, and not shown.
+    since: u64,
 }
 
 /// Lines of a change that are shown before a question.
@@ -102,7 +104,13 @@ impl Screen {
             proposed: Vec::new(),
             tools: BTreeMap::new(),
             step: 0,
+            since: 0,
         }
+    }
+
+    /// A screen that shows nothing of what was recorded before `seq`.
+    pub(super) fn since(form: Form, seq: u64) -> Self {
+        Self { since: seq, ..Self::new(form) }
     }
 
     /// Says what is asked, with the change it is about.
@@ -195,12 +203,40 @@ impl Screen {
         self.elapsed.see(event);
         match self.form {
             Form::Json => print_json(event)?,
+            Form::Text if event.seq.is_some_and(|seq| seq < self.since) => {
+                self.pass(&event.fact);
+                return Ok(finished);
+            }
             Form::Text => self.show_in_words(&event.fact)?,
         }
         if finished.is_some() && self.moving && self.elapsed.is_known() {
             note(&format!("Took {}.", in_words(self.elapsed.at(event.time))));
         }
         Ok(finished)
+    }
+
+    /// Takes note of what is not shown, for what comes after it.
+    fn pass(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            Fact::Tool(ToolFact::Started { call, name, input }) => {
+                self.tools.insert(call.clone(), tool_line(name, input));
+            }
+            Fact::Tool(ToolFact::Finished { call, .. }) => drop(self.tools.remove(call)),
+            Fact::Command(CommandFact::Finished { unobserved: Some(_), .. }) => self.unobserved = true,
+            Fact::Plan(PlanFact::Step { number, .. }) => self.step = *number,
+            Fact::Proposal(ProposalFact::Opened { operations, .. }) => self.proposed = written(operations),
+            Fact::Change(ChangeFact::Applied(_)) => self.proposed.clear(),
+            Fact::Checkpoint(fact) => self.see_asked(fact),
+            _ => {}
+        }
+    }
+
+    fn see_asked(&mut self, fact: &CheckpointFact) {
+        self.asked = match fact {
+            CheckpointFact::Opened { choices, .. } => Some(choices.clone()),
+            CheckpointFact::Resolved { .. } => None,
+        };
     }
 
     fn show_in_words(&mut self, fact: &Fact) -> Result<(), Problem> {
@@ -311,12 +347,7 @@ impl Screen {
                     self.say(&format!("{} Trying again {when}.", calm(&sentence(&error.message))));
                 }
             }
-            Fact::Checkpoint(fact) => {
-                self.asked = match fact {
-                    CheckpointFact::Opened { choices, .. } => Some(choices.clone()),
-                    CheckpointFact::Resolved { .. } => None,
-                };
-            }
+            Fact::Checkpoint(fact) => self.see_asked(fact),
             Fact::Session(SessionFact::Handoff { child, change_sets, prefill }) => {
                 self.answered = true;
                 let told = handoff::in_words(child, change_sets.len(), prefill.as_deref());
