@@ -211,8 +211,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about() {
     program.provider.push(uses("run_command", json!({"command": "echo x > begun; sleep 98743", "timeout_s": 3000})));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Work");
-    terminal.wait_for("Run this command?");
-    terminal.press("1");
+    terminal.answer("Run this command?", "1");
     terminal.wait_until("the command runs", |_| program.project().join("begun").exists());
     terminal.signal(Signal::KILL);
     drop(terminal);
@@ -229,8 +228,7 @@ fn a_command_that_the_sandbox_stopped_is_offered_outside_of_it() {
     program.provider.push(says("So be it."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
-    terminal.wait_for("Run this command?");
-    terminal.press("1");
+    terminal.answer("Run this command?", "1");
     looked_at(
         &program,
         &terminal,
@@ -247,8 +245,7 @@ fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
     program.provider.push(says("It took too long."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Work");
-    terminal.wait_for("Run this command?");
-    terminal.press("1");
+    terminal.answer("Run this command?", "1");
     let choices = ["Give it another 1 s", "Let it run for as long as it takes", "Stop the command"];
     looked_at(&program, &terminal, "still running after 1 s", &choices, &["end"]);
 }
@@ -290,8 +287,7 @@ fn questions_come_one_after_the_other() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Ask me");
     for question in ["First thing?", "Second thing?", "Third thing?"] {
-        terminal.wait_for(question);
-        terminal.press("1");
+        terminal.answer(question, "1");
         terminal.wait_for("Say it in words");
         terminal.press("yes");
         terminal.wait_for("› yes");
@@ -312,8 +308,7 @@ fn single_hunks_of_a_change_can_be_left_out() {
     program.provider.push(says("One of them, then."));
     let terminal = Terminal::start(&program, &[], 100, 40);
     say(&terminal, "Change two lines");
-    terminal.wait_for("1. Allow this time");
-    terminal.press("d");
+    terminal.answer("1. Allow this time", "d");
     terminal.wait_for("What is asked about");
     terminal.press("n");
     terminal.settled();

@@ -93,7 +93,7 @@ fn the_manual_checklist_holds_at_three_sizes() {
         assert_eq!(changed, "hello there\n");
 
         // Wait: everything stops at once, and the message appears.
-        terminal.press("3");
+        terminal.answer("Run this command?", "3");
         terminal.wait_for("What should be done differently?");
         let all = terminal.all();
         let flat = all.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -175,7 +175,8 @@ fn a_kill_in_front_of_a_question_asks_it_again_and_its_answer_counts() {
     program.provider.push(says("It is made."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
-    let before = terminal.wait_for("Run this command?");
+    terminal.wait_for("Run this command?");
+    let before = terminal.wait_for("enter answers");
     terminal.signal(Signal::KILL);
     drop(terminal);
     let again = Terminal::start(&program, &[], 80, 24);
@@ -183,7 +184,7 @@ fn a_kill_in_front_of_a_question_asks_it_again_and_its_answer_counts() {
     let dialog =
         |screen: &str| screen.lines().skip_while(|line| !line.starts_with('─')).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(dialog(&before), dialog(&after), "the same question");
-    again.press("1");
+    again.answer("Run this command?", "1");
     again.wait_for("It is made.");
     assert!(program.project().join("made").exists());
 }
@@ -243,8 +244,7 @@ fn a_panic_gives_the_terminal_back_says_what_happened_and_loses_nothing() {
     assert!(terminal.is_plain(), "what is typed is shown again, and Ctrl-C ends programs again");
     drop(terminal);
     let again = Terminal::start(&program, &[], 80, 24);
-    again.wait_for("Run this command?");
-    again.press("1");
+    again.answer("Run this command?", "1");
     again.wait_for("It is made.");
 }
 
@@ -373,8 +373,7 @@ fn the_demonstration_lets_one_try_a_piece_of_work() {
         ("1. Hello, stranger!", "1"),
         ("1. Approve", "1"),
     ] {
-        terminal.wait_for(asked);
-        terminal.press(answer);
+        terminal.answer(asked, answer);
         terminal.wait_until_gone(asked);
     }
     terminal.wait_for("Changed greet.sh");
@@ -391,8 +390,7 @@ fn half_an_answer_outlives_a_kill() {
     program.provider.push(says("It is made."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
-    terminal.wait_for("Run this command?");
-    terminal.press("e");
+    terminal.answer("Run this command?", "e");
     terminal.wait_for("Run this instead");
     terminal.press(" too");
     terminal.wait_for("› touch made too");
@@ -404,8 +402,7 @@ fn half_an_answer_outlives_a_kill() {
     again.wait_for("› touch made too");
     again.press(ENTER);
     // What a person has edited is judged and asked about like anything else.
-    again.wait_for("You have edited it.");
-    again.press("1");
+    again.answer("You have edited it.", "1");
     again.wait_for("It is made.");
     assert!(program.project().join("too").exists());
 }
@@ -427,8 +424,7 @@ fn a_second_terminal_begins_a_session_of_its_own_and_can_join_the_first() {
     second.press("\x1bs");
     second.wait_for("Make it");
     second.press(ENTER);
-    second.wait_for("Run this command?");
-    second.press("1");
+    second.answer("Run this command?", "1");
     first.wait_until_gone("Run this command?");
     gate.open();
     first.wait_for("It is made.");

@@ -90,6 +90,16 @@ impl Terminal {
         (&self.ours).write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
+    /// Waits until this is asked and keys answer it, and presses one. A question that has just come up takes none.
+    ///
+    /// # Panics
+    /// When it is not asked in half a minute.
+    pub fn answer(&self, question: &str, key: &str) -> String {
+        let asked = self.wait_until(question, |screen| screen.contains(question) && screen.contains("enter answers"));
+        self.press(key);
+        asked
+    }
+
     /// What is on the screen, without blanks at the ends of rows.
     pub fn screen(&self) -> String {
         trimmed(&self.seen().parser.screen().contents())

@@ -57,7 +57,8 @@ pub(super) struct App {
     /// When Ctrl-C was last pressed, and when Esc was.
     quit_at: Option<Time>,
     esc_at: Option<Time>,
-    last_key: Option<Time>,
+    /// The last key was for a question, not for the input.
+    is_answering: bool,
     is_focused: bool,
     while_running: WhileRunning,
     wishes: Vec<Wish>,
@@ -84,6 +85,17 @@ pub(super) struct Setting {
     pub(super) while_running: WhileRunning,
     /// Workflows that can be called: name and what each is for.
     pub(super) pills: Vec<(String, String)>,
+}
+
+/// Whether a question could take it for an answer, or for a part of one.
+fn could_answer(input: &Input, keys: &KeyMap) -> bool {
+    match input {
+        Input::Key(key) => {
+            key.typed().is_some() || matches!(keys.action(*key), Some(Action::Send | Action::Queue))
+        }
+        Input::Paste(_) => true,
+        _ => false,
+    }
 }
 
 impl App {
@@ -114,7 +126,7 @@ impl App {
             hint: None,
             quit_at: None,
             esc_at: None,
-            last_key: None,
+            is_answering: false,
             is_focused: true,
             while_running,
             wishes: Vec::new(),
@@ -223,12 +235,14 @@ impl App {
                 }
             }
         }
+        self.dialogs.look(now, true);
         std::mem::take(&mut self.wishes)
     }
 
     /// Whether something on the screen moves by itself.
     pub(super) fn moves(&self) -> bool {
-        self.activity.is_running() || self.hint.is_some() || self.quit_at.is_some()
+        let waits = self.hint.is_some() || self.quit_at.is_some() || self.dialogs.is_guarded(self.now);
+        self.activity.is_running() || waits
     }
 
     /// Whether something was said in the session, and nothing is under way.
@@ -308,7 +322,8 @@ impl App {
         self.batch.see(event);
         self.sticky.see(event);
         self.status.see(event);
-        self.dialogs.see(event, self.last_key.filter(|_| !self.composer.is_empty()));
+        self.dialogs.see(event);
+        self.dialogs.look(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
             self.wish(Wish::LoadDiff { call, writes });
         }
@@ -355,13 +370,11 @@ impl App {
         }
         let now = self.now;
         if let Some(dialog) = self.dialogs.current() {
-            let typed =
-                matches!(input, Input::Key(chord) if chord.typed().is_some()) || matches!(input, Input::Paste(_));
-            if dialog.is_guarded(now) && typed {
+            if dialog.is_guarded(now) && could_answer(input, &self.keys) {
                 dialog.keep_quiet(now);
-                self.composer.input(input, &self.keys);
-                return self.keep();
+                return self.too_early(input);
             }
+            self.is_answering = is_key;
             let is_writing = dialog.is_writing();
             match dialog.input(input, &self.keys) {
                 dialog::Outcome::Moved if is_writing => self.keep(),
@@ -386,7 +399,7 @@ impl App {
             return;
         }
         if is_key {
-            self.last_key = Some(now);
+            self.is_answering = false;
         }
         if let Input::Key(chord) = input
             && self.next_step(*chord)
@@ -413,6 +426,17 @@ impl App {
         if let Some(source) = self.composer.take_wish() {
             self.wish(Wish::Offer(source));
         }
+    }
+
+    /// Takes a key that would have answered a question which has only just come up: what somebody writes goes on where
+    /// they were writing, and nothing is sent from there.
+    fn too_early(&mut self, input: &Input) {
+        let is_written = matches!(input, Input::Paste(_)) || matches!(input, Input::Key(key) if key.typed().is_some());
+        if is_written && !self.is_answering {
+            self.composer.input(input, &self.keys);
+            return self.keep();
+        }
+        self.say("A question has just come up; that key did not answer it.");
     }
 
     /// The draft is another one, and has to outlive the program.

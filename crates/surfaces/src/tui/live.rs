@@ -10,11 +10,22 @@ use trimtab_vocab::Mode;
 use super::app::App;
 use super::keys::Action;
 use super::screen::Drawn;
-use super::text::cut;
+use super::text::{cut, tame};
 use super::theme::Name;
 
 /// Rows that the input takes at most.
 const INPUT: u16 = 12;
+
+/// Characters of a draft that show a person where their keys go.
+const LAST_WORDS: usize = 30;
+
+/// How a draft ends.
+fn last_words(draft: &str) -> String {
+    let line = tame(draft.lines().last().unwrap_or_default());
+    let before = line.chars().count().saturating_sub(LAST_WORDS);
+    let mark = if before > 0 { "…" } else { "" };
+    format!("{mark}{}", line.chars().skip(before).collect::<String>())
+}
 
 impl App {
     /// Draws the live region.
@@ -94,8 +105,9 @@ impl App {
             y += 1;
         }
         let place = Rect::new(0, y, width, input).intersection(area);
+        let written = self.dialogs.is_guarded(self.now).then(|| last_words(&self.composer.draft().text()));
         let cursor = match self.dialogs.current() {
-            Some(dialog) => dialog.draw(place, &mut buf, &self.theme, &self.keys, queue),
+            Some(dialog) => dialog.draw(place, &mut buf, &self.theme, &self.keys, queue, written.as_deref()),
             None => self.composer.draw(place, &mut buf, &self.theme),
         };
         y += input;

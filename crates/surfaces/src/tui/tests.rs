@@ -64,6 +64,14 @@ impl Stage {
         self.tell(News::Events(vec![event]))
     }
 
+    /// A question that has been there for a while.
+    fn asked(&mut self, fact: Value) -> Vec<Wish> {
+        let wishes = self.fact(fact);
+        self.now += 1_000;
+        self.tell(News::Tick);
+        wishes
+    }
+
     fn said(&mut self, text: &str) {
         self.fact(
             json!({"type": "request.received", "text": text, "settings": {"model": "test/model", "maxSteps": 25}}),
@@ -157,7 +165,7 @@ fn what_was_printed_is_not_rendered_again() {
 fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);
-    stage.fact(permission());
+    stage.asked(permission());
     insta::assert_snapshot!(stage.screen(), @"
     › Tidy up
 
@@ -183,7 +191,7 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
 fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     let mut small = Stage::new(20, 6);
     at_work(&mut small);
-    small.fact(permission());
+    small.asked(permission());
     insta::assert_snapshot!(small.screen(), @"
       $ rm -rf build
     › 1. Allow this time
@@ -194,7 +202,7 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     ");
     let mut wide = Stage::new(160, 50);
     at_work(&mut wide);
-    wide.fact(permission());
+    wide.asked(permission());
     insta::assert_snapshot!(wide.screen(), @"
     › Tidy up
 
@@ -221,7 +229,7 @@ fn the_four_answers_have_numbers() {
     for (key, choice) in [("1", "allow"), ("2", "always"), ("3", "wait"), ("4", "never")] {
         let mut stage = Stage::new(80, 24);
         stage.said("x");
-        stage.fact(permission());
+        stage.asked(permission());
         let wishes = stage.key(key);
         let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
         assert_eq!((answer.choice.as_str(), answer.text.as_deref()), (choice, None));
@@ -233,7 +241,7 @@ fn the_four_answers_have_numbers() {
 fn arrows_choose_and_an_answer_can_have_words() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     stage.key("down");
     stage.key("down");
     stage.key("tab");
@@ -247,7 +255,7 @@ fn arrows_choose_and_an_answer_can_have_words() {
 fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     stage.key("e");
     stage.write("/old");
     let wishes = stage.key("enter");
@@ -256,7 +264,7 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
 
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     stage.key("down");
     stage.key("e");
     stage.write("*");
@@ -265,24 +273,76 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always", Some("rm -rf build*")));
 }
 
+/// Whether one of these is an answer.
+fn answers(wishes: &[Wish]) -> bool {
+    wishes.iter().any(|wish| matches!(wish, Wish::Answer(_)))
+}
+
 #[test]
 fn words_on_their_way_to_the_input_answer_no_question() {
+    for before in ["version ", ""] {
+        let mut stage = Stage::new(80, 24);
+        stage.said("x");
+        stage.write(before);
+        // Somebody who has written nothing yet may be just about to.
+        stage.fact(permission());
+        stage.now += 200;
+        assert!(!answers(&stage.key("1")));
+        stage.now += 400;
+        assert!(!answers(&stage.key("y")), "whoever goes on is still writing");
+        assert!(!answers(&stage.key("enter")), "nor is it sent from there");
+        assert_eq!(stage.app.composer.draft().text(), format!("{before}1y"));
+        let screen = stage.screen();
+        assert!(screen.contains(&format!("Your keys still go to the input: {before}1y")), "{screen}");
+        assert!(stage.app.moves(), "the screen tells when that is over");
+        stage.now += 500;
+        stage.tell(News::Tick);
+        assert!(stage.screen().contains("number or enter answers"), "{}", stage.screen());
+        assert!(answers(&stage.key("1")), "after a rest, keys answer");
+    }
+}
+
+#[test]
+fn a_key_for_one_question_does_not_answer_the_next() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.write("version ");
-    stage.fact(permission());
-    let wishes = stage.key("1");
-    assert!(!wishes.iter().any(|wish| matches!(wish, Wish::Answer(_))), "{wishes:?}");
-    assert_eq!(stage.app.composer.draft().text(), "version 1");
+    let mut second = permission();
+    second["checkpoint"] = json!("k2");
+    stage.asked(permission());
+    stage.asked(second);
+    assert!(answers(&stage.key("1")));
+    stage.now += 100;
+    assert!(!answers(&stage.key("1")) && !answers(&stage.key("enter")), "the next one has only just come up");
+    assert!(stage.app.composer.is_empty(), "and what was meant for a question is no draft");
     stage.now += 500;
-    assert!(matches!(stage.key("1").as_slice(), [Wish::Answer(_)]), "after a rest, keys answer");
+    assert!(answers(&stage.key("1")));
+}
+
+#[test]
+fn a_short_question_says_which_keys_answer_it() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.asked(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "Why?",
+        "choices": [{"id": "other", "label": "Answer in words"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
+    assert!(stage.screen().contains("number or enter answers"), "{}", stage.screen());
+}
+
+#[test]
+fn a_question_that_asks_for_words_takes_them_at_once() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.fact(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification",
+        "title": "What should be done differently?", "choices": [{"id": "tell", "label": "Tell"}], "about": "tell"}));
+    stage.write("less");
+    let wishes = stage.key("enter");
+    assert!(matches!(&wishes[..], [Wish::Answer(answer)] if answer.text.as_deref() == Some("less")), "{wishes:?}");
 }
 
 #[test]
 fn an_answer_from_elsewhere_closes_a_question_and_the_next_one_comes() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     let mut second = permission();
     (second["checkpoint"], second["title"]) = (json!("k2"), json!("Run this command? ls"));
     stage.fact(second);
@@ -297,7 +357,7 @@ fn an_answer_from_elsewhere_closes_a_question_and_the_next_one_comes() {
 fn several_questions_are_asked_one_by_one() {
     let mut stage = Stage::new(60, 20);
     stage.said("Build it");
-    stage.fact(
+    stage.asked(
         json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "2 questions",
         "choices": [{"id": "submit", "label": "Submit"}, {"id": "skip", "label": "Skip"}], "about": "clarify",
         "questions": [{"id": "db", "text": "Which database?", "options": [{"id": "lite", "title": "SQLite"},
@@ -337,7 +397,7 @@ fn plan() -> Value {
 fn a_plan_is_shown_and_can_be_edited() {
     let mut stage = Stage::new(60, 24);
     stage.said("Build it");
-    stage.fact(plan());
+    stage.asked(plan());
     insta::assert_snapshot!(stage.screen(), @"
     › Build it
     ────────────────────────────────────────────────────────────
@@ -679,7 +739,7 @@ fn every_fact_is_drawn_at_every_size() {
 fn a_question_can_be_put_aside_and_brought_back() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     stage.key("alt-q");
     let screen = stage.screen();
     assert!(screen.contains("1 question waits") && !screen.contains("Run this command?"), "{screen}");
@@ -695,7 +755,7 @@ fn a_question_can_be_put_aside_and_brought_back() {
 fn a_paste_into_a_question_is_kept_in_the_draft() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
-    stage.fact(permission());
+    stage.asked(permission());
     stage.tell(News::Input(Input::Paste("some words".into())));
     assert_eq!(stage.app.composer.draft().text(), "some words");
 }

@@ -99,14 +99,11 @@ fn say(day: &Day, dice: &mut Dice, folder: &Path, terminal: &mut Terminal) -> bo
 fn answer(dice: &mut Dice, terminal: &Terminal) {
     let asks = || {
         let screen = terminal.screen();
-        screen.contains("Run this command?") && screen.contains("Allow this time")
+        // Keys that come with a question do not answer it; it says when they do.
+        screen.contains("Run this command?") && screen.contains("enter answers")
     };
     if asks() && dice.once_in(2) {
-        // Keys that come with a question do not answer it.
-        std::thread::sleep(Duration::from_millis(600));
-        if asks() {
-            terminal.press("1");
-        }
+        terminal.press("1");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -115,7 +115,13 @@ impl Dialog {
         rows
     }
 
-    fn hint(&self, keys: &KeyMap) -> String {
+    /// What keys do; `written`: they still go to the input, which ends like that.
+    fn hint(&self, keys: &KeyMap, written: Option<&str>) -> String {
+        match written {
+            Some("") => return "In a moment, keys are for this question.".to_owned(),
+            Some(words) => return format!("Your keys still go to the input: {words}"),
+            None => {}
+        }
         let stop = keys.key(Action::Interrupt);
         if self.field.is_some() {
             let back = if self.about == "tell" { "stops" } else { "goes back" };
@@ -167,6 +173,7 @@ impl Dialog {
         theme: &Theme,
         keys: &KeyMap,
         queue: usize,
+        written: Option<&str>,
     ) -> Option<Position> {
         let width = usize::from(area.width);
         let frame = theme.style(Name::Warning);
@@ -185,9 +192,10 @@ impl Dialog {
             None => 0,
         };
         field_rows = field_rows.min(room);
-        let hint_rows = u16::from(room > 5);
         let choices = self.choices(width, theme, room > 9);
         let mut above = self.above(width, theme, queue);
+        let has_room = above.len() + choices.len() + usize::from(field_rows) < usize::from(room);
+        let hint_rows = u16::from(room > 5 || has_room);
         let left = room - field_rows.min(room) - hint_rows;
         let wanted = u16::try_from(choices.len()).unwrap_or(u16::MAX);
         // The choices first; what is said above them gets the rest, but at least a row.
@@ -216,7 +224,7 @@ impl Dialog {
             put(line, &mut y);
         }
         let mut cursor = None;
-        let hint = self.hint(keys);
+        let hint = self.hint(keys, written);
         if let Some(field) = &mut self.field
             && field_rows > 0
         {

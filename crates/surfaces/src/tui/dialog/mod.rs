@@ -20,9 +20,9 @@ use super::keys::{Action, Input, Key, KeyMap};
 use crate::cli::diff::Loaded;
 use crate::cli::follow::details;
 
-/// Keys on their way to somewhere else are not taken for an answer: a question is answered only after so many
-/// milliseconds without a key.
-const QUIET: i64 = 400;
+/// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
+/// after so many milliseconds without a key.
+const QUIET: i64 = 500;
 
 /// All that waits for a person in this session.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(super) struct Dialogs {
     is_aside: bool,
     /// What an earlier process left of an answer.
     half: Option<HalfAnswer>,
+    /// The question that comes first.
+    first: Option<CheckpointId>,
 }
 
 /// What came of a key.
@@ -84,14 +86,10 @@ struct Field {
 }
 
 impl Dialogs {
-    pub(super) fn see(&mut self, event: &Event, last_key: Option<Time>) {
+    pub(super) fn see(&mut self, event: &Event) {
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if !self.has(checkpoint) => {
-                // Words on their way to the input must not answer a question that has just come up.
-                // One that was there before, and is shown again, surprises nobody.
-                let typing = last_key.filter(|key| (0..2 * QUIET).contains(&(event.time.millis() - key.millis())));
-                let ready_at = typing.map_or(Time::from_millis(0), later);
-                self.open.extend(Dialog::new(event, ready_at));
+                self.open.extend(Dialog::new(event));
                 if let (Some(half), Some(dialog)) = (&self.half, self.open.back_mut())
                     && half.checkpoint == dialog.checkpoint
                     && dialog.clarify.is_none()
@@ -119,6 +117,25 @@ impl Dialogs {
             return None;
         }
         self.open.iter_mut().find(|open| !open.is_answered)
+    }
+
+    /// Looks which question comes first now. Keys on their way to the input, or to the question before it, must not
+    /// answer one that has just come up; one that was there before, and is shown again, surprises nobody.
+    pub(super) fn look(&mut self, now: Time, is_news: bool) {
+        let first = self.open.iter_mut().find(|open| !open.is_answered);
+        if first.as_ref().map(|dialog| &dialog.checkpoint) == self.first.as_ref() {
+            return;
+        }
+        self.first = first.as_ref().map(|dialog| dialog.checkpoint.clone());
+        if let Some(dialog) = first.filter(|_| is_news) {
+            dialog.keep_quiet(now);
+        }
+    }
+
+    /// Whether keys do not answer the question on the screen yet.
+    pub(super) fn is_guarded(&self, now: Time) -> bool {
+        let first = self.open.iter().find(|open| !open.is_answered);
+        !self.is_aside && first.is_some_and(|dialog| dialog.is_guarded(now))
     }
 
     /// Puts the questions aside, or brings them back.
@@ -168,10 +185,6 @@ impl Dialogs {
     }
 }
 
-fn later(key: Time) -> Time {
-    Time::from_millis(key.millis() + QUIET)
-}
-
 /// What is said above the words that go with an answer.
 fn label(choice: &str) -> &'static str {
     match choice {
@@ -187,7 +200,7 @@ fn label(choice: &str) -> &'static str {
 }
 
 impl Dialog {
-    fn new(event: &Event, ready_at: Time) -> Option<Self> {
+    fn new(event: &Event) -> Option<Self> {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, body }) = &event.fact else {
             return None;
         };
@@ -207,7 +220,7 @@ impl Dialog {
             field: None,
             call,
             diff: None,
-            ready_at,
+            ready_at: Time::from_millis(0),
             is_answered: false,
         };
         // Where words are all that is asked for, they can be written at once.
@@ -222,14 +235,14 @@ impl Dialog {
         self.field.is_some()
     }
 
-    /// Whether keys are still on their way to somewhere else.
+    /// Whether keys may still be on their way to somewhere else. Where words are written, no single key answers.
     pub(super) fn is_guarded(&self, now: Time) -> bool {
-        now < self.ready_at
+        now < self.ready_at && self.field.is_none()
     }
 
-    /// A key came that was meant for something else.
+    /// It has come up, or a key came that was meant for something else.
     pub(super) fn keep_quiet(&mut self, now: Time) {
-        self.ready_at = later(now);
+        self.ready_at = Time::from_millis(now.millis() + QUIET);
     }
 
     /// The steps of the plan that is asked about.
