@@ -282,6 +282,45 @@ fn what_a_browser_is_asked_does_not_hold_up_a_script_that_resumes() {
 }
 
 #[test]
+fn what_a_browser_is_asked_does_not_hold_up_a_script_that_says_something() {
+    let program = program();
+    let run = json!({"command": "echo x > made.txt"}).to_string();
+    program.provider.push(Answer::anthropic(Reply::new().tool("t1", "run_command", [run])));
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    let path = |rest: &str| format!("/api/sessions/{session}/{rest}");
+    assert_eq!(served.post(&path("messages"), &json!({"text": "Make it"})).status, 202);
+    let mut stream = served.watch(&session, None);
+    let asked = stream.until("checkpoint.opened").pop().expect("a question").1;
+    let said = |how: &str| program.run(&["run", "--session", &session, how, "And then tell me"]);
+    for how in ["--queue", "--steer"] {
+        let left = said(how);
+        assert_eq!(left.code, Some(3), "{how}: {}", left.stderr);
+        let told = "It waits for an answer first:";
+        assert_eq!(left.stderr.matches(told).count(), 1, "{how}: {}", left.stderr);
+        assert!(left.stderr.contains("Run this command? echo x > made.txt"), "{how}: {}", left.stderr);
+        assert!(left.stderr.contains("`trimtab answer`"), "{how}: {}", left.stderr);
+    }
+    // A program reads the same in the last line.
+    let left = program.run(&["run", "--session", &session, "--queue", "--json", "And then tell me"]);
+    assert_eq!(left.code, Some(3), "{}", left.stderr);
+    assert_eq!(left.events().last().expect("an event")["type"], "checkpoint.opened", "{}", left.stdout);
+    // Nothing that was said is lost: all of it has its turn after the answer.
+    for _ in 0..3 {
+        program.provider.push(hello());
+    }
+    let checkpoint = asked["checkpoint"].as_str().expect("an id");
+    assert_eq!(served.post(&path("answers"), &json!({"checkpoint": checkpoint, "choice": "allow"})).status, 202);
+    for _ in 0..3 {
+        assert_eq!(stream.until("request.finished").pop().expect("an end").1["status"], "completed");
+    }
+    let requests = program.provider.requests();
+    assert!(requests[1].body["messages"].to_string().contains("And then tell me"), "the words that were passed on");
+    assert_eq!(requests.len(), 4);
+}
+
+#[test]
 fn told_to_end_it_says_goodbye_and_what_ran_can_be_resumed() {
     let program = program();
     let gate = program.provider.gate();

@@ -24,7 +24,7 @@ pub(super) use behind::Behind;
 use screen::Screen;
 pub(crate) use screen::tool_line;
 pub(super) use since::is_parked;
-use since::{has_more, is_open, is_reopened, rests_since};
+use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +117,8 @@ async fn watch(
     let mut question: Option<Question> = None;
     // Whether the last question was answered without this terminal.
     let mut passed_by = false;
+    // Whether the request waits for its turn, or has become a part of one that somebody else may be asked about.
+    let (mut has_come, mut has_joined) = (false, false);
     loop {
         // Kept while other things happen: beginning to read a long log anew at every tick would
         // never come to its end.
@@ -147,18 +149,48 @@ async fn watch(
                 _ = tick.tick(), if question.is_none() => screen.tick(),
             }
         };
+        let is_asked = matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. }));
         if event.request.as_ref() != Some(&sent.request) {
+            // What the request before it is asked may take as long as it likes; a script does not wait for that.
+            if is_asked
+                && has_come
+                && let Some(open) = held_up_by(client, &sent).await?
+                && screen.held_up(&open, asking)?
+            {
+                return Ok(Outcome::Finished(Status::NeedsUser));
+            }
             continue;
         }
         let ended = screen.show(&event)?;
         match &event.fact {
+            Fact::Request(RequestFact::Received { while_running: None, .. }) => {
+                has_come = true;
+                if let Some(open) = held_up_by(client, &sent).await?
+                    && screen.held_up(&open, asking)?
+                {
+                    return Ok(Outcome::Finished(Status::NeedsUser));
+                }
+            }
             Fact::Request(RequestFact::Joined { into, checkpoint, .. }) => {
-                sent.request = into.clone();
+                (sent.request, has_joined) = (into.clone(), true);
                 if checkpoint.is_none() && rests_since(client, &sent, event.seq).await? {
                     return screen.still_open(client, &sent).await;
                 }
+                if let Some(open) = asked_of(client, &sent).await?.filter(|open| open.seq < event.seq) {
+                    if screen.held_up(&open, asking)? {
+                        return Ok(Outcome::Finished(Status::NeedsUser));
+                    }
+                    question = Question::ask(asking, &open, true);
+                }
             }
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
+                if has_joined
+                    && asking == Asking::Nobody
+                    && !is_parked(client, &sent).await?
+                    && screen.held_up(&event, asking)?
+                {
+                    return Ok(Outcome::Finished(Status::NeedsUser));
+                }
                 screen.announce(client, &event, checkpoint).await;
                 question = Question::ask(asking, &event, !passed_by);
             }

@@ -13,7 +13,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, SeriesState, StepStatus};
 
-use super::{Form, choice_line, describe};
+use super::{Asking, Form, choice_line, describe};
 use crate::cli::diff::{Loaded, glimpse, written};
 use crate::cli::elapsed::{Elapsed, in_words};
 use crate::cli::output::{calm, no_colour, note, print, print_json, problem, sentence};
@@ -52,6 +52,8 @@ pub(super) struct Screen {
     step: u32,
     /// What was recorded before this is known already, and not shown.
     since: u64,
+    /// The fact that was seen last.
+    last: Option<u64>,
 }
 
 /// Lines of a change that are shown before a question.
@@ -105,6 +107,7 @@ impl Screen {
             tools: BTreeMap::new(),
             step: 0,
             since: 0,
+            last: None,
         }
     }
 
@@ -161,6 +164,28 @@ impl Screen {
         Ok(Outcome::Finished(Status::NeedsUser))
     }
 
+    /// It cannot go on before somebody answers what is asked at another screen: says so, and whether that is the end of
+    /// it. A person at the terminal may wait; a script does not, and its words are not lost.
+    pub(super) fn held_up(&mut self, open: &Event, asking: Asking) -> Result<bool, Problem> {
+        let ends = asking != Asking::AtTheTerminal;
+        match self.form {
+            // What is asked of this request itself was printed as it came.
+            Form::Json if self.last != open.seq => print_json(open)?,
+            Form::Json => {}
+            Form::Text => {
+                self.say("It waits for an answer first:");
+                describe(open);
+                note(
+                    "Answer it where it is asked, or with `trimtab answer`; `trimtab checkpoints` lists what is open.",
+                );
+                if ends {
+                    note("What you said is kept, and has its turn after the answer.");
+                }
+            }
+        }
+        Ok(ends)
+    }
+
     fn show_tool(&mut self, fact: &ToolFact) {
         match fact {
             ToolFact::Started { call, name, input } => {
@@ -201,6 +226,7 @@ impl Screen {
             _ => None,
         };
         self.elapsed.see(event);
+        self.last = event.seq.or(self.last);
         match self.form {
             Form::Json => print_json(event)?,
             Form::Text if event.seq.is_some_and(|seq| seq < self.since) => {

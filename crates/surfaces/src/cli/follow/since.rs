@@ -64,6 +64,26 @@ pub(super) async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) 
     Ok(client.jobs(true).await?.iter().any(ended))
 }
 
+/// What a request is asked that is still worked on: whoever it is asked of may take as long as they like.
+pub(super) async fn asked_of(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
+    if is_parked(client, sent).await? {
+        return Ok(None);
+    }
+    Ok(client.checkpoints().await?.into_iter().find(|open| open.request.as_ref() == Some(&sent.request)))
+}
+
+/// What a request before this one is asked, while this one waits for its turn.
+pub(super) async fn held_up_by(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
+    let jobs = client.jobs(false).await?;
+    let mut waits = jobs.iter().filter(|job| job.request == sent.request && job.state == JobState::Queued);
+    if waits.next().is_none() {
+        return Ok(None);
+    }
+    let works = |open: &Event| jobs.iter().any(|job| open.request.as_ref() == Some(&job.request));
+    let is_it = |open: &Event| open.session == sent.session && open.request.as_ref() != Some(&sent.request);
+    Ok(client.checkpoints().await?.into_iter().find(|open| is_it(open) && works(open)))
+}
+
 /// Whether nobody has answered since.
 pub(super) async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
     let open = client.checkpoints().await?;
