@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::event::{Conflict, LoadedFile};
+use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite,
     MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, Time, TimerId, Usage,
@@ -123,6 +123,9 @@ pub enum Input {
         /// What could not be read.
         #[serde(default)]
         missing: Vec<String>,
+        /// What of it is not there at all, as far as the person should know.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        absent: Vec<AbsentFile>,
         /// The folder's own instructions.
         #[serde(default)]
         instructions: Option<String>,

@@ -76,6 +76,8 @@ pub enum Effect {
         request: RequestId,
         /// Files that its words may name.
         files: Vec<String>,
+        /// Those of them that the person will miss, should they not be there.
+        marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
     },

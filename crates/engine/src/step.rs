@@ -32,8 +32,8 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
-        Input::Loaded { request, files, missing, instructions } => {
-            turn::loaded(&mut step, &request, files, missing, instructions);
+        Input::Loaded { request, files, missing, absent, instructions } => {
+            turn::loaded(&mut step, &request, files, missing, &absent, instructions);
         }
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
         Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),

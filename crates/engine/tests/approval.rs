@@ -33,7 +33,13 @@ fn asked() -> (Log, CheckpointId) {
     let mut session = Session::default();
     let mut log = Log::new();
     let mut call = None;
-    let loaded = Input::Loaded { request: id.clone(), files: Vec::new(), missing: Vec::new(), instructions: None };
+    let loaded = Input::Loaded {
+        request: id.clone(),
+        files: Vec::new(),
+        missing: Vec::new(),
+        absent: Vec::new(),
+        instructions: None,
+    };
     let begin = [
         Input::Opened { folder: "/p".into() },
         Input::Said { request: Box::new(request) },

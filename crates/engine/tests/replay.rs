@@ -155,6 +155,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             request: request_id(id),
             files: vec![],
             missing: vec![],
+            absent: vec![],
             instructions: None
         }),
         call.clone().prop_map(|call| Input::Looked {

@@ -71,9 +71,13 @@ impl Drive {
     fn answer(&mut self, effect: Effect) -> Option<Input> {
         Some(match effect {
             Effect::Admit { request } => Input::Admitted { request },
-            Effect::Load { request, .. } => {
-                Input::Loaded { request, files: Vec::new(), missing: Vec::new(), instructions: None }
-            }
+            Effect::Load { request, .. } => Input::Loaded {
+                request,
+                files: Vec::new(),
+                missing: Vec::new(),
+                absent: Vec::new(),
+                instructions: None,
+            },
             Effect::CallModel { call, prompt } => {
                 let message = Message::assistant(said(&prompt));
                 let reply = Reply { message, stop_reason: Some(StopReason::EndTurn), usage: Usage::default() };

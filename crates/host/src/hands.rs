@@ -63,6 +63,12 @@ pub struct Survey {
 pub trait Hands: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
     async fn look(&self, folder: &str, look: &Look) -> Seen;
+    /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
+    /// there, or where that is not to be told.
+    async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
+        let _ = (folder, path);
+        None
+    }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
@@ -153,6 +159,10 @@ impl Hands for RealHands {
                 files: Vec::new(),
             },
         }
+    }
+
+    async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
+        tools::absent(&Place::open(Path::new(folder)).ok()?, path).await
     }
 
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {

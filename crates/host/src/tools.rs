@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, watch};
 use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Change, Input, Ran, Way};
-use trimtab_vocab::event::{CommandFact, LoadedFile, ToolStatus};
+use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
     CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, Look, MadePicture, OnConflict, Overtime,
     RefKey, RequestId, Retry, Seen, SessionId, Watch,
@@ -329,16 +329,24 @@ async fn recall(
     })
 }
 
+/// What the words of a request name.
+pub(crate) struct Named {
+    pub(crate) files: Vec<String>,
+    /// Files that the person will miss, should they not be there.
+    pub(crate) marked: Vec<String>,
+    pub(crate) urls: Vec<String>,
+}
+
 /// Reads what a request names and what the folder says of itself.
 pub(crate) async fn load(
     deps: Arc<Deps>,
     reporter: Reporter,
     request: RequestId,
     folder: String,
-    files: Vec<String>,
-    urls: Vec<String>,
+    named: Named,
 ) -> Result<(), Trouble> {
     let hands = &deps.world.hands;
+    let Named { files, marked, urls } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let looks = files
         .into_iter()
@@ -365,6 +373,12 @@ pub(crate) async fn load(
             _ => missing.push(name),
         }
     }
+    let mut absent = Vec::new();
+    for path in marked.into_iter().filter(|path| missing.contains(path)) {
+        if let Some(like) = hands.absent(&folder, &path).await {
+            absent.push(AbsentFile { path, like: like.into_iter().next() });
+        }
+    }
     let mut instructions = None;
     for name in INSTRUCTIONS {
         if let Ok(FileNow { content: Some((bytes, _)), .. }) = hands.read(&folder, name).await {
@@ -372,6 +386,6 @@ pub(crate) async fn load(
             break;
         }
     }
-    let _ = reporter.nudges.send(Input::Loaded { request, files: loaded, missing, instructions }).await;
+    let _ = reporter.nudges.send(Input::Loaded { request, files: loaded, missing, absent, instructions }).await;
     Ok(())
 }

@@ -27,6 +27,10 @@ impl Hands for PlainHands {
         self.0.look(folder, look).await
     }
 
+    async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
+        self.0.absent(folder, path).await
+    }
+
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
         self.0.read(folder, path).await
     }

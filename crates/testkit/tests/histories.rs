@@ -462,9 +462,13 @@ impl Rig {
                 };
                 inputs.extend(match effect {
                     Effect::Admit { request } => Some(Input::Admitted { request }),
-                    Effect::Load { request, .. } => {
-                        Some(Input::Loaded { request, files: vec![], missing: vec![], instructions: None })
-                    }
+                    Effect::Load { request, .. } => Some(Input::Loaded {
+                        request,
+                        files: vec![],
+                        missing: vec![],
+                        absent: vec![],
+                        instructions: None,
+                    }),
                     Effect::CallModel { call, .. } => {
                         let reply =
                             if std::mem::replace(&mut has_worked, true) { done() } else { wish(&writes[0].path) };

@@ -841,6 +841,26 @@ fn files_that_the_words_name_are_loaded_and_shown() {
 }
 
 #[test]
+fn a_file_that_is_named_and_not_there_is_told_before_the_model_is_asked() {
+    insta::assert_snapshot!(only(&play(
+        r#"
+        --- src/note.rs
+        fn a() {}
+        --- dialogue
+        > @alice: fix @src/nope.rs like @other/thing.md and @../away.txt, not src/plain.rs; mind @property and @types/node
+        ?~ fix @src/nope.rs like
+        < Done.
+        "#
+    ), &["banner", "context.loaded", "model.called"]), @r#"
+    r1 context.loaded {"missing":["alice","src/nope.rs","other/thing.md","../away.txt","src/plain.rs","property","types/node"]}
+    r1 banner {"level":"warning","text":"@src/nope.rs: no such file; sent as plain words. Did you mean @src/note.rs?\n@other/thing.md: no such file; sent as plain words.\n@../away.txt cannot be read from here; sent as plain words."}
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    --- src/note.rs
+    fn a() {}
+    "#);
+}
+
+#[test]
 fn files_move_and_vanish_only_as_they_are() {
     insta::assert_snapshot!(only(&play(
         r#"

@@ -500,9 +500,6 @@ export function fold(before: View, events: Event[]): View {
           const text = `📂 Loaded ${files.length} file${files.length === 1 ? '' : 's'}`;
           add(id, { is: 'context', text, detail: files.map((file) => file.path).join(', ') });
         }
-        if (event.missing?.length) {
-          add(id, { is: 'banner', level: 'warning', text: `Not found: ${event.missing.join(', ')}` });
-        }
         break;
       }
       case 'memory.noted': {

@@ -84,8 +84,8 @@ impl Talk {
             match effect {
                 Effect::CallModel { call, prompt } => self.call = Some((call, *prompt)),
                 Effect::Load { request, .. } => {
-                    let (files, missing) = (Vec::new(), Vec::new());
-                    self.feed(Input::Loaded { request, files, missing, instructions: None });
+                    let (files, missing, absent) = (Vec::new(), Vec::new(), Vec::new());
+                    self.feed(Input::Loaded { request, files, missing, absent, instructions: None });
                 }
                 // The first admission is what the tests take the place of.
                 Effect::Admit { request } if self.log.len() > 4 => self.feed(Input::Admitted { request }),

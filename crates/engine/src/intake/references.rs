@@ -9,6 +9,9 @@ pub struct References {
     pub urls: Vec<NamedUrl>,
     /// At least one file is named with an `@`.
     pub is_explicit: bool,
+    /// Files that are named with an `@` and could hardly be anything else: whoever wrote `@alice` or `@property` means
+    /// no file, and whoever wrote `@src/main.rs` does.
+    pub marked: Vec<String>,
 }
 
 /// A page that words name.
@@ -43,6 +46,13 @@ pub fn references(text: &str) -> References {
             found.is_explicit |= marked;
             if found.files.len() < MOST && !found.files.iter().any(|known| known == word) {
                 found.files.push(word.to_owned());
+            }
+            if marked
+                && found.marked.len() < MOST
+                && is_marked_path(word)
+                && !found.marked.iter().any(|known| known == word)
+            {
+                found.marked.push(word.to_owned());
             }
         }
     }
@@ -98,6 +108,14 @@ fn is_path(word: &str) -> bool {
         })
 }
 
+/// Whether a word after an `@` looks like a path. Names of people and packages (`@ada.lovelace`, `@types/node`) and
+/// decorators (`@pytest.fixture`) have dots and strokes as well, but seldom the short end of a file's name.
+fn is_marked_path(word: &str) -> bool {
+    let joined = word.replace(' ', "_");
+    let short_end = joined.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4);
+    is_path(&joined) && (joined.contains('/') || short_end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +144,13 @@ mod tests {
         ] {
             assert_eq!(found(text), (vec![], vec![]), "{text}");
         }
+    }
+
+    #[test]
+    fn what_an_at_sign_marks_is_a_file_only_if_it_looks_like_one() {
+        let text = "@src/nope.rs @\"my notes.txt\" @../a/b @Makefile @alice @property @pytest.fixture @types/node \
+                    @app.get(\"/users\") ada@example.org @Override, src/plain.rs @src/nope.rs";
+        assert_eq!(references(text).marked, ["src/nope.rs", "my notes.txt", "../a/b"]);
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub(crate) mod tools;
 mod watched;
 
 use trimtab_vocab::event::{
-    BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,
-    Stage, StageFact, Status, UsageFact,
+    AbsentFile, BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
+    RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
     CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey, Reply, RequestId,
@@ -116,7 +116,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.is_none() {
         return answers::ask_for_trust(step);
     }
-    let files = if trusted { named.files } else { Vec::new() };
+    let (files, marked) = if trusted { (named.files, named.marked) } else { (Vec::new(), Vec::new()) };
     let allowed = |url: &String| tools::host_of(url).is_some_and(|host| permit::may_fetch(step.session, &host));
     let urls: Vec<String> = named
         .urls
@@ -130,7 +130,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     if !files.is_empty() || !urls.is_empty() {
         step.say(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
     }
-    step.ask(Effect::Load { request, files, urls });
+    step.ask(Effect::Load { request, files, marked, urls });
 }
 
 /// What the request names was read.
@@ -139,6 +139,7 @@ pub(crate) fn loaded(
     request: &RequestId,
     files: Vec<LoadedFile>,
     missing: Vec<String>,
+    absent: &[AbsentFile],
     instructions: Option<String>,
 ) {
     if active(step, request).is_none_or(|active| active.phase != Phase::Loading) {
@@ -146,14 +147,31 @@ pub(crate) fn loaded(
     }
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
     let count = files.len();
+    let unread = unread(step, &missing, absent);
     if count > 0 || !missing.is_empty() || instructions.is_some() {
         step.say(Some(request), ContextFact::Loaded { files, missing, instructions });
+    }
+    if !unread.is_empty() {
+        step.say(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
     }
     if count > 0 {
         let label = format!("📂 Loaded {count} file{}", if count == 1 { "" } else { "s" });
         step.say(Some(request), StageFact { stage: Stage::Intake, label });
     }
     next(step);
+}
+
+/// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
+fn unread(step: &Step<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
+    let named = step.session.active().map(|active| intake::references(&active.request.text)).unwrap_or_default();
+    let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
+        Some(AbsentFile { like: Some(like), .. }) => {
+            format!("@{path}: no such file; sent as plain words. Did you mean @{like}?")
+        }
+        Some(_) => format!("@{path}: no such file; sent as plain words."),
+        None => format!("@{path} cannot be read from here; sent as plain words."),
+    };
+    named.marked.iter().filter(|path| missing.contains(path)).map(line).collect()
 }
 
 /// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.

@@ -48,11 +48,17 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, urls } => {
+            Effect::Load { request, files, marked, urls } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
                 // One that was begun before a question was answered is of no use any more.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
-                let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, files, urls));
+                let wait = self.tasks.spawn(tools::load(
+                    deps,
+                    reporter,
+                    request.clone(),
+                    folder,
+                    tools::Named { files, marked, urls },
+                ));
                 self.waits.entry(request).or_default().push(wait);
             }
             Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),

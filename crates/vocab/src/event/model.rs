@@ -167,6 +167,17 @@ pub struct LoadedFile {
     pub hash: Option<String>,
 }
 
+/// A file that a request names and that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AbsentFile {
+    /// As it was named.
+    pub path: String,
+    /// What may have been meant, relative to the session's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+}
+
 single! {
     /// What a call cost.
     UsageFact = "usage" {

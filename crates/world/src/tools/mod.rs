@@ -54,6 +54,15 @@ pub async fn look(place: &Place, look: &Look) -> Seen {
     }
 }
 
+/// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
+/// there, where it would lie outside of the folder, and where looking takes too long.
+pub async fn absent(place: &Place, path: &str) -> Option<Vec<String>> {
+    let (place, path, going) = (place.clone(), path.to_owned(), Going::default());
+    let _end = EndOnDrop(going.clone());
+    let work = tokio::task::spawn_blocking(move || place.resembling(&path, &going));
+    tokio::time::timeout(LONGEST, work).await.ok()?.ok()?
+}
+
 /// Why there is nothing to see, as a sentence for the model.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(String);

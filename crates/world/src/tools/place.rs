@@ -145,6 +145,16 @@ impl Place {
         Refusal(sentence)
     }
 
+    /// If a path within the folder names nothing: names that resemble it.
+    pub(super) fn resembling(&self, asked: &str, going: &Going) -> Option<Vec<String>> {
+        let inside = self.inside(asked).ok()?;
+        let whole = self.root().join(&inside);
+        whole.symlink_metadata().err().filter(is_absent)?;
+        // Beyond a link that leads outside, not even whether something is there is told.
+        let reached = whole.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())?;
+        reached.starts_with(self.root()).then(|| nearest::names(self, &inside, going).unwrap_or_default())
+    }
+
     fn absent(&self, inside: &Path, shown: &str, going: &Going) -> Refusal {
         let names = match nearest::names(self, inside, going) {
             Ok(names) => names,
