@@ -247,3 +247,19 @@ fn wishes_that_cannot_be_are_refused_with_their_reason() {
     }
     assert_eq!(ordered(&program).len(), 0);
 }
+
+#[test]
+fn where_there_is_no_picture_to_save_nothing_else_is_asked_for() {
+    let mut program = program();
+    program.provider.push(says("Hello."));
+    assert_eq!(program.run(&["run", "Say hello"]).code, Some(0));
+    // Whoever has none needs no model to be told so.
+    program.unset("ANTHROPIC_API_KEY");
+    program.unset("TRIMTAB_MODELS_IMAGE");
+    for arguments in [&["images", "save"][..], &["images", "save", "--to", "assets", "--json"]] {
+        let ended = program.run(arguments);
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("There are no pictures in this session to save."), "{}", ended.stderr);
+    }
+    assert_eq!(program.provider.requests().len(), 1);
+}

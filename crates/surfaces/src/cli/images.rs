@@ -224,6 +224,10 @@ impl Save {
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
         let there = || gallery.iter().filter(|picture| picture.problem.is_none());
+        if there().next().is_none() {
+            return Err(Problem::new(ProblemKind::NotFound, "There are no pictures in this session to save.")
+                .hint("`trimtab images make \"Draw a fox\"` makes one; --session names another session."));
+        }
         let images: Vec<ImageId> = match (self.images.is_empty(), there().any(|picture| picture.selected)) {
             (false, _) => ids(&gallery, &self.images)?,
             (true, true) => there().filter(|picture| picture.selected).map(|picture| picture.id.clone()).collect(),
