@@ -871,3 +871,21 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(&temporary).expect("a folder").count(), 0);
     assert!(program.provider.requests().is_empty());
 }
+
+#[test]
+fn the_demo_in_a_browser_ends_when_it_alone_is_told_to() {
+    for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let mut program = program();
+        // No browser is opened by a test.
+        program.set("PATH", "/nowhere");
+        let running = program.spawn(&["demo", "--web"]);
+        let line = running.line_with("Trimtab serves");
+        let address = line.split("http://").nth(1).expect("an address").trim().to_owned();
+        assert!(std::net::TcpStream::connect(&address).is_ok(), "{address}");
+        running.signal(signal);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(code), "{signal:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("The server has ended."), "{signal:?}: {}", ended.stderr);
+        assert!(std::net::TcpStream::connect(&address).is_err(), "{signal:?}: nobody listens any more");
+    }
+}

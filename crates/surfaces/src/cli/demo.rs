@@ -13,7 +13,9 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use clap::Args;
+use rustix::process::{Pid, Signal};
 use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 use trimtab_host::Client;
 use trimtab_host::config::{self, Flag, Profile};
 use trimtab_vocab::{Mode, Problem, ProblemKind};
@@ -190,23 +192,32 @@ impl Theatre {
         print(&format!(
             "{BEFORE}\nIn the browser, choose Plan and say: {WISH}\nThe tasks are there as well. Ctrl-C ends it.\n\n"
         ))?;
-        // The server hears Ctrl-C by itself; this process only has to stay until it is done.
-        let mut interrupt =
-            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(broken)?;
-        let mut terminate =
-            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(broken)?;
-        let mut server = self.start(&["serve", "--addr", "127.0.0.1:0", "--open"])?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;
+        let mut hang_up = signal(SignalKind::hangup()).map_err(broken)?;
+        let words = ["serve", "--addr", "127.0.0.1:0", "--open"];
+        // In a group of its own, so that a signal reaches it once, whoever it was sent to: Ctrl-C is sent to all
+        // processes of a terminal, `kill` to one.
+        let mut server = self.program(&words)?.process_group(0).spawn().map_err(broken)?;
+        let mut told = 0;
         loop {
-            tokio::select! {
+            let number = tokio::select! {
                 ended = server.wait() => {
-                    check(&["serve"], ended.map_err(broken)?)?;
-                    return Ok(Outcome::Done);
+                    let ended = ended.map_err(broken)?;
+                    return match told {
+                        0 => check(&["serve"], ended).map(|()| Outcome::Done),
+                        2 if ended.success() => Ok(Outcome::Done),
+                        number => Ok(Outcome::Left(number)),
+                    };
                 }
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {
-                    server.kill().await.map_err(broken)?;
-                    return Ok(Outcome::Left(15));
-                }
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+                _ = hang_up.recv() => 1,
+            };
+            told = number;
+            // The first lets it end, the second ends it at once. That it has ended by itself is seen above.
+            if let Some(server) = server.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+                let _ = rustix::process::kill_process(server, Signal::TERM);
             }
         }
     }
