@@ -24,7 +24,7 @@ pub(super) fn routes(api: Api) -> Api {
         );
     let pills = Operation::new("get", "listPills", "about", "The workflows that can be called by name")
         .query::<Where>()
-        .gives::<Listed>(
+        .gives::<PillList>(
             StatusCode::OK,
             "The pills of the person, and those of the folder if it is trusted.",
             json!({"pills": [{"name": "review", "description": "Look at the last change", "arguments": "[what]"}]}),
@@ -75,7 +75,7 @@ struct Where {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct PillList {
     /// The pills.
     pills: Vec<KnownPill>,
 }
@@ -90,7 +90,7 @@ struct KnownPill {
     arguments: String,
 }
 
-async fn known_pills(State(server): State<Shared>, Asked(wanted): Asked<Where>) -> Result<Json<Listed>, Failure> {
+async fn known_pills(State(server): State<Shared>, Asked(wanted): Asked<Where>) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
     let trusted = server.profile.trusts(folder) || server.client.trusts(folder).await?;
     let pills = Pills::load(&server.profile, trusted.then_some(folder));
@@ -99,5 +99,5 @@ async fn known_pills(State(server): State<Shared>, Asked(wanted): Asked<Where>) 
         description: known.definition.description.clone(),
         arguments: known.definition.arguments.clone(),
     });
-    Ok(Json(Listed { pills: known.collect() }))
+    Ok(Json(PillList { pills: known.collect() }))
 }

@@ -13,7 +13,7 @@ use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, SessionId};
 use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
-use super::sessions::Said;
+use super::sessions::Accepted;
 use super::take::{Asked, Body, Id};
 
 /// Pictures of one request, and of one choice.
@@ -36,14 +36,14 @@ pub(super) fn routes(api: Api) -> Api {
         .fails(404);
     let make = Operation::new("post", "makeImages", "images", "Make pictures")
         .takes::<NewImages>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon", "count": 2}))
-        .gives::<Said>(StatusCode::ACCEPTED, taken, said.clone())
+        .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
     let again = Operation::new("post", "regenerateImage", "images", "Make a picture anew, in its place")
         .path::<ImageId>("id", "The picture.", "img-1703123456789-abc123")
         .takes::<RegenerateImage>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon",
             "refinement": "make it darker, add a gradient, more 3D look"}))
-        .gives::<Said>(StatusCode::ACCEPTED, taken, said.clone())
+        .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
     let select = Operation::new("post", "selectImages", "images", "Choose pictures, or choose them no longer")
@@ -61,7 +61,7 @@ pub(super) fn routes(api: Api) -> Api {
     .takes::<SaveImages>(
         json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "folder": "assets"}),
     )
-    .gives::<Said>(StatusCode::ACCEPTED, taken, said)
+    .gives::<Accepted>(StatusCode::ACCEPTED, taken, said)
     .fails(404)
     .fails(502);
     api.add("/images", get(gallery).post(make_images), vec![list, make])
@@ -102,7 +102,7 @@ struct NewImages {
 async fn make_images(
     State(server): State<Shared>,
     Body(new): Body<NewImages>,
-) -> Result<(StatusCode, Json<Said>), Failure> {
+) -> Result<(StatusCode, Json<Accepted>), Failure> {
     if new.count.is_some_and(|count| !(1..=MOST_MADE).contains(&count)) {
         return Err(Failure::unprocessable("1 to 10 pictures are made at a time."));
     }
@@ -133,7 +133,7 @@ async fn regenerate(
     State(server): State<Shared>,
     Id(image): Id<ImageId>,
     Body(again): Body<RegenerateImage>,
-) -> Result<(StatusCode, Json<Said>), Failure> {
+) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let there = server.client.picture(&again.session, &image).await?;
     let prompt = again.prompt.filter(|prompt| !prompt.trim().is_empty()).unwrap_or(there.original_prompt);
     let prompt = refined(&prompt, again.refinement.as_deref().unwrap_or_default());
@@ -175,7 +175,10 @@ struct SaveImages {
     folder: Option<String>,
 }
 
-async fn keep(State(server): State<Shared>, Body(keep): Body<SaveImages>) -> Result<(StatusCode, Json<Said>), Failure> {
+async fn keep(
+    State(server): State<Shared>,
+    Body(keep): Body<SaveImages>,
+) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let SaveImages { session, images, folder: to } = keep;
     let gallery = server.client.gallery(&session).await?;
     let images = match images {
@@ -208,8 +211,8 @@ async fn want(
     folder: &str,
     wish: PictureWish,
     words: &str,
-) -> Result<(StatusCode, Json<Said>), Failure> {
+) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let say = server.client.picture_say(&server.profile, folder, wish, words).await?;
     let sent = server.client.send(target, say).await?;
-    Ok((StatusCode::ACCEPTED, Json(Said { session: sent.session, request: sent.request })))
+    Ok((StatusCode::ACCEPTED, Json(Accepted { session: sent.session, request: sent.request })))
 }

@@ -19,7 +19,7 @@ pub(super) fn routes(api: Api) -> Api {
     let id = |operation: Operation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
     let list = Operation::new("get", "listMemory", "memory", "What is remembered beyond sessions, oldest first")
         .query::<Wanted>()
-        .gives::<Listed>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
+        .gives::<MemoryList>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
     let add = Operation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
         .takes::<New>(json!({"text": "I prefer tabs"}))
         .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
@@ -51,15 +51,15 @@ struct Wanted {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct MemoryList {
     /// The entries.
     entries: Vec<MemoryEntry>,
 }
 
-async fn entries(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+async fn entries(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<MemoryList>, Failure> {
     let words = wanted.q.unwrap_or_default();
     let entries = server.client.memories(wanted.folder.as_deref(), &words).await?;
-    Ok(Json(Listed { entries }))
+    Ok(Json(MemoryList { entries }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -42,7 +42,7 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<Made>(StatusCode::CREATED, "The session.", json!({"session": "s01kabcdefghjkmnp"}));
     let list = Operation::new("get", "listSessions", "sessions", "Sessions, those first that were used last")
         .query::<Wanted>()
-        .gives::<Listed>(StatusCode::OK, "The sessions.", json!({"sessions": [example]}));
+        .gives::<SessionList>(StatusCode::OK, "The sessions.", json!({"sessions": [example]}));
     let load = id(Operation::new("get", "getSession", "sessions", "One session with its conversation, without traces"))
         .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
     let forget = id(Operation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
@@ -55,7 +55,7 @@ pub(super) fn routes(api: Api) -> Api {
             json!({"type": "string", "minLength": 1, "maxLength": 200}),
         )
         .takes::<NewMessage>(json!({"text": "What is a trim tab?", "images": []}))
-        .gives::<Said>(
+        .gives::<Accepted>(
             StatusCode::ACCEPTED,
             "It is taken in and cannot be lost any more; what comes of it is told by the session's events.",
             json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"}),
@@ -113,19 +113,19 @@ struct Wanted {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct SessionList {
     /// The sessions.
     sessions: Vec<SessionInfo>,
 }
 
-async fn sessions(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+async fn sessions(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<SessionList>, Failure> {
     let folder = wanted.folder.as_deref();
     let words = wanted.search.as_deref().unwrap_or_default();
     let rows = match (&wanted.tag, words.trim()) {
         (None, "") => server.client.sessions(folder).await?,
         (tag, _) => server.client.search(folder, tag.as_slice(), words).await?,
     };
-    Ok(Json(Listed { sessions: rows.into_iter().map(SessionInfo::from).collect() }))
+    Ok(Json(SessionList { sessions: rows.into_iter().map(SessionInfo::from).collect() }))
 }
 
 async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<SessionDocument>, Failure> {
@@ -218,7 +218,7 @@ impl Picture {
 
 /// Where to look for what comes of it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Said {
+pub(super) struct Accepted {
     /// The session.
     pub(super) session: SessionId,
     /// The request.
@@ -230,7 +230,7 @@ async fn messages(
     Id(id): Id<SessionId>,
     headers: HeaderMap,
     Body(message): Body<NewMessage>,
-) -> Result<(StatusCode, Json<Said>), Failure> {
+) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let NewMessage { _kind: _, text, images, mode, model, while_running } = message;
     if images.len() > PICTURES {
         return Err(Failure::unprocessable("A message brings 8 pictures at most."));
@@ -251,12 +251,12 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Failu
 }
 
 /// Says something in a session, with the settings of its folder.
-pub(super) async fn say(server: &Shared, id: &SessionId, words: Words, key: Option<&str>) -> Result<Said, Failure> {
+pub(super) async fn say(server: &Shared, id: &SessionId, words: Words, key: Option<&str>) -> Result<Accepted, Failure> {
     let row = server.client.session(id).await?;
     let say = server.client.prepare(&server.profile, &row.folder, words).await?;
     let sent = match key {
         Some(key) => server.client.send_once(id, say, key).await?,
         None => server.client.send(Target::Session(id.clone()), say).await?,
     };
-    Ok(Said { session: sent.session, request: sent.request })
+    Ok(Accepted { session: sent.session, request: sent.request })
 }

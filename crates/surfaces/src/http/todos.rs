@@ -29,7 +29,7 @@ pub(super) fn routes(api: Api) -> Api {
     let list =
         Operation::new("get", "listTodos", "todos", "Tasks in the order in which they are due, and their counts")
             .query::<Wanted>()
-            .gives::<Listed>(
+            .gives::<TodoList>(
                 StatusCode::OK,
                 "The tasks. One that repeats stands there once for each of its days in the view.",
                 json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
@@ -64,15 +64,15 @@ pub(super) fn routes(api: Api) -> Api {
         "summary": TaskCounts::default(), "inForce": true, "undoes": null, "writes": []});
     let changes = Operation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
         .query::<Newest>()
-        .gives::<Changes>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
+        .gives::<TodoChanges>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
     let back = Operation::new("post", "undoTodos", "todos", "Take changes of tasks back")
         .takes::<Back>(json!({"steps": 1}))
-        .gives::<Changes>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
     let forward = Operation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
         .takes::<Forward>(json!({"steps": 1}))
-        .gives::<Changes>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
     api.add("/todos", get(todos).post(create), vec![list, make])
@@ -123,7 +123,7 @@ struct Wanted {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct TodoList {
     /// The tasks.
     todos: Vec<Item>,
     /// How many there are of each sort, whatever was asked for.
@@ -141,11 +141,11 @@ impl Wanted {
     }
 }
 
-async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<Listed>, Failure> {
+async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<TodoList>, Failure> {
     let tasks = server.tasks()?;
     let (view, wanted) = wanted.read();
     let (items, aggregates, today) = tasks.listed(view, &wanted).await?;
-    Ok(Json(Listed { todos: items, aggregates, today }))
+    Ok(Json(TodoList { todos: items, aggregates, today }))
 }
 
 /// A larger calendar is refused.
@@ -330,15 +330,15 @@ struct Newest {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Changes {
+struct TodoChanges {
     /// The change sets.
-    changes: Vec<Change>,
+    changes: Vec<TodoChange>,
 }
 
 /// A change set of tasks.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Change {
+struct TodoChange {
     /// Names it.
     change_set: ChangeSetId,
     /// When it was made.
@@ -355,18 +355,18 @@ struct Change {
     writes: Vec<TaskWrite>,
 }
 
-impl Change {
+impl TodoChange {
     fn new(set: &TaskSet, in_force: bool) -> Self {
         let TaskSet { id, time, by, summary, writes, undoes } = set.clone();
         Self { change_set: id, time, by, summary, in_force, undoes, writes }
     }
 }
 
-async fn changed(State(server): State<Shared>, Asked(newest): Asked<Newest>) -> Result<Json<Changes>, Failure> {
+async fn changed(State(server): State<Shared>, Asked(newest): Asked<Newest>) -> Result<Json<TodoChanges>, Failure> {
     let history = server.tasks()?.history().await?;
     let sets = history.sets().iter().enumerate().rev().take(newest.limit.clamp(1, 1000) as usize);
-    let changes = sets.map(|(n, set)| Change::new(set, n < history.in_force())).collect();
-    Ok(Json(Changes { changes }))
+    let changes = sets.map(|(n, set)| TodoChange::new(set, n < history.in_force())).collect();
+    Ok(Json(TodoChanges { changes }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -398,7 +398,7 @@ fn single() -> u32 {
     1
 }
 
-async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Json<Changes>, Failure> {
+async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Json<TodoChanges>, Failure> {
     let way = match back.change_set {
         Some(change_set) => TaskMove::Undo(change_set),
         None => TaskMove::Back(back.steps as usize),
@@ -406,7 +406,7 @@ async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Js
     travel(&server, way, back.on_conflict, false).await
 }
 
-async fn redo(State(server): State<Shared>, Body(forward): Body<Forward>) -> Result<Json<Changes>, Failure> {
+async fn redo(State(server): State<Shared>, Body(forward): Body<Forward>) -> Result<Json<TodoChanges>, Failure> {
     travel(&server, TaskMove::Forward(forward.steps as usize), forward.on_conflict, true).await
 }
 
@@ -415,7 +415,7 @@ async fn travel(
     way: TaskMove,
     on_conflict: OnConflict,
     forward: bool,
-) -> Result<Json<Changes>, Failure> {
+) -> Result<Json<TodoChanges>, Failure> {
     let moved = server.tasks()?.travel(way, on_conflict).await.map_err(|why| match why {
         NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to move."),
         NotMoved::Unknown => Failure::not_found("There is no such change in force."),
@@ -431,6 +431,6 @@ async fn travel(
         }
         NotMoved::Problem(problem) => problem.into(),
     })?;
-    let changes = moved.iter().map(|set| Change::new(set, forward || set.undoes.is_some())).collect();
-    Ok(Json(Changes { changes }))
+    let changes = moved.iter().map(|set| TodoChange::new(set, forward || set.undoes.is_some())).collect();
+    Ok(Json(TodoChanges { changes }))
 }
