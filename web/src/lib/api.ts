@@ -65,3 +65,15 @@ export function told(error: unknown): string {
   if (error instanceof Failure) return error.hint ? `${error.message} ${error.hint}` : error.message;
   return String(error);
 }
+
+/** Does things, and tells what is in the way of each; nothing, once one goes well. Says whether it did. */
+export const attempting = (tell: (trouble: string) => void) => async (act: () => Promise<unknown>): Promise<boolean> => {
+  try {
+    await act();
+    tell('');
+    return true;
+  } catch (error) {
+    tell(told(error));
+    return false;
+  }
+};
