@@ -90,9 +90,7 @@ pub(super) struct Setting {
 /// Whether a question could take it for an answer, or for a part of one.
 fn could_answer(input: &Input, keys: &KeyMap) -> bool {
     match input {
-        Input::Key(key) => {
-            key.typed().is_some() || matches!(keys.action(*key), Some(Action::Send | Action::Queue))
-        }
+        Input::Key(key) => key.typed().is_some() || matches!(keys.action(*key), Some(Action::Send | Action::Queue)),
         Input::Paste(_) => true,
         _ => false,
     }
@@ -153,11 +151,11 @@ impl App {
                 self.transcript.caught_up(usize::from(self.size.width), &self.theme);
                 self.settle();
             }
-            News::Sent(sent) => {
+            News::Sent { sent, draft } => {
                 if self.session.is_none() {
                     self.session = Some(sent.session);
                 }
-                self.on_the_way.sent();
+                self.on_the_way.decided(&draft);
                 self.keep();
             }
             News::Diff { call, files } => {
@@ -219,7 +217,7 @@ impl App {
                 _ => self.say(problem),
             },
             News::Unsent(draft) => {
-                self.on_the_way.unsent(&draft);
+                self.on_the_way.decided(&draft);
                 self.composer.give_back(&draft);
                 self.keep();
             }

@@ -259,7 +259,7 @@ impl Errands {
                 Err(problem) => Err(problem),
             };
             match told {
-                Ok(sent) => drop(news.send(News::Sent(sent)).await),
+                Ok(sent) => drop(news.send(News::Sent { sent, draft }).await),
                 Err(problem) => {
                     // What was written must not be lost with the attempt.
                     let _ = news.send(News::Unsent(draft)).await;

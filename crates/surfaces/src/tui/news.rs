@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
 use trimtab_vocab::{
-    CallId, ChangePart, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId, SessionId,
-    WhileRunning,
+    CallId, ChangePart, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId,
+    SessionId, WhileRunning,
 };
 
 use super::composer::{Draft, Kept, Source};
@@ -27,7 +27,7 @@ pub(super) enum News {
     /// All that the log has is told; what follows is live.
     CaughtUp,
     /// What was said was taken in.
-    Sent(Sent),
+    Sent { sent: Sent, draft: Draft },
     /// The changes that a tool call made or wants to make, with their bytes.
     Diff { call: CallId, files: Arc<Vec<Loaded>> },
     /// The changes of a set of the history, with their bytes.

@@ -26,15 +26,8 @@ impl OnTheWay {
         self.sent.push(Sending { after, draft });
     }
 
-    /// The oldest has arrived.
-    pub(super) fn sent(&mut self) {
-        if !self.sent.is_empty() {
-            self.sent.remove(0);
-        }
-    }
-
-    /// This one could not be sent.
-    pub(super) fn unsent(&mut self, draft: &Draft) {
+    /// This one has arrived, or could not be sent. Each takes its own time, so it need not be the oldest.
+    pub(super) fn decided(&mut self, draft: &Draft) {
         if let Some(at) = self.sent.iter().position(|sending| sending.draft == *draft) {
             self.sent.remove(at);
         }
@@ -125,9 +118,10 @@ mod tests {
         way.send(Draft::new("one"), 3);
         way.send(Draft::new("two"), 3);
         assert_eq!(way.kept().len(), 2);
-        way.sent();
-        assert_eq!(way.kept(), [Sending { after: 3, draft: Draft::new("two") }]);
-        way.unsent(&Draft::new("two"));
+        // Pictures of the first are still read when the second has arrived.
+        way.decided(&Draft::new("two"));
+        assert_eq!(way.kept(), [Sending { after: 3, draft: Draft::new("one") }]);
+        way.decided(&Draft::new("one"));
         assert_eq!(way.kept(), []);
     }
 }

@@ -2,9 +2,8 @@
 
 use std::error::Error;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -53,10 +52,10 @@ impl Way {
         }
     }
 
-    fn client(self) -> &'static OnceLock<Result<Client, Fault>> {
-        static PLAIN: OnceLock<Result<Client, Fault>> = OnceLock::new();
-        static DIRECT: OnceLock<Result<Client, Fault>> = OnceLock::new();
-        static BY_ENVIRONMENT: OnceLock<Result<Client, Fault>> = OnceLock::new();
+    fn client(self) -> &'static Once<Client> {
+        static PLAIN: Once<Client> = Once::new();
+        static DIRECT: Once<Client> = Once::new();
+        static BY_ENVIRONMENT: Once<Client> = Once::new();
         match self {
             Self::Plain => &PLAIN,
             Self::Direct => &DIRECT,
@@ -64,7 +63,7 @@ impl Way {
         }
     }
 
-    fn connect(self) -> Result<Client, Fault> {
+    fn connect(self) -> Result<Made<Client>, Fault> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
             let builder = Client::builder()
@@ -76,9 +75,11 @@ impl Way {
         };
         let without_certificates = || builder().tls_certs_only([]).build();
         let made = match self {
-            Self::Plain => without_certificates(),
+            Self::Plain => without_certificates().map(Made::Whole),
             // A machine without certificates can still talk to a model of its own.
-            Self::Direct | Self::ByEnvironment => builder().build().or_else(|_| without_certificates()),
+            Self::Direct | Self::ByEnvironment => {
+                builder().build().map(Made::Whole).or_else(|_| without_certificates().map(Made::Makeshift))
+            }
         };
         made.map_err(|error| {
             fault(ProblemKind::Network, format!("The HTTP client cannot start: {}.", causes(&error)), Retry::Never)
@@ -86,21 +87,56 @@ impl Way {
     }
 }
 
-/// The client for an address. Whoever comes while it is being made waits for it.
-fn client(url: &str) -> Result<&'static Client, Fault> {
+/// Something that is made once, when it is first needed. What could not be made, or only in part, is made again for
+/// whoever comes next: certificates that were missing may have been put there since.
+struct Once<T>(Mutex<Option<T>>);
+
+/// What came of making something.
+enum Made<T> {
+    /// It is as it should be.
+    Whole(T),
+    /// It is good enough for now.
+    Makeshift(T),
+}
+
+impl<T: Clone> Once<T> {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Whether nobody has made it yet, nor is about to.
+    fn is_wanted(&self) -> bool {
+        self.0.try_lock().is_ok_and(|kept| kept.is_none())
+    }
+
+    /// The thing. Whoever comes while it is being made waits for it.
+    fn get<E>(&self, make: impl FnOnce() -> Result<Made<T>, E>) -> Result<T, E> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thing) = &*kept {
+            return Ok(thing.clone());
+        }
+        match make()? {
+            Made::Whole(thing) => Ok(kept.insert(thing).clone()),
+            Made::Makeshift(thing) => Ok(thing),
+        }
+    }
+}
+
+/// The client for an address.
+fn client(url: &str) -> Result<Client, Fault> {
     let way = Way::to(url);
-    way.client().get_or_init(|| way.connect()).as_ref().map_err(Clone::clone)
+    way.client().get(|| way.connect())
 }
 
 /// Begins to make the client for an address: reading the machine's certificates takes longer than all else that
 /// comes before the first request, and can be done beside it.
 pub(super) fn prepare(url: &str) {
     let way = Way::to(url);
-    if way != Way::Plain && way.client().get().is_none() {
+    if way != Way::Plain && way.client().is_wanted() {
         // Without a thread it is made when it is needed.
         let _ = std::thread::Builder::new()
             .name("certificates".into())
-            .spawn(move || way.client().get_or_init(|| way.connect()).is_ok());
+            .spawn(move || way.client().get(|| way.connect()).is_ok());
     }
 }
 
@@ -672,6 +708,17 @@ pub(crate) fn printable(text: &str, longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_not_be_made_is_tried_again_and_what_could_is_kept() {
+        let once = Once::new();
+        assert_eq!(once.get(|| Err("no certificates")), Err("no certificates"));
+        assert_eq!(once.get(|| Ok::<_, &str>(Made::Makeshift(1))), Ok(1));
+        assert!(once.is_wanted(), "what is only good enough is not kept");
+        assert_eq!(once.get(|| Ok::<_, &str>(Made::Whole(2))), Ok(2));
+        assert!(!once.is_wanted());
+        assert_eq!(once.get(|| Err("not asked")), Ok(2));
+    }
 
     #[test]
     fn foreign_text_cannot_move_the_cursor_or_fill_the_screen() {
