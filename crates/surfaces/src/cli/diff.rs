@@ -81,6 +81,13 @@ impl Loaded {
         Ok(loaded)
     }
 
+    /// A change that is made up.
+    #[cfg(test)]
+    pub(crate) fn made_up(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Self {
+        let state = |bytes: &[u8]| (bytes.to_vec(), 0o644);
+        Self { path: path.into(), from: None, before: before.map(state), after: after.map(state) }
+    }
+
     pub(crate) fn change(&self) -> FileChange<'_> {
         let (before, after) = (state(&self.before), state(&self.after));
         FileChange { path: &self.path, from: self.from.as_deref(), before, after }

@@ -227,9 +227,9 @@ impl App {
                     self.wishes.extend(wish);
                 }
             }
-            News::SetDiff { number, files } => {
+            News::SetDiff { set, files } => {
                 if let Some(View::Changes(view)) = &mut self.view {
-                    view.set_files(number, files);
+                    view.set_files(set, files);
                 }
             }
         }

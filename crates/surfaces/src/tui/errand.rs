@@ -136,11 +136,11 @@ impl Errands {
                     });
                 }
             }
-            Wish::LoadSet { number, writes } => {
+            Wish::LoadSet { set, writes } => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move {
                         let files = Loaded::of(&client, &session, &writes).await?;
-                        Ok(Some(News::SetDiff { number, files: Arc::new(files) }))
+                        Ok(Some(News::SetDiff { set, files: Arc::new(files) }))
                     });
                 }
             }
@@ -435,3 +435,6 @@ fn tags_and_words(query: &str) -> (Vec<String>, String) {
     let tags = tags.iter().map(|tag| tag.trim_start_matches('#').to_owned()).filter(|tag| !tag.is_empty());
     (tags.collect(), words.join(" "))
 }
+
+#[cfg(test)]
+mod tests;

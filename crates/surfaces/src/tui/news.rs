@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
 use trimtab_vocab::{
-    CallId, ChangePart, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId,
     SessionId, WhileRunning,
 };
 
@@ -31,7 +31,7 @@ pub(super) enum News {
     /// The changes that a tool call made or wants to make, with their bytes.
     Diff { call: CallId, files: Arc<Vec<Loaded>> },
     /// The changes of a set of the history, with their bytes.
-    SetDiff { number: usize, files: Arc<Vec<Loaded>> },
+    SetDiff { set: ChangeSetId, files: Arc<Vec<Loaded>> },
     /// The history of the session.
     History(Box<History>),
     /// Sessions that fit what was searched, and those that have unfinished requests.
@@ -102,7 +102,7 @@ pub(super) enum Wish {
     /// Load what a tool call changes.
     LoadDiff { call: CallId, writes: Vec<FileWrite> },
     /// Load what a set of the history changed.
-    LoadSet { number: usize, writes: Vec<FileWrite> },
+    LoadSet { set: ChangeSetId, writes: Vec<FileWrite> },
     /// Load the history of the session.
     LoadHistory,
     /// Look for sessions.

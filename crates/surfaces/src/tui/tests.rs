@@ -1,5 +1,6 @@
 //! Screens as text, without a terminal: facts and keys go in, rows come out.
 
+mod changed;
 mod looks;
 
 use ratatui::buffer::Buffer;

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use trimtab_host::History;
-use trimtab_vocab::{ChangePart, Control, OnConflict, Time};
+use trimtab_vocab::{ChangePart, ChangeSetId, Control, OnConflict, Time};
 
 use super::Outcome;
 use super::pager::{self, Pager};
@@ -31,19 +31,44 @@ pub(in crate::tui) struct Changes {
     now: Time,
     /// The chosen set, by its place in the history.
     chosen: usize,
-    files: Option<(usize, Arc<Vec<Loaded>>)>,
+    /// Its bytes, and whose they are: a set may take the place of one that was taken back.
+    files: Option<(ChangeSetId, Arc<Vec<Loaded>>)>,
     /// The change has the keys, and not the list.
     in_change: bool,
     pager: Pager,
     /// The hunk that is looked at, counted over all files.
     hunk: usize,
     marked: BTreeSet<usize>,
-    /// What is about to be done, and what that means.
-    asked: Option<(Control, Vec<String>)>,
+    /// What is about to be done.
+    asked: Option<Asked>,
     /// The last fact that was read when something was wished for.
     wished: Option<u64>,
     rows: Vec<Row>,
-    laid_out: (usize, usize),
+    /// The columns that the rows were laid out for.
+    laid_out: Option<usize>,
+}
+
+/// A move that a person is asked about.
+#[derive(Debug)]
+struct Asked {
+    control: Control,
+    /// What it means.
+    lines: Vec<String>,
+    stage: Stage,
+}
+
+/// How far such a move has come. Each takes other keys: one that was pressed twice moves nothing twice, and nobody's
+/// edits are given up by a key that was not named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It waits for a yes.
+    Proposed,
+    /// It is on its way.
+    Moving,
+    /// The person's own edits stand in its way.
+    InTheWay,
+    /// It cannot be done.
+    Refused,
 }
 
 impl Changes {
@@ -60,7 +85,7 @@ impl Changes {
             asked: None,
             wished: None,
             rows: Vec::new(),
-            laid_out: (0, 0),
+            laid_out: None,
         }
     }
 
@@ -73,18 +98,22 @@ impl Changes {
         // A wish that was refused for the person's own edits can be made in another way.
         if let (Some(at), Some(refused)) = (self.wished, &history.refused)
             && refused.at > at
-            && !refused.conflicts.is_empty()
-            && let Some((control, _)) = &self.asked
+            && let Some(asked) = &mut self.asked
         {
             let mut lines = vec![tame(&refused.reason)];
             for conflict in refused.conflicts.iter().take(6) {
                 let place = conflict.first_line.map(|line| format!(":{line}")).unwrap_or_default();
                 lines.push(format!("  {}{place}  {}", tame(&conflict.path), tame(&conflict.reason)));
             }
-            lines.push(
-                "m leaves your lines as they are and moves the rest · o takes the history's · esc leaves it".into(),
-            );
-            self.asked = Some((control.clone(), lines));
+            let (stage, keys) = match refused.conflicts.is_empty() {
+                true => (Stage::Refused, "Nothing was moved · esc goes back"),
+                false => (
+                    Stage::InTheWay,
+                    "m leaves your lines as they are and moves the rest · o takes the history's · esc leaves it",
+                ),
+            };
+            lines.push(keys.into());
+            (asked.lines, asked.stage) = (lines, stage);
         } else if !history.is_moving && self.wished.is_some_and(|at| history.last > at) {
             (self.asked, self.wished) = (None, None);
         }
@@ -93,21 +122,23 @@ impl Changes {
     }
 
     /// The bytes of a set.
-    pub(in crate::tui) fn set_files(&mut self, number: usize, files: Arc<Vec<Loaded>>) {
-        if number == self.chosen {
-            self.files = Some((number, files));
-            self.laid_out = (0, 0);
+    pub(in crate::tui) fn set_files(&mut self, set: ChangeSetId, files: Arc<Vec<Loaded>>) {
+        let chosen = self.history.as_ref().and_then(|history| history.sets.get(self.chosen));
+        if chosen.is_some_and(|chosen| chosen.id == set) {
+            self.files = Some((set, files));
+            self.laid_out = None;
         }
     }
 
     fn load(&mut self) -> Option<Wish> {
         let set = self.history.as_ref()?.sets.get(self.chosen)?;
-        if self.files.as_ref().is_some_and(|(number, _)| *number == self.chosen) {
+        if self.files.as_ref().is_some_and(|(of, _)| *of == set.id) {
             return None;
         }
-        (self.hunk, self.pager) = (0, Pager::default());
+        (self.hunk, self.pager, self.files) = (0, Pager::default(), None);
         self.marked.clear();
-        Some(Wish::LoadSet { number: self.chosen, writes: set.writes.clone() })
+        self.rows.clear();
+        Some(Wish::LoadSet { set: set.id.clone(), writes: set.writes.clone() })
     }
 
     fn choose(&mut self, by: isize) -> Outcome {
@@ -117,8 +148,6 @@ impl Changes {
             return Outcome::Moved;
         }
         self.chosen = chosen;
-        self.files = None;
-        self.rows.clear();
         self.load().map_or(Outcome::Moved, Outcome::Wish)
     }
 
@@ -181,18 +210,18 @@ impl Changes {
         }
         let steps = u32::try_from(history.in_force - self.chosen).unwrap_or(u32::MAX);
         let lines = self.preview(self.chosen..history.in_force, "Take back");
-        self.asked = Some((Control::Rewind { steps, on_conflict: OnConflict::Refuse }, lines));
+        self.ask(Control::Rewind { steps, on_conflict: OnConflict::Refuse }, lines);
         Outcome::Moved
     }
 
     fn ask_forward(&mut self) -> Outcome {
         let Some(history) = &self.history else { return Outcome::Moved };
-        if self.chosen < history.in_force {
+        if self.chosen < history.in_force || self.chosen >= history.sets.len() {
             return Outcome::Moved;
         }
         let steps = u32::try_from(self.chosen + 1 - history.in_force).unwrap_or(u32::MAX);
         let lines = self.preview(history.in_force..self.chosen + 1, "Bring forward");
-        self.asked = Some((Control::Forward { steps, on_conflict: OnConflict::Refuse }, lines));
+        self.ask(Control::Forward { steps, on_conflict: OnConflict::Refuse }, lines);
         Outcome::Moved
     }
 
@@ -219,8 +248,12 @@ impl Changes {
         lines.extend(parts.iter().map(|part| format!("  {}: {}", tame(&part.path), numbers(&part.hunks))));
         lines.push("y does it; that is a change of its own, and can be undone too · esc leaves it".into());
         let change_set = set.id.clone();
-        self.asked = Some((Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines));
+        self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
         Outcome::Moved
+    }
+
+    fn ask(&mut self, control: Control, lines: Vec<String>) {
+        self.asked = Some(Asked { control, lines, stage: Stage::Proposed });
     }
 
     fn preview(&self, range: std::ops::Range<usize>, what: &str) -> Vec<String> {
@@ -238,11 +271,12 @@ impl Changes {
     }
 
     fn confirm(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
-        let Some((control, _)) = self.asked.clone() else { return Outcome::Moved };
+        let Some(Asked { control, stage, .. }) = &self.asked else { return Outcome::Moved };
+        let (control, stage) = (control.clone(), *stage);
         let on_conflict = match (chord.typed(), keys.action(chord)) {
-            (Some('y'), _) => OnConflict::Refuse,
-            (Some('m'), _) => OnConflict::KeepMine,
-            (Some('o'), _) => OnConflict::DiscardMine,
+            (Some('y'), _) if stage == Stage::Proposed => OnConflict::Refuse,
+            (Some('m'), _) if stage == Stage::InTheWay => OnConflict::KeepMine,
+            (Some('o'), _) if stage == Stage::InTheWay => OnConflict::DiscardMine,
             (Some('n' | 'q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => {
                 (self.asked, self.wished) = (None, None);
                 return Outcome::Moved;
@@ -256,7 +290,7 @@ impl Changes {
             other => other,
         };
         self.wished = Some(self.history.as_ref().map_or(0, |history| history.last));
-        self.asked = Some((control.clone(), vec!["Moving…".into()]));
+        self.asked = Some(Asked { control: control.clone(), lines: vec!["Moving…".into()], stage: Stage::Moving });
         Outcome::Wish(Wish::Control(control))
     }
 
@@ -284,8 +318,9 @@ impl Changes {
         };
         self.draw_list(list, buf, theme);
         match &self.asked {
-            Some((_, lines)) => {
-                let rows: Vec<Line<'static>> = lines
+            Some(asked) => {
+                let rows: Vec<Line<'static>> = asked
+                    .lines
                     .iter()
                     .flat_map(|line| {
                         let line = Line::styled(line.clone(), theme.style(Name::Text));
@@ -332,10 +367,10 @@ impl Changes {
 
     fn draw_change(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         let width = usize::from(area.width).saturating_sub(2);
-        let Some((number, files)) = &self.files else { return };
-        if self.laid_out != (*number + 1, width) {
+        let Some((_, files)) = &self.files else { return };
+        if self.laid_out != Some(width) {
             self.rows = diffs::hunks(files, width, theme);
-            self.laid_out = (*number + 1, width);
+            self.laid_out = Some(width);
         }
         let page = usize::from(area.height);
         let from = self.pager.fit(self.rows.len(), page);

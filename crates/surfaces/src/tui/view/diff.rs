@@ -23,7 +23,8 @@ pub(in crate::tui) struct Diff {
     asked: Option<CheckpointId>,
     files: Arc<Vec<Loaded>>,
     rows: Vec<Row>,
-    width: usize,
+    /// The columns that the rows were laid out for.
+    width: Option<usize>,
     pager: Pager,
     /// The hunk that is looked at, counted over all files.
     hunk: usize,
@@ -34,7 +35,7 @@ pub(in crate::tui) struct Diff {
 impl Diff {
     pub(in crate::tui) fn new(files: Arc<Vec<Loaded>>, asked: Option<CheckpointId>) -> Self {
         let (rows, pager, left) = (Vec::new(), Pager::default(), BTreeSet::new());
-        Self { asked, files, rows, width: 0, pager, hunk: 0, left }
+        Self { asked, files, rows, width: None, pager, hunk: 0, left }
     }
 
     pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
@@ -92,6 +93,12 @@ impl Diff {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
+        // How many hunks there are decides what can be done.
+        let width = usize::from(area.width).saturating_sub(2);
+        if self.width != Some(width) {
+            self.rows = diffs::hunks(&self.files, width, theme);
+            self.width = Some(width);
+        }
         let hint = match (self.can_choose(), self.left.len()) {
             (false, _) => "↑ ↓ pages move · esc goes back to the question".to_owned(),
             (true, 0) => "n p go from hunk to hunk · space leaves one out · esc goes back to the question".to_owned(),
@@ -101,11 +108,6 @@ impl Diff {
             }
         };
         let inner = pager::frame(area, buf, theme, "What is asked about", &hint);
-        let width = usize::from(inner.width).saturating_sub(2);
-        if self.width != width {
-            self.rows = diffs::hunks(&self.files, width, theme);
-            self.width = width;
-        }
         let page = usize::from(inner.height);
         let from = self.pager.fit(self.rows.len(), page);
         let (can_choose, left, hunk) = (self.can_choose(), &self.left, self.hunk);

@@ -1,0 +1,195 @@
+//! Wishes and what comes of them, with a store of their own and a recorded model.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use trimtab_host::config::Flag;
+use trimtab_vocab::event::RequestFact;
+use trimtab_vocab::{Fact, FileState, FileWrite};
+
+use super::*;
+
+/// What waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Somebody at a screen.
+struct Person {
+    errands: Errands,
+    news: mpsc::Receiver<News>,
+    folder: tempfile::TempDir,
+}
+
+fn person(model: Option<&str>) -> Person {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("home");
+    let names = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
+    let model = model.map(|model| Flag { path: "model", option: "--model", value: model.into() });
+    let profile = config::load_from(&names, model.as_slice()).expect("settings");
+    let client = Client::open(&profile).expect("a store");
+    let drawer = || Drawer::of(&profile.data);
+    let place = folder.path().display().to_string();
+    let (_, keeper) = DraftKeeper::open(drawer(), "test");
+    let (said, desk) = (SaidFile::of(drawer(), &place), Desk::of(drawer(), &place));
+    let (errands, news) = Errands::new(client, profile, place, keeper, said, desk);
+    Person { errands, news, folder }
+}
+
+impl Person {
+    async fn next(&mut self) -> News {
+        tokio::time::timeout(PATIENCE, self.news.recv()).await.expect("news in time").expect("news")
+    }
+
+    /// What comes of a wish; facts of the session come beside it.
+    async fn hear(&mut self) -> News {
+        loop {
+            match self.next().await {
+                News::Events(_) => {}
+                news => return news,
+            }
+        }
+    }
+
+    fn send(&mut self, words: &str) {
+        let wish = Wish::Send { draft: Draft::new(words), mode: Mode::Chat, while_running: None, session: None };
+        self.errands.run(wish);
+    }
+
+    /// Says something, and waits for its end.
+    async fn talk(&mut self, words: &str) -> SessionId {
+        self.send(words);
+        let session = match self.hear().await {
+            News::Sent { sent, draft } => {
+                assert_eq!(draft, Draft::new(words), "it is told which words have arrived");
+                self.errands.made(&sent.session);
+                sent.session
+            }
+            other => panic!("{other:?}"),
+        };
+        loop {
+            let News::Events(events) = self.next().await else { continue };
+            if events.iter().any(|event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }))) {
+                return session;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
+    let mut person = person(Some("replay/demo"));
+    let session = person.talk("What is a trim tab?").await;
+    assert_eq!(person.errands.desk.left(), Some(session.clone()), "the next start shows it");
+    assert_eq!(person.errands.said.read(), [Draft::new("What is a trim tab?")]);
+    person.errands.run(Wish::LoadSessions { query: "rudder".into() });
+    match person.hear().await {
+        News::Sessions { query, rows, .. } => {
+            assert_eq!((query.as_str(), rows.len()), ("rudder", 1));
+            assert_eq!(rows[0].id, session);
+        }
+        other => panic!("{other:?}"),
+    }
+    person.errands.run(Wish::LoadSessions { query: "#nothing".into() });
+    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows.is_empty()));
+}
+
+#[tokio::test]
+async fn words_that_could_not_be_sent_are_the_persons_again_and_it_is_said_why() {
+    let mut person = person(Some("replay/no-such-recording.jsonl"));
+    person.send("Hello");
+    assert!(matches!(person.hear().await, News::Unsent(draft) if draft == Draft::new("Hello")));
+    assert!(matches!(person.hear().await, News::Failed(_)));
+}
+
+#[tokio::test]
+async fn an_export_takes_no_other_files_place() {
+    let mut person = person(Some("replay/demo"));
+    let session = person.talk("What is a trim tab?").await;
+    let file = person.folder.path().join(format!("trimtab-{session}.json"));
+    std::fs::write(&file, "mine").expect("writes");
+    person.errands.run(Wish::Export(session.clone()));
+    let problem = match person.hear().await {
+        News::Failed(problem) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert!(problem.hint.is_some_and(|hint| hint.contains("trimtab sessions export")));
+    assert_eq!(std::fs::read_to_string(&file).expect("reads"), "mine");
+    std::fs::remove_file(&file).expect("goes away");
+    person.errands.run(Wish::Export(session.clone()));
+    assert!(matches!(person.hear().await, News::Told(text) if text.contains(&format!("trimtab-{session}.json"))));
+    let text = std::fs::read_to_string(&file).expect("a file");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("one object")["id"], session.as_str());
+}
+
+#[tokio::test]
+async fn a_session_is_named_forked_and_forgotten() {
+    let mut person = person(Some("replay/demo"));
+    let session = person.talk("What is a trim tab?").await;
+    person.errands.run(Wish::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
+    assert!(matches!(person.hear().await, News::Told(text) if text.contains("“Rudders”")));
+    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows[0].title == "Rudders"));
+    person.errands.run(Wish::Fork { session: session.clone(), at: None, words: Some("And now?".into()) });
+    let fork = match person.hear().await {
+        News::Forked { session: fork, words } => {
+            assert_eq!(words.as_deref(), Some("And now?"));
+            fork
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_ne!(fork, session);
+    person.errands.run(Wish::New);
+    person.errands.run(Wish::Forget { session: fork, query: String::new() });
+    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows.len() == 1));
+}
+
+#[tokio::test]
+async fn a_session_that_is_opened_is_told_from_its_beginning_and_then_followed() {
+    let mut person = person(Some("replay/demo"));
+    let session = person.talk("What is a trim tab?").await;
+    person.errands.run(Wish::New);
+    assert_eq!(person.errands.desk.left(), None);
+    person.errands.run(Wish::Open(session.clone()));
+    let mut told = Vec::new();
+    loop {
+        match person.next().await {
+            News::Events(events) => told.extend(events),
+            News::CaughtUp => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    let numbers: Vec<u64> = told.iter().filter_map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "every fact, in order");
+    assert!(told.iter().any(|event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }))));
+}
+
+#[tokio::test]
+async fn a_change_whose_bytes_are_gone_is_told_by_its_counts_or_refused() {
+    let mut person = person(Some("replay/demo"));
+    person.talk("What is a trim tab?").await;
+    let after = Some(FileState { hash: "0".repeat(64), mode: 0o644 });
+    let write = FileWrite { path: "a.txt".into(), before: None, after, added: 1, removed: 0, modified: 0 };
+    let call = "c1".parse().expect("a name");
+    person.errands.run(Wish::LoadDiff { call, writes: vec![write.clone()] });
+    assert!(matches!(person.hear().await, News::Diff { files, .. } if files.is_empty()));
+    person.errands.run(Wish::LoadSet { set: "x1".parse().expect("a name"), writes: vec![write] });
+    assert!(matches!(person.hear().await, News::Failed(_)), "of a set that is looked at, nothing is made up");
+}
+
+#[tokio::test]
+async fn wishes_for_a_session_that_is_not_there_do_nothing() {
+    let mut person = person(Some("replay/demo"));
+    person.errands.run(Wish::Control(Control::Cancel));
+    person.errands.run(Wish::LoadHistory);
+    person.errands.run(Wish::Withdraw("r1".parse().expect("a name")));
+    // What comes first is the answer to the only wish that can be carried out.
+    person.errands.run(Wish::Model("replay/demo".into()));
+    assert!(matches!(person.hear().await, News::Model(name) if name == "replay/demo"));
+}
+
+#[test]
+fn tags_and_words_are_told_apart() {
+    let apart = |query: &str| tags_and_words(query);
+    assert_eq!(apart("hull #paint  and #sail"), (vec!["paint".into(), "sail".into()], "hull and".into()));
+    assert_eq!(apart("# #"), (Vec::new(), String::new()));
+}
