@@ -2,9 +2,9 @@
 // Another page of the same session shows the same.
 
 import assert from 'node:assert/strict';
-import { begin, browse } from './browse.mjs';
+import { becomes, begin, browse } from './browse.mjs';
 
-/** The one who started this test restarts the server when told to, and says when it is back. */
+/** The one who started this test ends the server when told to, starts it when that was seen, and says when it is back. */
 const tell = (word) => process.stdout.write(`${word}\n`);
 const heard = () => new Promise((resolve) => process.stdin.once('data', (data) => resolve(String(data).trim())));
 
@@ -17,15 +17,16 @@ await browse(
     await other.goto(page.url());
     await other.getByRole('log').getByText('The first half').waitFor();
 
-    tell('restart');
+    tell('end');
     await page.getByText('The connection is lost').waitFor();
     await page.getByLabel('Your message').fill('typed while it was away');
+    tell('lost');
     assert.equal(await heard(), 'back');
     await page.getByText('The connection is lost').waitFor({ state: 'detached' });
     // The server goes on by itself with what it was doing.
     await log.getByText('and the second half.').waitFor();
     await log.getByText('✓ Done').waitFor();
-    assert.equal(await page.getByLabel('Your message').inputValue(), 'typed while it was away');
+    await becomes(() => page.getByLabel('Your message').inputValue(), 'typed while it was away');
     await other.getByRole('log').getByText('✓ Done').waitFor();
     process.stdin.destroy();
   },

@@ -38,7 +38,6 @@ await browse(
     await input.fill('   ');
     assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'blank input sends nothing');
     await input.press('Enter');
-    assert.equal(asked.length, 0, 'not by the keyboard either');
     assert.equal(await page.getByRole('button', { name: 'Auto', exact: true }).getAttribute('aria-pressed'), 'true');
 
     // The box is empty and a bubble waits before anything is answered.
@@ -65,6 +64,7 @@ await browse(
     open();
     await page.getByText('Three changes.').waitFor();
     assert.equal(await bubbles.count(), 2, 'the bubble is filled, not another one added');
+    assert.equal(asked.length, 1, 'blank input was not sent by the keyboard either');
     assert.deepEqual([asked[0].mode, asked[0].transcript, asked[0].clarify], ['auto', [], undefined]);
     await page.getByText('3 proposed').waitFor();
     const boxes = page.locator('.operations input[type=checkbox]');

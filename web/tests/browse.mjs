@@ -153,6 +153,8 @@ async function cutOff() {
 
 /** Says something more in the session that is open. */
 export async function say(page, words) {
+  // While a request runs, words are told to it; they are a request of their own once nothing does.
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
   await page.getByLabel('Your message').fill(words);
   await page.keyboard.press('Enter');
   await received(page, words);
@@ -176,6 +178,21 @@ export async function eventually(read, passes) {
     }
     await new Promise((resolve) => setTimeout(resolve, 40));
   }
+}
+
+/** What the page draws and hears in its next frames has been drawn and heard. */
+export const frames = (page) =>
+  page.evaluate(async () => {
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  });
+
+/** Opens the list of everything that can be done, and does what these words find. */
+export async function choose(page, words) {
+  const palette = page.getByRole('dialog', { name: 'What to do' });
+  await page.keyboard.press('Control+k');
+  await palette.getByRole('combobox').fill(words);
+  await page.keyboard.press('Enter');
+  await palette.waitFor({ state: 'detached' });
 }
 
 /** What is read becomes this in the end. */

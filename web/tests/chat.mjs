@@ -1,10 +1,11 @@
 // A request from the first word to what can be done next.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, becomes, begin, browse, choose } from './browse.mjs';
 
 await browse(async ({ page }) => {
   assert.equal(new URL(page.url()).search, '', 'the secret is gone from the address');
+  await page.getByRole('list', { name: 'Examples' }).waitFor();
   await accessible(page, 'the first page');
 
   await begin(page, 'Make it, please. #parser', { trusts: true });
@@ -40,13 +41,10 @@ await browse(async ({ page }) => {
   await page.getByLabel('Your message').fill('half a thought');
   await page.reload();
   await log.getByText('✓ Done').waitFor();
-  assert.equal(await page.getByLabel('Your message').inputValue(), 'half a thought');
+  await becomes(() => page.getByLabel('Your message').inputValue(), 'half a thought');
 
   // Everything by keyboard.
   await page.getByLabel('Your message').fill('');
-  await page.keyboard.press('Control+k');
-  await page.getByRole('dialog', { name: 'What to do' }).waitFor();
-  await page.keyboard.type('changes');
-  await page.keyboard.press('Enter');
+  await choose(page, 'changes');
   await page.waitForURL(/changes$/);
 });

@@ -1,7 +1,7 @@
 // A change is proposed and only a part of it is wanted: a file is left out, and a place in another one.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, becomes, begin, browse } from './browse.mjs';
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
@@ -17,13 +17,13 @@ await browse(async ({ page }) => {
   // By keyboard alone.
   await two.focus();
   await page.keyboard.press('Space');
-  assert.equal(await file.evaluate((box) => box.indeterminate), true);
+  await becomes(() => file.evaluate((box) => box.indeterminate), true);
   await asked.getByRole('button', { name: 'Apply selected (2 of 3)' }).waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Space');
   const apply = asked.getByRole('button', { name: 'Apply selected (1 of 3)' });
   await apply.waitFor();
-  assert.equal(await asked.getByRole('button', { name: /always/i }).isDisabled(), true, 'a rule is about whole changes');
+  await becomes(() => asked.getByRole('button', { name: /always/i }).isDisabled(), true, 'a rule is about whole changes');
 
   // A reload forgets none of it, and nothing at all is not an answer.
   await page.reload();

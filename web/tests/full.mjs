@@ -1,7 +1,7 @@
 // A session that is nearly full goes on in a new one, with what was open in the box.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, say } from './browse.mjs';
+import { accessible, begin, browse, eventually, say } from './browse.mjs';
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
@@ -15,5 +15,5 @@ await browse(async ({ page }) => {
   await full.getByRole('button', { name: /Handoff:/ }).click();
   await page.waitForURL((url) => url.href !== before && url.hash.startsWith('#/s/'));
   await page.getByText('Goes on from an earlier session').waitFor();
-  assert.match(await page.getByLabel('Your message').inputValue(), /Open task/, 'what was open stands in the box');
+  await eventually(() => page.getByLabel('Your message').inputValue(), (words) => assert.match(words, /Open task/, 'what was open stands in the box'));
 });

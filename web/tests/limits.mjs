@@ -2,7 +2,7 @@
 // cannot be undone.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, say } from './browse.mjs';
+import { accessible, begin, browse, choose, eventually, say } from './browse.mjs';
 
 const tell = (word) => process.stdout.write(`${word}\n`);
 const heard = () => new Promise((resolve) => process.stdin.once('data', (data) => resolve(String(data).trim())));
@@ -17,8 +17,9 @@ await browse(
     await command.getByRole('button', { name: 'Allow this time' }).click();
     await log.getByText('Stop this').waitFor();
     await log.getByLabel('Output').getByText('began').waitFor();
-    tell('restart');
+    tell('end');
     await page.getByText('The connection is lost').waitFor();
+    tell('lost');
     assert.equal(await heard(), 'back');
     const outcome = page.getByRole('region', { name: /sleep/ });
     await outcome.waitFor();
@@ -33,23 +34,19 @@ await browse(
     await say(page, 'Spend more');
     const budget = page.getByRole('region', { name: /budget/i });
     await budget.waitFor();
-    assert.match(await budget.innerText(), /Spent \$.* of \$/);
+    await eventually(() => budget.innerText(), (words) => assert.match(words, /Spent \$.* of \$/));
     await accessible(page, 'a budget that is spent');
     await budget.getByRole('button', { name: 'Stop here' }).click();
     await budget.waitFor({ state: 'detached' });
 
     // Deleting says what goes with it, and the safe way out is the one that is offered first.
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('delete this');
-    await page.keyboard.press('Enter');
+    await choose(page, 'delete this');
     const sure = page.getByRole('dialog', { name: 'Delete this session?' });
     assert.match(await sure.innerText(), /2 requests/);
     await accessible(page, 'a question before something is gone');
     await sure.getByRole('button', { name: 'Keep it' }).click();
     await sure.waitFor({ state: 'detached' });
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('delete this');
-    await page.keyboard.press('Enter');
+    await choose(page, 'delete this');
     await sure.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForURL(/#\/$/);
     assert.equal(await page.evaluate(async () => (await (await fetch('/api/sessions')).json()).sessions.length), 0);

@@ -22,7 +22,7 @@ const strange = stranger.address().port;
 
 const folder = mkdtempSync(join(tmpdir(), "trimtab-browser-"));
 const browser = await chromium.launchPersistentContext(folder, {
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.TRIMTAB_CHROMIUM ?? "/usr/bin/chromium",
   headless: true,
   args: [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -30,6 +30,8 @@ const browser = await chromium.launchPersistentContext(folder, {
     "--host-resolver-rules=MAP evil.example 127.0.0.1, MAP rebound.example 127.0.0.1",
   ],
 });
+
+browser.setDefaultTimeout(60_000);
 
 // Everything that a page can try without leaving; each gives what it has read, or "nothing".
 async function attempts(page) {
@@ -50,7 +52,7 @@ async function attempts(page) {
         made.onload = () => done("loaded");
         made.onerror = () => done("nothing");
         document.body.append(made);
-        setTimeout(() => done("nothing"), 3000);
+        setTimeout(() => done("nothing"), 30_000);
       });
     const frame = new Promise((done) => {
       const made = document.createElement("iframe");
@@ -63,13 +65,13 @@ async function attempts(page) {
         }
       };
       document.body.append(made);
-      setTimeout(() => done("nothing"), 3000);
+      setTimeout(() => done("nothing"), 30_000);
     });
     const events = new Promise((done) => {
       const source = new EventSource(`${server}/api/sessions/${session}/events`, { withCredentials: true });
       source.onmessage = (event) => done(`event ${event.data.slice(0, 40)}`);
       source.onerror = () => done("nothing");
-      setTimeout(() => done("nothing"), 3000);
+      setTimeout(() => done("nothing"), 30_000);
     });
     return {
       get: await read(() => fetch(`${server}/api/sessions`, { credentials: "include" })),

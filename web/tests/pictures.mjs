@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, begin, browse, eventually } from './browse.mjs';
 
 const project = process.argv[3];
 
@@ -13,7 +13,7 @@ await browse(async ({ page }) => {
   await gallery.getByText('Generated Images (3)').waitFor();
   await gallery.getByText('Hover to enlarge • Click to view full size').waitFor();
   await page.getByRole('log').getByText('✓ Done').first().waitFor();
-  assert.match(await page.getByRole('log').innerText(), /\$0\.21/);
+  await eventually(() => page.getByRole('log').innerText(), (words) => assert.match(words, /\$0\.21/));
   const thumbs = gallery.getByRole('button', { name: /^Open large/ });
   assert.equal(await thumbs.count(), 3);
 
@@ -21,7 +21,7 @@ await browse(async ({ page }) => {
   const first = thumbs.first();
   const small = await first.boundingBox();
   await first.hover();
-  assert.ok((await first.boundingBox()).width > small.width, 'it grows under the pointer');
+  await eventually(() => first.boundingBox(), (large) => assert.ok(large.width > small.width, 'it grows under the pointer'));
   await first.click();
   const box = page.getByRole('dialog', { name: 'a wave' });
   await box.getByRole('img').waitFor();

@@ -1,7 +1,7 @@
 // A plan is edited in the page, and what was edited is what is carried out.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, becomes, begin, browse } from './browse.mjs';
 
 await browse(async ({ page }) => {
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
@@ -13,7 +13,7 @@ await browse(async ({ page }) => {
   await question.getByRole('button', { name: 'Edit step 2' }).click();
   await question.getByLabel('Title of step 2').fill('Write a, edited');
   await question.getByRole('button', { name: 'Done' }).click();
-  assert.equal(await question.getByRole('button', { name: 'Approve' }).isDisabled(), true, 'edits are not passed over');
+  await becomes(() => question.getByRole('button', { name: 'Approve' }).isDisabled(), true, 'edits are not passed over');
   await question.getByRole('button', { name: 'Modify' }).click();
   const edited = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
   await edited.getByText('2. Write a, edited').waitFor();

@@ -51,7 +51,7 @@ await browse(async ({ page, root }) => {
   await page.getByRole('region', { name: /Changes of/ }).first().waitFor();
   await shoot('changes');
   await page.goto(`${root}/${session}/trace`);
-  await page.locator('summary').first().waitFor();
+  await page.getByRole('region', { name: 'Trace' }).locator('summary').first().waitFor();
   await shoot('trace');
 
   // Tasks, and what the assistant would do with them.
@@ -68,15 +68,18 @@ await browse(async ({ page, root }) => {
   await page.getByRole('button', { name: 'Show before and after' }).click();
   await shoot('tasks');
 
-  for (const view of ['usage', 'audit', 'settings']) {
+  const region = (name) => page.getByRole('region', { name, exact: true });
+  for (const [view, seen] of [['usage', region('Usage').getByRole('heading')], ['audit', region('Audit').locator('summary')], ['settings', page.getByRole('cell')]]) {
     await page.goto(`${root}/#/${view}`);
-    await page.waitForLoadState('networkidle').catch(() => undefined);
+    await seen.first().waitFor();
     await shoot(view);
   }
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await shoot('keys');
   await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
+  await page.getByRole('dialog', { name: 'What to do' }).waitFor();
   await shoot('palette');
 });

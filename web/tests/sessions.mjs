@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, begin, browse, choose } from './browse.mjs';
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
@@ -19,16 +19,14 @@ await browse(async ({ page }) => {
   await page.getByRole('heading', { level: 1, name: 'Rudders' }).waitFor();
   await page.getByRole('navigation').getByText('Rudders').waitFor();
 
-  const palette = async (words) => {
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'What to do' }).fill(words);
-    await page.keyboard.press('Enter');
-  };
-  await palette('fork');
+  await choose(page, 'fork');
   await page.waitForURL((url) => url.href !== first && url.hash.startsWith('#/s/'));
+  const copy = new URL(page.url()).hash;
+  await page.getByRole('navigation').locator(`a[href="${copy}"][aria-current=page]`).waitFor();
   await log.getByText('A small surface on a rudder.').waitFor();
 
-  const [file] = await Promise.all([page.waitForEvent('download'), palette('export this')]);
+  const [file] = await Promise.all([page.waitForEvent('download'), choose(page, 'export this')]);
+  assert.equal(file.suggestedFilename(), `${copy.slice('#/s/'.length)}.json`, 'it is the one that is open');
   const exported = JSON.parse(readFileSync(await file.path(), 'utf8'));
   assert.match(JSON.stringify(exported), /What is a trim tab\?/);
 });

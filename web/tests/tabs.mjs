@@ -1,7 +1,7 @@
 // Two pages of one session, a network that comes and goes, and words that come slowly.
 
 import assert from 'node:assert/strict';
-import { begin, browse } from './browse.mjs';
+import { becomes, begin, browse, say } from './browse.mjs';
 
 const tell = (word) => process.stdout.write(`${word}\n`);
 
@@ -17,10 +17,11 @@ await browse(
     await other.getByRole('log').getByText('The first words').waitFor();
 
     // Whoever has scrolled away is left there, and led back when they want to.
+    await log.getByText('Words that fill the screen.').nth(39).waitFor();
     await log.evaluate((node) => node.scrollTo(0, 0));
     await page.getByRole('button', { name: '↓ Newest' }).waitFor();
     tell('more');
-    await other.getByRole('log').getByText('the last words').waitFor();
+    for (const one of [page, other]) await one.getByRole('log').getByText('the last words').waitFor({ state: 'attached' });
     assert.ok((await log.evaluate((node) => node.scrollTop)) < 40, 'the page stays where the person reads');
     await other.getByRole('log').getByText('✓ Done').waitFor();
 
@@ -29,15 +30,14 @@ await browse(
     await page.getByLabel('Your message').fill('Said in a tunnel');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('alert').filter({ hasText: 'The server does not answer' }).waitFor();
-    assert.equal(await page.getByLabel('Your message').inputValue(), 'Said in a tunnel');
+    await becomes(() => page.getByLabel('Your message').inputValue(), 'Said in a tunnel');
     await context.setOffline(false);
     await page.getByRole('button', { name: 'Send' }).click();
     await log.getByText('Heard you.').waitFor();
     await other.getByRole('log').getByText('Heard you.').waitFor();
 
     // One question, two pages: the one that answers second is told, and both show the same.
-    await page.getByLabel('Your message').fill('Ask me');
-    await page.keyboard.press('Enter');
+    await say(page, 'Ask me');
     const [here, there] = [page, other].map((one) => one.getByRole('region', { name: /trust the files/ }));
     await Promise.all([here.waitFor(), there.waitFor()]);
     await here.getByRole('button', { name: 'Yes, I trust this folder' }).click();

@@ -2,7 +2,7 @@
 // from an editor's side panel to a wall.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, say } from './browse.mjs';
+import { accessible, begin, browse, choose, eventually, say } from './browse.mjs';
 
 const tell = (word) => process.stdout.write(`${word}\n`);
 
@@ -11,8 +11,8 @@ await browse(async ({ page, root }) => {
   const go = async (place, seen) => {
     await page.goto(`${root}/${place}`);
     await seen.first().waitFor();
-    await page.waitForLoadState('networkidle').catch(() => undefined);
   };
+  await page.getByRole('list', { name: 'Examples' }).waitFor();
   await accessible(page, 'the first page');
 
   // A conversation while it works, and when it has ended.
@@ -33,8 +33,9 @@ await browse(async ({ page, root }) => {
   await page.getByRole('button', { name: 'Show', exact: true }).first().click();
   await page.getByRole('region', { name: /Changes of/ }).waitFor();
   await accessible(page, 'the changes');
-  await go(`${session}/trace`, page.locator('summary'));
-  await page.locator('summary').first().click();
+  const lines = (view) => page.getByRole('region', { name: view }).locator('summary');
+  await go(`${session}/trace`, lines('Trace'));
+  await lines('Trace').first().click();
   await accessible(page, 'the trace');
   await go('#/tasks', page.getByLabel('A new task'));
   await page.getByRole('button', { name: 'All', exact: true }).click();
@@ -51,8 +52,8 @@ await browse(async ({ page, root }) => {
   await accessible(page, 'what is remembered');
   await go('#/usage', page.getByRole('heading', { name: 'By day' }));
   await accessible(page, 'usage');
-  await go('#/audit', page.locator('summary'));
-  await page.locator('summary').first().click();
+  await go('#/audit', lines('Audit'));
+  await lines('Audit').first().click();
   await accessible(page, 'the audit');
   await go('#/settings', page.getByRole('cell'));
   await accessible(page, 'settings');
@@ -62,17 +63,13 @@ await browse(async ({ page, root }) => {
   // What opens over them.
   await go(session, log.getByText('✓ Done'));
   const palette = page.getByRole('dialog', { name: 'What to do' });
-  const choose = async (words) => {
-    await page.keyboard.press('Control+k');
-    await palette.getByRole('combobox').fill(words);
-    await page.keyboard.press('Enter');
-  };
   await page.keyboard.press('Control+k');
   await palette.getByRole('option', { name: /^Open:/ }).first().waitFor();
   await accessible(page, 'the palette');
   await page.keyboard.press('Escape');
+  await palette.waitFor({ state: 'detached' });
   for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
-    await choose(words);
+    await choose(page, words);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();
     await accessible(page, name);
@@ -94,5 +91,5 @@ await browse(async ({ page, root }) => {
   await log.locator('.dots').last().waitFor();
   assert.equal(await moving(), 0, 'nothing moves for whoever wants no motion');
   await page.emulateMedia({ reducedMotion: 'no-preference' });
-  assert.ok((await moving()) > 0, 'and something does for the others');
+  await eventually(moving, (count) => assert.ok(count > 0, 'and something does for the others'));
 });

@@ -265,9 +265,7 @@ fn a_new_message_ends_the_stream_of_the_one_before_without_a_stale_result() {
     program.provider.push(Answer::silent());
     let mut first = served.ask("GET", "/api/assistant/message/stream?message=Milk").stream();
     assert_eq!(first.head.status, 200, "the head comes before the model has answered");
-    while program.provider.requests().is_empty() {
-        std::thread::yield_now();
-    }
+    program.provider.block_on(program.provider.wait_for_requests(1));
     says(&program, r#"{"operations":[{"op":"create","title":"Bread"}]}"#);
     says(&program, "Bread.");
     let second = served.post("/api/assistant/message", &json!({"message": "Bread"}));

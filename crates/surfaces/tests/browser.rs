@@ -127,17 +127,21 @@ fn a_restarted_server_loses_nothing_on_the_page() {
     restarted(&program, served, "again.mjs", || gate.open());
 }
 
-/// Walks, and kills and restarts the server where the walk says so.
+/// Walks, kills the server where the walk says so, and starts it again when the walk has seen that it is gone.
 fn restarted(program: &Program, served: Served, script: &str, meanwhile: impl FnOnce()) {
     let address = served.host().to_owned();
     let mut page = node(script, &[&served.login]);
     let mut page = page.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
     let mut said = BufReader::new(page.stdout.take().expect("a pipe"));
-    let mut line = String::new();
-    said.read_line(&mut line).expect("a line");
-    assert_eq!(line.trim(), "restart");
+    let mut hear = |word: &str| {
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        assert_eq!(line.trim(), word);
+    };
+    hear("end");
     served.running.signal(Signal::KILL);
     served.running.wait();
+    hear("lost");
     meanwhile();
     let again = program.spawn(&["serve", "--addr", &address]);
     again.line_with("/login?token=");

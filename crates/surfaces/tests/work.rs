@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -56,6 +57,21 @@ fn processes_with(words: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A command that sleeps for as long as no other on this machine: other runs of the tests may be under way.
+fn own_sleep() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("sleep {}.{}", 1_000_000 + std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -329,22 +345,19 @@ fn first_requests_are_small() {
 #[test]
 fn an_interrupt_ends_a_command_with_all_its_processes() {
     let program = program();
-    // Its number is its own, so that it is found again.
-    let command = "sh -c 'setsid sleep 98741 & sleep 98741' & sleep 98741";
+    let sleep = own_sleep();
+    let command = format!("sh -c 'setsid {sleep} & {sleep}' & {sleep}");
     program.provider.push(asks(&[
         ("run_command", json!({"command": command, "timeout_s": 3000})),
         ("write_file", json!({"path": "after.txt", "content": "x"})),
     ]));
     let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "wait"]);
     running.wait_for_line("command.started");
-    let began = Instant::now();
-    while processes_with("sleep 98741").len() < 3 && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("all of it runs", || processes_with(&sleep).len() >= 3);
     running.signal(Signal::INT);
     let ended = running.wait();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert_eq!(processes_with("sleep 98741"), Vec::<String>::new());
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
     assert!(!program.project().join("after.txt").exists(), "nothing begins after a stop");
     let events = ended.events();
     assert!(of(&events, "tool.finished").iter().all(|event| event["status"] == "interrupted"));
@@ -372,24 +385,16 @@ fn an_interrupt_ends_five_looks_at_once() {
 #[test]
 fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_under_auto() {
     let program = program();
-    // A number of our own: other runs of the tests may be under way on this machine.
-    let sleep = format!("sleep {}", 1_000_000 + std::process::id());
+    let sleep = own_sleep();
     let command = format!("echo x >> log.txt; {sleep}");
     program.provider.push(asks(&[("run_command", json!({"command": command, "timeout_s": 3000}))]));
     let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
     running.wait_for_line("command.started");
-    let began = Instant::now();
     let has_written = || std::fs::read(program.project().join("log.txt")).is_ok_and(|text| !text.is_empty());
-    while !has_written() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("it has written", has_written);
     running.signal(Signal::KILL);
     running.wait();
-    let began = Instant::now();
-    while !processes_with(&sleep).is_empty() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(processes_with(&sleep), Vec::<String>::new(), "it dies with the program");
+    wait_until("it dies with the program", || processes_with(&sleep).is_empty());
     let resumed = program.run(&["resume", "--json", "--approve", "auto"]);
     assert_eq!(resumed.code, Some(3), "{}", resumed.stderr);
     let events = resumed.events();
@@ -539,12 +544,7 @@ fn a_session_gets_a_name_from_the_fast_model_beside_the_work() {
     let gate = program.provider.gate();
     program.provider.push(says("It is small.").gated(&gate));
     let running = program.spawn(&["run", "What is a trim tab on a ship?"]);
-    let began = Instant::now();
-    let named = || program.run(&["sessions", "list"]).stdout.contains("A name for it\n");
-    while !named() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(named());
+    wait_until("it has a name", || program.run(&["sessions", "list"]).stdout.contains("A name for it\n"));
     gate.open();
     assert_eq!(running.wait().code, Some(0));
 }
@@ -996,8 +996,9 @@ fn a_collector_that_is_named_hears_how_a_request_went_and_nobody_else_does() {
 #[test]
 fn without_a_person_a_command_is_ended_at_its_limit_and_leaves_nothing_running() {
     let mut program = program();
-    program.set("TRIMTAB_COMMANDS_TIMEOUT_S", "1");
-    let command = "setsid sleep 98744 & trap '' TERM; sleep 98744; sleep 98744";
+    program.set("TRIMTAB_COMMANDS_TIMEOUT_S", "2");
+    let sleep = own_sleep();
+    let command = format!("setsid {sleep} & trap '' TERM; {sleep}; {sleep}");
     program.provider.push(asks(&[("run_command", json!({"command": command}))]));
     program.provider.push(says("I see."));
     let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
@@ -1005,10 +1006,10 @@ fn without_a_person_a_command_is_ended_at_its_limit_and_leaves_nothing_running()
     let events = ended.events();
     let finished = of(&events, "command.finished")[0];
     assert_eq!((&finished["timedOut"], &finished["signal"]), (&json!(true), &json!("SIGKILL")));
-    assert!(finished["durationMs"].as_u64().is_some_and(|took| took >= 1_000));
+    assert!(finished["durationMs"].as_u64().is_some_and(|took| took >= 2_000));
     assert!(of(&events, "checkpoint.opened").iter().all(|event| event["kind"] != "confirm"), "nobody is asked");
-    assert!(last_message(&program).contains("Timed out: it was ended after 1 s."));
-    assert_eq!(processes_with("sleep 98744"), Vec::<String>::new());
+    assert!(last_message(&program).contains("Timed out: it was ended after 2 s."));
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
 }
 
 #[test]
@@ -1016,11 +1017,11 @@ fn a_command_may_take_what_is_set_for_its_beginning_and_what_the_model_asks_for_
     let mut program = program();
     program.set("TRIMTAB_COMMANDS_TIMEOUT_S", "1");
     program.set("TRIMTAB_COMMANDS_TIMEOUTS", "sleep 1.2=20");
-    program.set("TRIMTAB_COMMANDS_LONGEST_S", "2");
+    program.set("TRIMTAB_COMMANDS_LONGEST_S", "5");
     program.provider.push(asks(&[
         ("run_command", json!({"command": "sleep 1.2"})),
         ("run_command", json!({"command": "sleep 1.3", "timeout_s": 20})),
-        ("run_command", json!({"command": "sleep 98745", "timeout_s": 20})),
+        ("run_command", json!({"command": own_sleep(), "timeout_s": 20})),
     ]));
     program.provider.push(says("I see."));
     let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
@@ -1028,8 +1029,8 @@ fn a_command_may_take_what_is_set_for_its_beginning_and_what_the_model_asks_for_
     let timed_out: Vec<&Value> = of(&events, "command.finished").iter().map(|event| &event["timedOut"]).collect();
     assert_eq!(timed_out, [false, false, true]);
     let asked: Vec<&Value> = of(&events, "checkpoint.opened").iter().map(|event| &event["timeoutS"]).collect();
-    assert_eq!(asked, [&Value::Null, &json!(2), &json!(2)], "a person sees what is asked for");
-    assert!(last_message(&program).contains("ended after 2 s"));
+    assert_eq!(asked, [&Value::Null, &json!(5), &json!(5)], "a person sees what is asked for");
+    assert!(last_message(&program).contains("ended after 5 s"));
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Running {
     /// Waits until a line of standard output contains this.
     ///
     /// # Panics
-    /// When none does in half a minute.
+    /// When none does in a minute.
     pub fn wait_for_line(&self, part: &str) {
         self.line_with(part);
     }
@@ -167,9 +167,9 @@ impl Running {
     /// The first line of standard output that contains this, once it is there.
     ///
     /// # Panics
-    /// When there is none in half a minute.
+    /// When there is none in a minute.
     pub fn line_with(&self, part: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(60);
         loop {
             if let Some(line) = self.stdout.text().lines().find(|line| line.contains(part)) {
                 return line.to_owned();

@@ -46,7 +46,7 @@ pub use reply::Reply;
 pub use request::Request;
 
 /// A wait that takes longer is a test that would hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A provider on this machine, alone with its test.
 #[derive(Debug)]

@@ -422,7 +422,7 @@ struct Stage {
     awaited: Option<RequestId>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Stage {
     fn build(script: Script) -> Self {

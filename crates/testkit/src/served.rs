@@ -333,13 +333,13 @@ impl Stream {
     /// The next event; comments are passed over.
     ///
     /// # Panics
-    /// When the stream ends instead, or nothing but comments comes for half a minute.
+    /// When the stream ends instead, or nothing but comments comes for a minute.
     pub fn next_event(&mut self) -> (Option<u64>, Value) {
         self.try_event().expect("an event")
     }
 
     fn try_event(&mut self) -> Option<(Option<u64>, Value)> {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(60);
         while Instant::now() < until {
             match self.next_sent()? {
                 Sent::Event(id, event) => return Some((id, event)),

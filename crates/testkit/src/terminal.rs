@@ -15,7 +15,7 @@ use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
 use crate::program::Program;
 
 /// A wait that takes longer is a test that would hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Rows that have scrolled away and are kept.
 const SCROLLBACK: usize = 20_000;
 
@@ -159,7 +159,7 @@ impl Terminal {
     /// Waits until the screen shows this.
     ///
     /// # Panics
-    /// When it does not in half a minute.
+    /// When it does not in a minute.
     pub fn wait_for(&self, part: &str) -> String {
         self.wait_until(part, |screen| screen.contains(part))
     }
@@ -167,7 +167,7 @@ impl Terminal {
     /// Waits until the screen does not show this any more.
     ///
     /// # Panics
-    /// When it still does in half a minute.
+    /// When it still does in a minute.
     pub fn wait_until_gone(&self, part: &str) -> String {
         self.wait_until(part, |screen| !screen.contains(part))
     }
@@ -175,7 +175,7 @@ impl Terminal {
     /// Waits until the screen is as it should be.
     ///
     /// # Panics
-    /// When it is not in half a minute.
+    /// When it is not in a minute.
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -188,18 +188,28 @@ impl Terminal {
         }
     }
 
-    /// Waits until nothing was written for a while, and says what is on the screen then.
+    /// Waits until the program has written nothing for a while and has nothing to do, and says what is on the screen
+    /// then. On a machine that is busy with others it may have something to say long before it comes to that.
     pub fn settled(&self) -> String {
         let until = Instant::now() + PATIENCE;
         let mut last = (self.seen().bytes.len(), Instant::now());
         while last.1.elapsed() < Duration::from_millis(150) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
             let now = self.seen().bytes.len();
-            if now != last.0 {
+            if now != last.0 || self.is_busy() {
                 last = (now, Instant::now());
             }
         }
         self.screen()
+    }
+
+    /// Whether a thread of the program runs, or would if it were let.
+    fn is_busy(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok()).any(|stat| {
+            // The name before the state may have anything in it, even a bracket.
+            stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with(['R', 'D']))
+        })
     }
 
     /// Gives the terminal another size.
@@ -243,7 +253,7 @@ impl Terminal {
     /// Waits for the program's end: its exit code, if no signal ended it.
     ///
     /// # Panics
-    /// When it does not end in half a minute.
+    /// When it does not end in a minute.
     pub fn wait(&mut self) -> Option<i32> {
         let until = Instant::now() + PATIENCE;
         loop {

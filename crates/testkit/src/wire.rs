@@ -14,7 +14,7 @@ pub const PATIENT: Duration = Duration::from_secs(60);
 /// Short, for tests of silence.
 pub const IMPATIENT: Duration = Duration::from_millis(200);
 /// A call that takes longer did not end in bounded time.
-pub const BOUND: Duration = Duration::from_secs(20);
+pub const BOUND: Duration = Duration::from_secs(40);
 /// The same call may do better, whenever.
 pub const LATER: Retry = Retry::Later { after_ms: None };
 /// Words whose characters take one to four bytes, to be split anywhere.

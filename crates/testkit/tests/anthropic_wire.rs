@@ -798,12 +798,12 @@ async fn a_provider_that_pings_is_not_silent() {
     let pings = std::iter::repeat_with(anthropic::ping).take(8);
     let reply = anthropic::stream(&"Hi".into());
     provider.push(Answer::events(pings.chain(reply)).gated(&gate));
-    let model = model(provider.url(), Duration::from_secs(1));
+    let model = model(provider.url(), Duration::from_secs(3));
     let prompt = hello();
     let pinging = async {
         for _ in 0..8 {
             gate.release(1);
-            tokio::time::sleep(Duration::from_millis(250)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
         gate.open();
     };

@@ -194,7 +194,7 @@ async fn dropping_the_stream_closes_the_connection() {
         drop(pieces);
         let closed = provider.closed(wire.conversation(&provider).await).await;
         assert!(closed >= dropped);
-        assert!(closed - dropped < Duration::from_secs(5), "{:?}: it took {:?}", wire.dialect, closed - dropped);
+        assert!(closed - dropped < Duration::from_secs(30), "{:?}: it took {:?}", wire.dialect, closed - dropped);
     }
 }
 

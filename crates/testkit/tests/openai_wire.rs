@@ -761,7 +761,7 @@ async fn a_reply_is_complete_with_its_reason_whatever_the_connection_does_then()
             (Message::assistant("Hi"), Some(StopReason::EndTurn)),
             "{answer:?}"
         );
-        assert!(started.elapsed() < Duration::from_secs(10), "{answer:?} took {:?}", started.elapsed());
+        assert!(started.elapsed() < BOUND, "{answer:?} took {:?}", started.elapsed());
     }
 }
 
@@ -917,11 +917,11 @@ async fn a_provider_that_sends_comments_or_parts_of_an_event_is_not_silent() {
     let provider = FakeProvider::start();
     let gate = provider.gate();
     provider.push(Answer::events(chunks).gated(&gate));
-    let model = model(provider.url(), Duration::from_secs(1));
+    let model = model(provider.url(), Duration::from_secs(3));
     let prompt = hello();
     let slowly = async {
         for _ in 0..count {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_millis(600)).await;
             gate.release(1);
         }
     };

@@ -984,12 +984,12 @@ async fn a_provider_whose_model_thinks_aloud_without_words_is_not_silent() {
     let signs = std::iter::repeat_with(responses::in_progress).take(8);
     let reply = responses::stream(&"Hi".into());
     provider.push(Answer::events(signs.chain(reply)).gated(&gate));
-    let model = model(provider.url(), Duration::from_secs(1));
+    let model = model(provider.url(), Duration::from_secs(3));
     let prompt = hello();
     let going_on = async {
         for _ in 0..8 {
             gate.release(1);
-            tokio::time::sleep(Duration::from_millis(250)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
         gate.open();
     };

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trimtab_testkit::program::Program;
@@ -231,7 +232,9 @@ fn what_a_model_writes_runs_and_loads_nothing() {
     assert_eq!(heard.load(Ordering::SeqCst), 0, "nobody was called");
     // The listener hears: what is silent above would not be by itself.
     drop(std::net::TcpStream::connect(&address).expect("connects"));
+    let waiting = Instant::now();
     while heard.load(Ordering::SeqCst) == 0 {
+        assert!(waiting.elapsed() < Duration::from_secs(60), "the listener hears nobody");
         std::thread::yield_now();
     }
 }

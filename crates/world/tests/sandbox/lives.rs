@@ -373,7 +373,7 @@ fn programs_that_do_not_want_to_end_are_ended_and_said_to_be_so() {
     for script in [fork_bomb, endless, deaf, silent, family] {
         let (outcome, _) = hostile(script);
         assert!(outcome.timed_out && !outcome.stopped, "{script}: {outcome:?}");
-        assert!(outcome.took < Duration::from_secs(20), "{script}: {:?}", outcome.took);
+        assert!(outcome.took < Duration::from_secs(60), "{script}: {:?}", outcome.took);
         assert!(outcome.output.bytes().len() < 70 * 1024, "{script}");
     }
     // A daemon that lets go of everything ends with the command that started it.

@@ -127,7 +127,7 @@ pub(crate) fn processes_with(part: &str) -> Vec<u32> {
 pub(crate) fn wait_for_processes(part: &str, count: usize) -> Duration {
     let start = Instant::now();
     while processes_with(part).len() != count {
-        assert!(start.elapsed() < Duration::from_secs(20), "{part}: {:?} are there", processes_with(part));
+        assert!(start.elapsed() < Duration::from_secs(60), "{part}: {:?} are there", processes_with(part));
         std::thread::sleep(Duration::from_millis(1));
     }
     start.elapsed()
