@@ -542,12 +542,18 @@ fn two_programs_at_once_share_the_sessions() {
     program.provider.block_on(program.provider.wait_for_requests(1));
     let jobs = program.run(&["jobs"]).stdout;
     assert!(jobs.contains("running"), "{jobs}");
-    let watching = program.spawn(&["resume"]);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    gate.release(5);
+    let [watching, waiting] = [&["resume", "--json"][..], &["resume"]].map(|arguments| program.spawn(arguments));
+    // It watches once it says what has come so far.
+    watching.wait_for_line("reply.delta");
     gate.open();
     assert_eq!(running.wait().stdout, "Hello, wörld 🦀.\n");
     let watched = watching.wait();
-    assert_eq!((watched.code, watched.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
+    let events = watched.events();
+    let last = events.last().expect("an end");
+    assert_eq!((watched.code, last["status"].as_str()), (Some(0), Some("completed")));
+    let waited = waiting.wait();
+    assert_eq!((waited.code, waited.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"));
     assert_eq!(program.provider.requests().len(), 1, "the call was made once");
 }
 

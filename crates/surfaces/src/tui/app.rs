@@ -159,7 +159,11 @@ impl App {
                 self.keep();
             }
             News::Diff { call, files } => {
-                self.dialogs.set_diff(&call, &files);
+                if let Some(dialog::Outcome::ShowDiff(files, asked)) = self.dialogs.set_diff(&call, &files)
+                    && self.view.is_none()
+                {
+                    self.view = Some(View::Diff(view::diff::Diff::new(files, asked)));
+                }
                 self.transcript.set_diff(&call, files);
             }
             News::Sessions { query, rows, jobs } => {

@@ -760,3 +760,22 @@ fn a_paste_into_a_question_is_kept_in_the_draft() {
     stage.tell(News::Input(Input::Paste("some words".into())));
     assert_eq!(stage.app.composer.draft().text(), "some words");
 }
+
+#[test]
+fn a_change_that_is_asked_for_before_it_is_read_is_shown_as_soon_as_it_is() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    let mut asked = permission();
+    asked["proposal"] = json!("p1");
+    stage.fact(asked);
+    stage.now += 10_000;
+    stage.key("d");
+    assert!(stage.app.cover().is_none(), "there is nothing to show yet");
+    let read = || News::Diff { call: "c1".parse().expect("a call"), files: std::sync::Arc::default() };
+    stage.tell(read());
+    assert!(stage.view().contains("What is asked about"));
+    stage.key("esc");
+    assert!(stage.app.cover().is_none());
+    stage.tell(read());
+    assert!(stage.app.cover().is_none(), "once");
+}

@@ -72,6 +72,8 @@ pub(super) struct Dialog {
     /// The call whose change is asked about, and the change.
     pub(super) call: Option<CallId>,
     diff: Option<Arc<Vec<Loaded>>>,
+    /// It was to be shown before it was there.
+    wants_diff: bool,
     /// Keys count from then on.
     ready_at: Time,
     /// It was answered here; the fact is on its way.
@@ -172,11 +174,13 @@ impl Dialogs {
         self.open.iter().filter(|open| !open.is_answered).count()
     }
 
-    /// The changes of a call that is asked about.
-    pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<Loaded>>) {
+    /// The changes of a call that is asked about. They are to be shown at once where somebody could not wait for them.
+    pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<Loaded>>) -> Option<Outcome> {
         for open in self.open.iter_mut().filter(|open| open.call.as_ref() == Some(call)) {
             open.diff = Some(Arc::clone(files));
         }
+        let current = self.current()?;
+        std::mem::take(&mut current.wants_diff).then(|| current.show_diff())
     }
 
     /// An answer that could not be passed on is not given.
@@ -220,6 +224,7 @@ impl Dialog {
             field: None,
             call,
             diff: None,
+            wants_diff: false,
             ready_at: Time::from_millis(0),
             is_answered: false,
         };
@@ -340,11 +345,7 @@ impl Dialog {
         }
         match (chord.typed(), keys.action(*chord)) {
             (Some('e'), _) => self.edit(),
-            (Some('d'), _) if self.diff.is_some() => {
-                // Only some questions can be answered with a part of the change.
-                let asked = self.body.contains_key("hunks").then(|| self.checkpoint.clone());
-                self.diff.clone().map_or(Outcome::Moved, |files| Outcome::ShowDiff(files, asked))
-            }
+            (Some('d'), _) if self.call.is_some() => self.show_diff(),
             (Some('j'), _) | (_, Some(Action::Down)) => {
                 self.selected = if self.selected >= last { 0 } else { self.selected + 1 };
                 Outcome::Moved
@@ -358,6 +359,14 @@ impl Dialog {
             (_, Some(Action::Queue)) => self.comment(),
             _ => Outcome::Passed,
         }
+    }
+
+    /// The whole change. It is read while the question stands already, and shown as soon as it can be.
+    fn show_diff(&mut self) -> Outcome {
+        // Only some questions can be answered with a part of the change.
+        let asked = self.body.contains_key("hunks").then(|| self.checkpoint.clone());
+        self.wants_diff = self.diff.is_none();
+        self.diff.clone().map_or(Outcome::Moved, |files| Outcome::ShowDiff(files, asked))
     }
 
     /// Changes what is asked about before it is allowed: the command, the rule, the plan.
