@@ -468,6 +468,8 @@ fn an_interrupt_ends_a_silent_a_slow_an_endless_and_a_failing_stream_and_nothing
         program.provider.push(answer);
         let running = program.spawn(&["run", "--json", "hi"]);
         running.wait_for_line(seen);
+        // That it is called is recorded before it is.
+        program.provider.block_on(program.provider.wait_for_requests(1));
         running.signal(Signal::INT);
         let ended = running.wait();
         assert_eq!(ended.code, Some(130), "{name}: {}", ended.stderr);

@@ -72,6 +72,8 @@ impl Serve {
             note(&format!("note: Other commands will not know where the server is: {error}."));
         }
         let login = format!("{url}/login?token={}", client.add_login().await?);
+        // Before anybody knows that it is there: whoever does may tell it to end.
+        let ending = signals()?;
         print(&format!("Trimtab serves {url}\nLog in once, within 15 minutes: {login}\n"))?;
         if self.open {
             open(&login);
@@ -81,7 +83,6 @@ impl Serve {
             1 => note("Going on in 1 session with what was cut off when the server ended."),
             left => note(&format!("Going on in {left} sessions with what was cut off when the server ended.")),
         }
-        let ending = signals()?;
         // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
         let idea = is_recorded.then(|| Idea { text: demo::WISH.to_owned(), mode: Mode::Plan });
