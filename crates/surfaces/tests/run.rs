@@ -544,10 +544,9 @@ fn two_programs_at_once_share_the_sessions() {
     program.provider.block_on(program.provider.wait_for_requests(1));
     let jobs = program.run(&["jobs"]).stdout;
     assert!(jobs.contains("running"), "{jobs}");
-    gate.release(5);
     let [watching, waiting] = [&["resume", "--json"][..], &["resume"]].map(|arguments| program.spawn(arguments));
-    // It watches once it says what has come so far.
-    watching.wait_for_line("reply.delta");
+    // It watches once it tells what has happened so far.
+    watching.wait_for_line("model.called");
     gate.open();
     assert_eq!(running.wait().stdout, "Hello, wörld 🦀.\n");
     let watched = watching.wait();

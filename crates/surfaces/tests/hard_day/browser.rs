@@ -61,7 +61,7 @@ impl<'d> Keeper<'d> {
         let began = Instant::now();
         let mut running = self.day.program.spawn(&["serve", "--addr", "127.0.0.1:0"]);
         let is_up = |running: &Running| running.stdout().contains("/login?token=");
-        let settled = wait_until(Duration::from_secs(30), || is_up(&running) || running.has_ended());
+        let settled = wait_until(Duration::from_secs(60), || is_up(&running) || running.has_ended());
         if !settled {
             self.day.wrong(format!("the server does not come up: {}", running.stderr()));
         }

@@ -291,7 +291,7 @@ pub(crate) fn everything_rewinds(day: &Day, sessions: &[Exported]) {
 /// No process, lock, temporary file or half file is left.
 pub(crate) fn nothing_left(day: &Day) {
     let is_alone = || processes().is_empty();
-    if !wait_until(Duration::from_secs(20), is_alone) {
+    if !wait_until(Duration::from_secs(60), is_alone) {
         let left: Vec<String> =
             processes().into_iter().map(|process| format!("{} {}", process.id, process.line)).collect();
         day.wrong(format!("processes are left: {}", left.join("; ")));

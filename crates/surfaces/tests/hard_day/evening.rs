@@ -108,7 +108,7 @@ pub(crate) fn compare(day: &Day, id: u32, dawn: Held, noon: Held) {
         now = Held::by(id, provider).unwrap_or(now);
         now.handles <= dawn.handles && now.threads <= dawn.threads
     };
-    let came_back = wait_until(Duration::from_secs(30), is_back);
+    let came_back = wait_until(Duration::from_secs(60), is_back);
     println!("the server held: at first {dawn:?}, in the middle {noon:?}, at the end {now:?}");
     if !came_back {
         let open = handles(id).join(", ");

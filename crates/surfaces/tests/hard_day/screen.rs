@@ -54,9 +54,10 @@ pub(crate) fn is_kept(day: &Day, words: &str) -> bool {
 
 /// Says one thing, and waits a while for its end. Whether the terminal is still there.
 fn say(day: &Day, dice: &mut Dice, folder: &Path, terminal: &mut Terminal) -> bool {
-    let ready = wait_until(Duration::from_secs(20), || terminal.screen().contains('›') || has_ended(terminal));
+    let began = Instant::now();
+    let ready = wait_until(Duration::from_secs(60), || terminal.screen().contains('›') || has_ended(terminal));
     if !ready || has_ended(terminal) {
-        if !ready && !day.was_full(Instant::now() - Duration::from_secs(20)) {
+        if !ready && !day.was_full(began) {
             day.wrong(format!("the terminal UI does not come up:\n{}", terminal.all()));
         }
         return false;
