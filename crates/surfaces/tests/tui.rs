@@ -339,6 +339,47 @@ fn words_that_were_sent_just_before_a_kill_are_said_once_and_do_not_stand_in_the
 }
 
 #[test]
+fn words_that_were_answered_in_another_session_do_not_stand_in_the_input() {
+    let program = program();
+    program.provider.push(says("One."));
+    program.provider.push(says("Two."));
+    let drawer = program.home().join("drawer");
+    let draft = |words: &str| {
+        let files = std::fs::read_dir(&drawer).into_iter().flatten().flatten();
+        let drafts = files.filter(|file| file.file_name().to_string_lossy().starts_with("draft-"));
+        let read = drafts.filter_map(|file| Some((file.path(), std::fs::read_to_string(file.path()).ok()?)));
+        read.into_iter().find(|(_, text)| text.contains(words))
+    };
+    let mut terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    let mut written = Vec::new();
+    // The first words of a session, and others.
+    for (words, answer) in [("Say one thing", "One."), ("Say another", "Two.")] {
+        terminal.press(words);
+        terminal.wait_until("the draft in its file", |_| draft(words).is_some());
+        written.push((draft(words).expect("a draft"), words));
+        terminal.press(ENTER);
+        terminal.wait_for(answer);
+        terminal.wait_until("the draft is gone", |_| draft(words).is_none());
+    }
+    terminal.press(CTRL_C);
+    terminal.press(CTRL_C);
+    terminal.wait();
+    for ((file, text), words) in written {
+        // As it is where the last draft could not be written any more: the disk was full.
+        std::fs::write(file, text).expect("writes");
+        let mut again = Terminal::start(&program, &[], 80, 24);
+        again.wait_for("Say what you would like to have done");
+        again.wait_for("? help");
+        let screen = again.settled();
+        assert!(!screen.contains(words), "{screen}");
+        again.press(CTRL_C);
+        again.press(CTRL_C);
+        again.wait();
+    }
+}
+
+#[test]
 fn a_key_writes_no_more_than_what_it_changed() {
     let program = program();
     program.provider.push(says(&"A line of an answer.\n\n".repeat(30)));

@@ -310,12 +310,8 @@ impl App {
         if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
             self.said.push((seq, text.clone()));
         }
-        if let (Some(seq), Fact::Request(RequestFact::Received { text, .. } | RequestFact::Joined { text, .. })) =
-            (event.seq, &event.fact)
-            && !live
-        {
-            let said = self.on_the_way.arrived(event.request.as_ref(), seq, text);
-            self.was_said(said);
+        if !live {
+            self.arrived(event);
         }
         self.transcript.see(event);
         self.trace.see(event);
@@ -444,7 +440,8 @@ impl App {
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
         let (answer, sending) = (self.dialogs.half(), self.on_the_way.kept());
-        let kept = Kept { answer, sending, after: self.seen, ..self.composer.kept() };
+        let session = self.session.clone();
+        let kept = Kept { answer, sending, after: self.seen, session, ..self.composer.kept() };
         self.wish(Wish::Keep(Box::new(kept)));
     }
 
@@ -453,6 +450,16 @@ impl App {
         self.dialogs.restore(kept.answer.clone());
         self.on_the_way.restore(&kept, accepted);
         self.composer.restore(kept);
+    }
+
+    /// A fact from before: if it is a message that an earlier process left, or left in the input, that one has arrived.
+    pub(super) fn arrived(&mut self, event: &Event) {
+        if let (Some(seq), Fact::Request(RequestFact::Received { text, .. } | RequestFact::Joined { text, .. })) =
+            (event.seq, &event.fact)
+        {
+            let said = self.on_the_way.arrived(event.request.as_ref(), seq, text);
+            self.was_said(said);
+        }
     }
 
     /// The log is read: what had not arrived when the program was killed stands in the input again.

@@ -32,6 +32,8 @@ pub(crate) fn export_all(day: &Day) -> Vec<Exported> {
     let mut all = Vec::new();
     for row in listed {
         let id = row["id"].as_str().expect("an id").to_owned();
+        // A move of the history that was cut off is seen to by whoever looks at it next.
+        day.trimtab(&["changes", "--json", "--session", &id]);
         let ended = day.trimtab(&["sessions", "export", &id]);
         match serde_json::from_str::<Value>(&ended.stdout) {
             Ok(Value::Object(mut object)) => {
@@ -182,8 +184,10 @@ pub(crate) fn effects_once(day: &Day, sessions: &[Exported]) {
 }
 
 /// The mark that a command makes.
+/// What a garbled reply has made of a command is none of ours.
 fn mark_in(command: &str) -> Option<&str> {
-    command.split("marks/").nth(1)?.split(';').next()
+    let (before, after) = command.split_once(" >> marks/")?;
+    after.split(';').next().filter(|job| before.strip_prefix("echo ") == Some(job))
 }
 
 /// No model was called without a word in the log before it, and no reply was recorded twice.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trimtab_vocab::CheckpointId;
+use trimtab_vocab::{CheckpointId, SessionId};
 
 pub use chip::{Draft, Part};
 pub use complete::Source;
@@ -71,6 +71,9 @@ pub struct Kept {
     /// The number of the last fact that had been seen: if a later one says the same as the draft, it was sent.
     #[serde(default)]
     pub after: u64,
+    /// The session on the screen, whose facts are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 /// A message on its way.
