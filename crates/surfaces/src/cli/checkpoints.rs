@@ -15,6 +15,7 @@ use super::run::Approve;
 use super::{Outcome, place};
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Checkpoints {
     /// One JSON object per line
     #[arg(long)]

@@ -108,7 +108,13 @@ impl Rules {
     }
 }
 
+const TRUST: &str = "\
+Examples:
+  trimtab trust              trust the current folder from now on
+  trimtab trust ../other     or another one";
+
 #[derive(Debug, Args)]
+#[command(after_help = TRUST)]
 pub(super) struct Trust {
     /// The folder; without it, the current one
     folder: Option<PathBuf>,

@@ -114,6 +114,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Forward {
     /// How many change sets to bring forward again
     #[arg(default_value_t = 1)]
