@@ -3,9 +3,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::Value;
-use trimtab_testkit::program::{KEY, Program};
+use trimtab_testkit::program::{KEY, Program, Running};
 use trimtab_testkit::provider::anthropic::{self, error_body};
 use trimtab_testkit::provider::{Answer, Reply};
 use trimtab_vocab::Usage;
@@ -877,6 +879,20 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
     assert!(!program.home().exists(), "the user's own data is not touched");
     assert_eq!(std::fs::read_dir(&temporary).expect("a folder").count(), 0);
     assert!(program.provider.requests().is_empty());
+}
+
+#[test]
+fn what_was_told_to_outlive_its_terminal_does() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic("Here it is.").gated(&gate));
+    let line = format!("trap '' HUP; exec '{}' run 'Say it'", env!("CARGO_BIN_EXE_trimtab"));
+    let running = Running::new(program.command(Path::new("/bin/sh"), &["-c", &line]).spawn().expect("starts"));
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    running.signal(Signal::HUP);
+    gate.open();
+    let ended = running.wait();
+    assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "Here it is."), "{}", ended.stderr);
 }
 
 #[test]

@@ -96,6 +96,14 @@ pub(super) async fn take_up(
     ended
 }
 
+/// Whether whoever started the program wants it to outlive the terminal, as `nohup` does. Where the system does not
+/// tell, nobody does.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 async fn watch(
     client: &Client,
     sent: &Sent,
@@ -108,6 +116,7 @@ async fn watch(
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
+    let is_detached = ignores_hang_up();
     let mut hang_up = listen(SignalKind::hangup())?;
     let mut watch = client.watch(&sent.session, after);
     let mut sent = sent.clone();
@@ -139,7 +148,7 @@ async fn watch(
                     }));
                 }
                 _ = terminate.recv() => return Ok(screen.leave(15)),
-                _ = hang_up.recv() => return Ok(screen.leave(1)),
+                _ = hang_up.recv(), if !is_detached => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
                 (answer, parts) = answered(&mut question) => match parts.is_empty() {
                     true => client.answer(&sent.session, answer).await?,
