@@ -202,13 +202,13 @@ fn columns(stream: &impl std::os::fd::AsFd) -> usize {
     terminal_size::terminal_size_of(stream).map(|size| usize::from(size.0.0)).or_else(said).unwrap_or(COLUMNS)
 }
 
-/// What the files of a session's changes come to.
 const EXAMPLES: &str = "\
 Examples:
   trimtab diff           all changes of the folder's latest session that are in force
   trimtab diff 3         change #3, as `trimtab changes` numbers them
   trimtab diff --stat    only the files, with their lines";
 
+/// What the files of a session's changes come to.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Diff {
