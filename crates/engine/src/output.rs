@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use trimtab_vocab::{
-    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileState, FileWrite, Look, OnConflict,
-    Overtime, Prompt, RefKey, RequestId, TimerId, Watch,
+    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, Look,
+    OnConflict, Overtime, Prompt, RefKey, RequestId, TimerId, Watch,
 };
 
 use crate::assistant::Wanted;
@@ -227,6 +227,14 @@ impl Effect {
             | Self::ViewTasks { .. }
             | Self::JudgeTasks { .. }
             | Self::Wait { .. } => false,
+        }
+    }
+
+    /// The files that are written by it.
+    pub fn writes(&self) -> Option<&FileSet> {
+        match self {
+            Self::Apply { plan, .. } | Self::Restore { plan } => Some(plan.set()),
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! together with the call that it is for. So whoever goes on after a kill can still compare.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -52,8 +53,8 @@ impl Latest {
 
 /// How it was before a command.
 pub(crate) enum Before {
-    /// It is known, and durably so.
-    Noted(Arc<Snapshot>),
+    /// It is known, and durably so; and what was the last that any session was about to write.
+    Noted(Arc<Snapshot>, u64),
     /// It is not known.
     Unobserved(Unobserved),
     /// A person stopped it.
@@ -70,6 +71,7 @@ pub(crate) async fn before(
     stop: &StreamController,
 ) -> Result<Before, StoreError> {
     let known = latest(deps, session).await?;
+    let written = deps.world.store.last_writing().await?;
     let survey = Survey { folder: folder.to_owned(), known: Arc::clone(&known.snapshot), watch, afterwards: false };
     let taken = tokio::select! {
         biased;
@@ -82,15 +84,16 @@ pub(crate) async fn before(
     }
     let list = snapshot.write();
     let hash = trimtab_world::store::hash(&list);
-    let mut keeps = vec![(RefKey::watched_in(session), call.as_str().as_bytes().to_vec())];
+    let watched = format!("{call} {written}").into_bytes();
+    let mut keeps = vec![(RefKey::watched_in(session), watched.clone())];
     if known.stored.as_ref() != Some(&hash) {
         keeps.push((RefKey::snapshot_of(session), list));
     }
     deps.world.store.keep_all(session, keeps).await?;
     let snapshot = Arc::new(snapshot);
-    let (session, watched) = (session.clone(), call.as_str().as_bytes().to_vec());
+    let session = session.clone();
     deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash), watched });
-    Ok(Before::Noted(snapshot))
+    Ok(Before::Noted(snapshot, written))
 }
 
 /// What a command did to the files since then.
@@ -101,8 +104,8 @@ pub(crate) async fn after(
     watch: Watch,
     before: Before,
 ) -> Result<Effects, StoreError> {
-    let before = match before {
-        Before::Noted(before) => before,
+    let (before, written) = match before {
+        Before::Noted(before, written) => (before, written),
         Before::Unobserved(why) => return Ok(Effects::unobserved(why)),
         Before::Stopped => return Ok(Effects::default()),
     };
@@ -110,7 +113,9 @@ pub(crate) async fn after(
     let Some(now) = take(deps, session, survey).await? else {
         return Ok(Effects::unobserved(Unobserved::Unreadable));
     };
-    let compared = snapshot::compare(&before, &now);
+    let mut compared = snapshot::compare(&before, &now);
+    // In this order: what another session has written was announced before, so whatever is seen is known.
+    compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
     let noted = deps.latest.of(session);
     let (stored, watched) = noted.map(|noted| (noted.stored, noted.watched)).unwrap_or_default();
     deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored, watched });
@@ -128,9 +133,10 @@ pub(crate) async fn late(
     let store = &deps.world.store;
     let watched = store.bytes(Some(session), &RefKey::watched_in(session)).await?;
     let list = store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
-    let is_mine = watched.is_some_and(|watched| watched == call.as_str().as_bytes());
-    let before = match list.filter(|_| is_mine).and_then(|list| Snapshot::read(&list)) {
-        Some(snapshot) => Before::Noted(Arc::new(snapshot)),
+    let watched = watched.and_then(|watched| String::from_utf8(watched).ok()).unwrap_or_default();
+    let written = watched.split_once(' ').filter(|(of, _)| *of == call.as_str()).and_then(|(_, n)| n.parse().ok());
+    let before = match list.and_then(|list| Some((Snapshot::read(&list)?, written?))) {
+        Some((snapshot, written)) => Before::Noted(Arc::new(snapshot), written),
         // It was killed before that, and so the command cannot have begun.
         None => Before::Unobserved(Unobserved::NotNoted),
     };

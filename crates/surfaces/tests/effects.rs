@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use trimtab_testkit::program::{Ended, Program};
+use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, Reply};
 
 fn program() -> Program {
@@ -263,4 +263,77 @@ fn run_again_after_a_kill_both_runs_are_in_the_history() {
     assert_eq!(text(&program, "a.txt").as_deref(), Some("alpha\nbeta\nhalf\n"));
     assert_eq!(program.run(&["rewind"]).code, Some(0));
     assert_eq!(text(&program, "a.txt").as_deref(), Some("alpha\nbeta\n"));
+}
+
+fn makes(path: &str, content: &str) -> Answer {
+    let input = json!({"path": path, "content": content}).to_string();
+    Answer::anthropic(Reply::new().text(["."]).tool("toolu_1", "write_file", [input]))
+}
+
+/// A command runs; meanwhile another session edits one file and makes one, and a third takes back that it had made one.
+/// Says which session the command is of.
+fn work_beside_a_command(program: &Program, command: &str, meanwhile: impl FnOnce(Running)) -> String {
+    three_files(program);
+    for answer in [makes("made.txt", "earlier\n"), says("Done.")] {
+        program.provider.push(answer);
+    }
+    let session = |ended: &Ended| ended.events()[0]["session"].as_str().expect("a session").to_owned();
+    let earlier = session(&ask(program, &["--json"]));
+    program.provider.push(runs(command));
+    let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while text(program, "out/begun").is_none_or(|text| text.is_empty()) {
+        assert!(Instant::now() < until, "the command does not begin: {} {}", running.stdout(), running.stderr());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let of_it = running.stdout().lines().next().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let edit = json!({"path": "a.txt", "blocks": [{"search": "beta", "replace": "BETA"}]}).to_string();
+    let edit = Answer::anthropic(Reply::new().text(["."]).tool("toolu_1", "edit_file", [edit]));
+    for answer in [edit, makes("theirs.txt", "theirs\n"), says("Done.")] {
+        program.provider.push(answer);
+    }
+    ask(program, &[]);
+    let back = program.run(&["rewind", "--session", &earlier]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    meanwhile(running);
+    of_it.expect("a line")["session"].as_str().expect("a session").to_owned()
+}
+
+const PATIENT: &str = "echo mine > mine.txt; echo 1 > out/begun; while ! test -e out/go; do sleep 0.05; done";
+
+#[test]
+fn what_other_sessions_do_to_the_files_meanwhile_is_not_taken_for_the_commands_doing() {
+    let program = program();
+    let session = work_beside_a_command(&program, PATIENT, |running| {
+        program.provider.push(says("Done."));
+        fs::write(program.project().join("out/go"), "").expect("a file");
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    });
+    assert!(told(&program).contains(r"Exit code 0.\nNew: mine.txt."), "{}", told(&program));
+    let back = program.run(&["rewind", "--session", &session]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert_eq!(text(&program, "mine.txt"), None);
+    assert_eq!(text(&program, "a.txt").as_deref(), Some("alpha\nBETA\n"), "the other session's edit stays");
+    assert_eq!(text(&program, "theirs.txt").as_deref(), Some("theirs\n"));
+    assert_eq!(text(&program, "made.txt"), None, "what was taken back does not come again");
+}
+
+#[test]
+fn nor_is_it_when_nobody_saw_the_end_of_the_command() {
+    let program = program();
+    let session = work_beside_a_command(&program, PATIENT, |running| {
+        running.signal(Signal::KILL);
+        running.wait();
+    });
+    let resumed = program.run(&["resume", &session, "--json"]);
+    assert_eq!(resumed.code, Some(3), "how it ended is asked: {}", resumed.stderr);
+    let events = resumed.events();
+    let applied = of(&events, "change.applied");
+    let files: Vec<&Value> = applied
+        .iter()
+        .flat_map(|event| event["files"].as_array().into_iter().flatten())
+        .map(|it| &it["path"])
+        .collect();
+    assert_eq!(files, [&json!("mine.txt")]);
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{
-    CallId, CheckpointId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
+    CallId, CheckpointId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
 };
 use trimtab_world::store::{
     Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
@@ -61,6 +61,8 @@ pub struct State {
     pub rules: Vec<String>,
     /// What is remembered beyond sessions, oldest first.
     pub remembered: Vec<MemoryEntry>,
+    /// What sessions were about to write, in order.
+    pub writings: Vec<(SessionId, FileSet)>,
     /// A person's own tasks.
     pub kept: Kept,
     /// The trail.
@@ -473,6 +475,7 @@ impl Store for MemoryStore {
                 state.remember(entry);
             }
             state.put_audit(&commit.audit);
+            state.writings.extend(commit.writing.into_iter().map(|set| (id.clone(), set)));
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
             }
@@ -609,6 +612,18 @@ impl Store for MemoryStore {
     /// What belongs to which session is not known here: all there is.
     async fn names(&self, _: &SessionId) -> Result<Vec<RefKey>> {
         self.operate(|state, _| Ok(state.texts.keys().chain(state.bytes.keys()).cloned().collect())).await
+    }
+
+    async fn last_writing(&self) -> Result<u64> {
+        self.operate(|state, _| Ok(state.writings.len() as u64)).await
+    }
+
+    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
+        self.operate(|state, _| {
+            let later = state.writings.iter().skip(after as usize);
+            Ok(later.filter(|(session, _)| session != but).map(|(_, set)| set.clone()).collect())
+        })
+        .await
     }
 
     async fn bytes(&self, _: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {

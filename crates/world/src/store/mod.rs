@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{
-    CallId, CheckpointId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
+    CallId, CheckpointId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
 };
 
 pub use access::{TokenKind, TokenRow};
@@ -158,6 +158,8 @@ pub struct Commit {
     pub remembered: Vec<MemoryEntry>,
     /// What the trail is told of it.
     pub audit: Vec<AuditEntry>,
+    /// Files that the session is about to write: whoever watches a command meanwhile does not take them for its doing.
+    pub writing: Vec<FileSet>,
     /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
     /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
     pub on_the_way: bool,
@@ -306,6 +308,11 @@ pub trait Store: Send + Sync {
     async fn names(&self, session: &SessionId) -> Result<Vec<RefKey>>;
     /// Stored bytes; only those of a session, if one is given.
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
+    /// The number of the last set of files that any session was about to write.
+    async fn last_writing(&self) -> Result<u64>;
+    /// The sets after that one which sessions other than this were about to write, in order. Only the latest are kept:
+    /// they count while a command runs.
+    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>>;
     /// A stored text.
     async fn text(&self, key: &RefKey) -> Result<Option<String>> {
         let bytes = self.bytes(None, key).await?;

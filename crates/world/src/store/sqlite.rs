@@ -11,6 +11,7 @@ mod schema;
 mod tasks;
 mod thread;
 mod tokens;
+mod writings;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{CallId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time};
+use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time};
 
 use self::thread::DatabaseThread;
 use super::owner::Owner;
@@ -395,7 +396,7 @@ impl Store for SqliteStore {
             if tx.query_row(sql, params![id.as_str(), seen], |row| row.get(0))? {
                 return Err(StoreError::InUse("another process".into()));
             }
-            for table in ["events", "inbox", "partials", "checkpoints", "jobs", "leases", "refs"] {
+            for table in ["events", "inbox", "partials", "checkpoints", "jobs", "leases", "refs", "writings"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id.as_str()])?;
             }
             tx.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
@@ -511,6 +512,7 @@ impl Store for SqliteStore {
             change_rules(tx, &commit.rules, Some(session), now)?;
             commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
             audit::append(tx, &commit.audit, now)?;
+            commit.writing.iter().try_for_each(|set| writings::put(tx, session, set))?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
             }
@@ -685,6 +687,15 @@ impl Store for SqliteStore {
     async fn change_rules(&self, change: RuleChange) -> Result<()> {
         let now = self.clock.now();
         self.write(move |tx| change_rules(tx, &change, None, now)).await
+    }
+
+    async fn last_writing(&self) -> Result<u64> {
+        self.read(writings::last).await
+    }
+
+    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
+        let but = but.clone();
+        self.read(move |tx| writings::since(tx, &but, after)).await
     }
 
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {

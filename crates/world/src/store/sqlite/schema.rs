@@ -84,6 +84,9 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX refs_by_session ON refs (session);
     CREATE INDEX refs_by_hash ON refs (hash);
 ",
+    "
+    CREATE TABLE writings (n INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, files TEXT NOT NULL);
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> Result<()> {

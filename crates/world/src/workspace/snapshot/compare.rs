@@ -1,8 +1,9 @@
 //! What became of the files between two snapshots.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use trimtab_vocab::{FileState, FileWrite, Unkept, WhyUnkept};
+use trimtab_vocab::{FileSet, FileState, FileWrite, Unkept, WhyUnkept};
 
 use super::rules::Earlier;
 use super::{Content, Entry, Snapshot};
@@ -53,6 +54,26 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
 }
 
 impl Compared {
+    /// Leaves out what others did to the files of the folder meanwhile, as far as that tells how a file has become what
+    /// it is. Where something else has changed the file as well, it stays as it was seen.
+    pub fn leave_out(&mut self, folder: &Path, meanwhile: &[FileSet]) {
+        if meanwhile.is_empty() {
+            return;
+        }
+        let mut ways: HashMap<PathBuf, Vec<&FileWrite>> = HashMap::new();
+        for set in meanwhile {
+            for write in &set.writes {
+                ways.entry(Path::new(&set.folder).join(&write.path)).or_default().push(write);
+            }
+        }
+        self.writes.retain(|seen| {
+            let way = ways.get(&folder.join(&seen.path)).map(Vec::as_slice).unwrap_or_default();
+            // What was announced and not done, or done before, does not go on from where the file was.
+            let step = |now, write: &&FileWrite| if write.before == now { write.after.clone() } else { now };
+            way.iter().fold(seen.before.clone(), step) != seen.after
+        });
+    }
+
     fn add(&mut self, path: &Path, was: Option<&Entry>, is: Option<&Entry>) {
         let states = |entry: Option<&Entry>| -> Result<Option<FileState>, WhyUnkept> {
             match entry.map(|entry| &entry.content) {
@@ -137,6 +158,50 @@ mod tests {
         // It grew out of what is kept, or shrank into it: one of the two states is missing.
         assert_eq!(told(&[("a", "1")], &[("a", "?1")]), "a!");
         assert_eq!(told(&[("a", "?2")], &[("a", "1")]), "a!");
+    }
+
+    #[test]
+    fn what_others_did_meanwhile_is_left_out_where_it_tells_how_a_file_became_what_it_is() {
+        let state = |hash: &str| (hash != "-").then(|| FileState { hash: hash.to_owned(), mode: 0o644 });
+        let set = |folder: &str, path: &str, before: &str, after: &str| FileSet {
+            change_set: "x1".parse().expect("a name"),
+            folder: folder.to_owned(),
+            writes: vec![FileWrite {
+                path: path.to_owned(),
+                before: state(before),
+                after: state(after),
+                added: 0,
+                removed: 0,
+                modified: 0,
+            }],
+        };
+        let left = |before: &str, after: &str, meanwhile: &[FileSet]| {
+            let file = |hash| if hash == "-" { vec![] } else { vec![("a", hash)] };
+            let mut compared = compare(&snapshot(&file(before)), &snapshot(&file(after)));
+            compared.leave_out(Path::new("/p"), meanwhile);
+            compared.writes.len()
+        };
+        assert_eq!(left("1", "2", &[set("/p", "a", "1", "2")]), 0);
+        assert_eq!(left("-", "2", &[set("/p", "a", "-", "2")]), 0, "made");
+        assert_eq!(left("1", "-", &[set("/p", "a", "1", "-")]), 0, "deleted");
+        assert_eq!(left("1", "3", &[set("/p", "a", "1", "2"), set("/p", "a", "2", "3")]), 0, "one after the other");
+        assert_eq!(
+            left("2", "3", &[set("/p", "a", "1", "2"), set("/p", "a", "2", "3")]),
+            0,
+            "the first was done before"
+        );
+        assert_eq!(
+            left("1", "2", &[set("/p", "a", "1", "2"), set("/p", "a", "7", "8")]),
+            0,
+            "the other one was refused"
+        );
+        assert_eq!(left("1", "2", &[set("/", "p/a", "1", "2")]), 0, "by a session of the folder above");
+        // Whatever is not told by that was the command's, or may have been.
+        assert_eq!(left("1", "3", &[set("/p", "a", "1", "2")]), 1);
+        assert_eq!(left("1", "3", &[set("/p", "a", "2", "3")]), 1);
+        assert_eq!(left("1", "2", &[set("/p", "b", "1", "2")]), 1);
+        assert_eq!(left("1", "2", &[set("/q", "a", "1", "2")]), 1);
+        assert_eq!(left("1", "2", &[]), 1);
     }
 
     #[test]

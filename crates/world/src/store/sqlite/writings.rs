@@ -1,0 +1,66 @@
+//! What sessions were about to write, in the database.
+
+use rusqlite::{Transaction, params};
+use trimtab_vocab::{FileSet, SessionId};
+
+use super::super::{Result, StoreError};
+
+/// Sets that are kept. They count while a command runs, and in that time no more are written.
+const KEPT: i64 = 1_000;
+
+pub(super) fn put(tx: &Transaction<'_>, session: &SessionId, set: &FileSet) -> Result<()> {
+    let files = serde_json::to_string(set).map_err(|error| StoreError::Io(error.to_string()))?;
+    tx.prepare_cached("INSERT INTO writings (session, files) VALUES (?1, ?2)")?
+        .execute(params![session.as_str(), files])?;
+    tx.prepare_cached("DELETE FROM writings WHERE n <= ?1")?.execute([tx.last_insert_rowid() - KEPT])?;
+    Ok(())
+}
+
+pub(super) fn last(tx: &Transaction<'_>) -> Result<u64> {
+    let sql = "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'writings'), 0)";
+    Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn since(tx: &Transaction<'_>, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
+    let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE n > ?1 AND session <> ?2 ORDER BY n")?;
+    let rows = statement.query_map(params![after, but.as_str()], |row| row.get::<_, String>(0))?;
+    let read = |text: String| {
+        serde_json::from_str(&text).map_err(|error| StoreError::Corrupt(format!("what was written: {error}")))
+    };
+    rows.map(|row| read(row?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use trimtab_vocab::{FileSet, SessionId};
+
+    use super::super::schema;
+    use super::*;
+
+    #[test]
+    fn what_others_write_is_told_in_order_and_only_the_latest_is_kept() {
+        let mut database = Connection::open_in_memory().expect("opens");
+        schema::prepare(&mut database).expect("is prepared");
+        let tx = database.transaction().expect("begins");
+        let [mine, theirs]: [SessionId; 2] = ["s1", "s2"].map(|id| id.parse().expect("an id"));
+        let set = |n: i64| FileSet {
+            change_set: format!("x{n}").parse().expect("a name"),
+            folder: "/p".into(),
+            writes: Vec::new(),
+        };
+        assert_eq!(last(&tx).expect("is read"), 0);
+        put(&tx, &mine, &set(1)).expect("is written");
+        put(&tx, &theirs, &set(2)).expect("is written");
+        put(&tx, &theirs, &set(3)).expect("is written");
+        assert_eq!(since(&tx, &mine, 0).expect("is read"), [set(2), set(3)]);
+        assert_eq!(since(&tx, &mine, 2).expect("is read"), [set(3)]);
+        assert_eq!(since(&tx, &theirs, 0).expect("is read"), [set(1)]);
+        for n in 4..=KEPT + 10 {
+            put(&tx, &theirs, &set(n)).expect("is written");
+        }
+        assert_eq!(last(&tx).expect("is read"), (KEPT + 10) as u64);
+        let kept = since(&tx, &mine, 0).expect("is read");
+        assert_eq!((kept.len(), kept.first()), (KEPT as usize, Some(&set(11))));
+    }
+}
