@@ -61,8 +61,9 @@ pub struct State {
     pub rules: Vec<String>,
     /// What is remembered beyond sessions, oldest first.
     pub remembered: Vec<MemoryEntry>,
-    /// What sessions were about to write, in order.
-    pub writings: Vec<(SessionId, FileSet)>,
+    /// What sessions were about to write, numbered and in order.
+    pub writings: Vec<(u64, SessionId, FileSet)>,
+    last_writing: u64,
     /// A person's own tasks.
     pub kept: Kept,
     /// The trail.
@@ -393,6 +394,7 @@ impl Store for MemoryStore {
             state.inbox.retain(|(_, session, _)| session != id);
             state.jobs.retain(|_, job| job.row.session != *id);
             state.partials.retain(|(session, _), _| session != id);
+            state.writings.retain(|(_, session, _)| session != id);
             Ok(())
         })
         .await
@@ -475,7 +477,10 @@ impl Store for MemoryStore {
                 state.remember(entry);
             }
             state.put_audit(&commit.audit);
-            state.writings.extend(commit.writing.into_iter().map(|set| (id.clone(), set)));
+            for set in commit.writing {
+                state.last_writing += 1;
+                state.writings.push((state.last_writing, id.clone(), set));
+            }
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
             }
@@ -615,13 +620,13 @@ impl Store for MemoryStore {
     }
 
     async fn last_writing(&self) -> Result<u64> {
-        self.operate(|state, _| Ok(state.writings.len() as u64)).await
+        self.operate(|state, _| Ok(state.last_writing)).await
     }
 
     async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
         self.operate(|state, _| {
-            let later = state.writings.iter().skip(after as usize);
-            Ok(later.filter(|(session, _)| session != but).map(|(_, set)| set.clone()).collect())
+            let others = state.writings.iter().filter(|(n, session, _)| *n > after && session != but);
+            Ok(others.map(|(_, _, set)| set.clone()).collect())
         })
         .await
     }

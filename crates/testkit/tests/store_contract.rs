@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, Status};
-use trimtab_vocab::{CallId, Event, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskWrite, Time};
+use trimtab_vocab::{
+    CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskWrite, Time,
+};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
     Admission, Claim, Commit, JobState, Lease, MemoryChange, NewInput, NewJob, NewSession, SessionRow, SqliteStore,
@@ -284,6 +286,32 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         assert!(store.inbox(&session("s1")).await.expect("read").is_empty());
         assert_eq!(store.jobs(true).await.expect("read").len(), 2);
         assert!(store.check().await.expect("checked").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_others_are_about_to_write_is_known_in_order_and_goes_with_their_session() {
+    for ground in grounds() {
+        let store = ground.process();
+        for id in ["s1", "s2"] {
+            store.create_session(row(id, "/a"), vec![]).await.expect("made");
+        }
+        let set =
+            |name: &str| FileSet { change_set: name.parse().expect("a name"), folder: "/a".into(), writes: Vec::new() };
+        let leases = [owned(store.as_ref(), "s1").await, owned(store.as_ref(), "s2").await];
+        for (of, name) in [(0, "x1"), (1, "x2"), (1, "x3")] {
+            let commit = Commit { writing: vec![set(name)], ..Commit::default() };
+            store.commit(&leases[of], commit).await.expect("durable");
+        }
+        assert_eq!(store.last_writing().await, Ok(3));
+        let other = ground.process();
+        assert_eq!(other.writings(&session("s1"), 0).await, Ok(vec![set("x2"), set("x3")]));
+        assert_eq!(other.writings(&session("s1"), 2).await, Ok(vec![set("x3")]));
+        assert_eq!(other.writings(&session("s2"), 0).await, Ok(vec![set("x1")]));
+        store.release(&leases[1]).await.expect("released");
+        store.delete_session(&session("s2"), 0, NewInput::default()).await.expect("deleted");
+        assert_eq!(other.writings(&session("s1"), 0).await, Ok(vec![]));
+        assert_eq!(other.last_writing().await, Ok(3), "no number is given twice");
     }
 }
 
