@@ -393,6 +393,7 @@ impl Actor {
         self.named |= commit.title.is_some();
         let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
         commit.settled = over.cloned().collect();
+        commit.moving = self.session.is_moving();
         commit.writing = effects.iter().filter_map(Effect::writes).cloned().collect();
         commit.on_the_way = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;

@@ -245,9 +245,15 @@ impl Client {
         let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {
-            Target::New { folder } => self.create(folder, Some(input)).await?,
+            Target::New { folder } => {
+                self.finish_moves(&folder).await?;
+                self.create(folder, Some(input)).await?
+            }
             Target::Session(session) => {
                 check_session(&session)?;
+                if let Some(row) = world.store.session(&session).await.map_err(store_problem)? {
+                    self.finish_moves(&row.folder).await?;
+                }
                 match world.store.enqueue(&session, input).await {
                     Err(StoreError::Taken) => return Err(Unsent::Known(Sent { session, request })),
                     done => done.map_err(store_problem)?,

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use trimtab_vocab::event::{ChangeFact, Conflict, SessionFact};
 use trimtab_vocab::{Control, Fact, Problem, ProblemKind, SessionId};
 
-use crate::client::Client;
+use crate::client::{Client, store_problem};
 use crate::history::History;
 
 /// Whoever runs the session should have answered by then.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long something new waits for a move that somebody else is at.
+const NOT_FOR_EVER: Duration = Duration::from_secs(10);
 /// How long nothing may happen in a session before its log is read again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -51,6 +53,19 @@ impl Client {
                 fact?;
             }
         }
+    }
+
+    /// Finishes moves of the history that were cut off in a folder: whoever works there next must not find its files half
+    /// moved. One that another process is at is waited for, but not for ever.
+    pub async fn finish_moves(&self, folder: &str) -> Result<(), Problem> {
+        for session in self.store().moving(folder).await.map_err(store_problem)? {
+            match tokio::time::timeout(NOT_FOR_EVER, self.at_rest(&session)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(problem)) => tracing::warn!(%session, "its history cannot be looked at: {problem}"),
+                Err(_) => tracing::warn!(%session, "its history has been moving for long"),
+            }
+        }
+        Ok(())
     }
 
     /// Moves the history, which is at rest after the fact `last`.

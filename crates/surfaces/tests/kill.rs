@@ -323,3 +323,58 @@ fn killed_at_system_calls_while_tools_change_files() {
     }
     assert!(kills > rounds() / 4, "only {kills} kills: the test does not meet what it is for");
 }
+
+/// The files of the project, each with its text.
+fn files(program: &Program) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![program.project()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(program.project()).expect("is below it").display().to_string();
+                    found.insert(name, std::fs::read_to_string(&path).unwrap_or_default());
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn whoever_works_in_a_folder_next_finishes_a_rewind_that_was_killed() {
+    const REWIND: [&str; 2] = ["rewind", "4"];
+    let program = program();
+    std::fs::write(program.project().join("a.txt"), "alpha\n").expect("a file");
+    let before = files(&program);
+    let [work, talk] = ["work", "talk"].map(|name| program.home().with_file_name(name));
+    std::fs::write(&work, WORK).expect("a file");
+    std::fs::write(&talk, "{\"reply\":[{\"text\":\"Hello.\"},{\"stop\":\"end_turn\"}]}\n").expect("a file");
+    let [work, talk] = [work, talk].map(|tape| format!("replay/{}", tape.display()));
+    assert_eq!(program.run(&["run", "--trust", "--model", &work, "Work"]).code, Some(0));
+    let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("an id").to_owned();
+    let after = files(&program);
+    let mut halves = 0;
+    for call in ["renameat", "renameat2", "unlinkat"] {
+        for nth in 1..=4 {
+            let place = Place { call: call.to_owned(), nth };
+            let mut arguments = REWIND.to_vec();
+            arguments.extend(["--session", &session]);
+            killed_at(&program, &place, &arguments).wait();
+            let found = files(&program);
+            halves += u64::from(found != before && found != after);
+            let ended = program.run(&["run", "--trust", "--model", &talk, "Hello"]);
+            assert_eq!(ended.code, Some(0), "{place}: {}", ended.stderr);
+            let found = files(&program);
+            assert!(found == before || found == after, "{place}: {found:?} is neither of them");
+            if found == before {
+                let forward = program.run(&["forward", "4", "--session", &session]);
+                assert_eq!(forward.code, Some(0), "{place}: {}", forward.stderr);
+                assert_eq!(files(&program), after, "{place}");
+            }
+        }
+    }
+    assert!(halves > 0, "no rewind was killed halfway: the test does not meet what it is for");
+}

@@ -64,6 +64,7 @@ pub struct State {
     /// What sessions were about to write, numbered and in order.
     pub writings: Vec<(u64, SessionId, FileSet)>,
     last_writing: u64,
+    moving: BTreeSet<SessionId>,
     /// A person's own tasks.
     pub kept: Kept,
     /// The trail.
@@ -395,6 +396,7 @@ impl Store for MemoryStore {
             state.jobs.retain(|_, job| job.row.session != *id);
             state.partials.retain(|(session, _), _| session != id);
             state.writings.retain(|(_, session, _)| session != id);
+            state.moving.remove(id);
             Ok(())
         })
         .await
@@ -477,6 +479,11 @@ impl Store for MemoryStore {
                 state.remember(entry);
             }
             state.put_audit(&commit.audit);
+            match commit.moving {
+                true if !commit.writing.is_empty() => drop(state.moving.insert(id.clone())),
+                true => {}
+                false => drop(state.moving.remove(id)),
+            }
             for set in commit.writing {
                 state.last_writing += 1;
                 state.writings.push((state.last_writing, id.clone(), set));
@@ -627,6 +634,16 @@ impl Store for MemoryStore {
         self.operate(|state, _| {
             let others = state.writings.iter().filter(|(n, session, _)| *n > after && session != but);
             Ok(others.map(|(_, _, set)| set.clone()).collect())
+        })
+        .await
+    }
+
+    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {
+        self.operate(|state, _| {
+            let is_free =
+                |id: &&SessionId| !state.jobs.values().any(|job| job.row.session == **id && job.status.is_none());
+            let is_there = |id: &&SessionId| state.sessions.get(*id).is_some_and(|row| row.folder == folder);
+            Ok(state.moving.iter().filter(is_free).filter(is_there).cloned().collect())
         })
         .await
     }

@@ -316,6 +316,34 @@ async fn what_others_are_about_to_write_is_known_in_order_and_goes_with_their_se
 }
 
 #[tokio::test]
+async fn a_history_that_moves_is_known_until_a_step_after_which_it_does_not() {
+    for ground in grounds() {
+        let store = ground.process();
+        for (id, folder) in [("s1", "/a"), ("s2", "/b")] {
+            store.create_session(row(id, folder), vec![]).await.expect("made");
+        }
+        let set = FileSet { change_set: "x1".parse().expect("a name"), folder: "/a".into(), writes: Vec::new() };
+        let lease = owned(store.as_ref(), "s1").await;
+        let step = async |writing: &[FileSet], moving| {
+            let commit = Commit { writing: writing.to_vec(), moving, ..Commit::default() };
+            store.commit(&lease, commit).await.expect("durable");
+            store.moving("/a").await.expect("read")
+        };
+        assert!(step(&[], true).await.is_empty(), "no file is touched yet");
+        assert_eq!(step(std::slice::from_ref(&set), true).await, [session("s1")]);
+        assert!(store.moving("/b").await.expect("read").is_empty());
+        assert_eq!(step(&[], true).await, [session("s1")]);
+        store.enqueue(&session("s1"), job("r1")).await.expect("taken in");
+        assert!(store.moving("/a").await.expect("read").is_empty(), "it has something else to do, too");
+        let finished = vec![(request("r1"), Status::Completed)];
+        store.commit(&lease, Commit { finished, moving: true, ..Commit::default() }).await.expect("durable");
+        assert_eq!(store.moving("/a").await.expect("read"), [session("s1")]);
+        assert!(step(&[], false).await.is_empty());
+        assert!(step(std::slice::from_ref(&set), false).await.is_empty(), "a change of its own is no move");
+    }
+}
+
+#[tokio::test]
 async fn contents_of_files_are_counted_and_forgotten_together_with_the_facts_that_say_so() {
     for ground in grounds() {
         let store = ground.process();

@@ -57,6 +57,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let drawer = Drawer::of(&profile.data);
     let desk = Desk::of(drawer.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
+    client.finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
     let palette = Palette::of(&std::io::stdout());

@@ -160,6 +160,8 @@ pub struct Commit {
     pub audit: Vec<AuditEntry>,
     /// Files that the session is about to write: whoever watches a command meanwhile does not take them for its doing.
     pub writing: Vec<FileSet>,
+    /// A move of its history is under way: should it be cut off here, the files are half moved until it is finished.
+    pub moving: bool,
     /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
     /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
     pub on_the_way: bool,
@@ -313,6 +315,8 @@ pub trait Store: Send + Sync {
     /// The sets after that one which sessions other than this were about to write, in order. Only the latest are kept:
     /// they count while a command runs.
     async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>>;
+    /// Sessions of a folder that have nothing else to do and were moving their history when they were last heard of.
+    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
     /// A stored text.
     async fn text(&self, key: &RefKey) -> Result<Option<String>> {
         let bytes = self.bytes(None, key).await?;

@@ -512,7 +512,7 @@ impl Store for SqliteStore {
             change_rules(tx, &commit.rules, Some(session), now)?;
             commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
             audit::append(tx, &commit.audit, now)?;
-            commit.writing.iter().try_for_each(|set| writings::put(tx, session, set))?;
+            writings::note(tx, session, &commit.writing, commit.moving)?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
             }
@@ -696,6 +696,11 @@ impl Store for SqliteStore {
     async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
         let but = but.clone();
         self.read(move |tx| writings::since(tx, &but, after)).await
+    }
+
+    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {
+        let folder = folder.to_owned();
+        self.read(move |tx| writings::moving(tx, &folder)).await
     }
 
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>> {

@@ -85,7 +85,8 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX refs_by_hash ON refs (hash);
 ",
     "
-    CREATE TABLE writings (n INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, files TEXT NOT NULL);
+    CREATE TABLE writings (n INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, files TEXT NOT NULL, moves INTEGER NOT NULL);
+    CREATE INDEX writings_moving ON writings (session) WHERE moves;
 ",
 ];
 

@@ -4,16 +4,37 @@ use rusqlite::{Transaction, params};
 use trimtab_vocab::{FileSet, SessionId};
 
 use super::super::{Result, StoreError};
+use super::read_id;
 
 /// Sets that are kept. They count while a command runs, and in that time no more are written.
 const KEPT: i64 = 1_000;
 
-pub(super) fn put(tx: &Transaction<'_>, session: &SessionId, set: &FileSet) -> Result<()> {
-    let files = serde_json::to_string(set).map_err(|error| StoreError::Io(error.to_string()))?;
-    tx.prepare_cached("INSERT INTO writings (session, files) VALUES (?1, ?2)")?
-        .execute(params![session.as_str(), files])?;
-    tx.prepare_cached("DELETE FROM writings WHERE n <= ?1")?.execute([tx.last_insert_rowid() - KEPT])?;
+/// Notes what a session is about to write, and whether it moves its history by that.
+pub(super) fn note(tx: &Transaction<'_>, session: &SessionId, sets: &[FileSet], moving: bool) -> Result<()> {
+    if !moving {
+        tx.prepare_cached("UPDATE writings SET moves = 0 WHERE session = ?1 AND moves")?.execute([session.as_str()])?;
+    }
+    for set in sets {
+        let files = serde_json::to_string(set).map_err(|error| StoreError::Io(error.to_string()))?;
+        tx.prepare_cached("INSERT INTO writings (session, files, moves) VALUES (?1, ?2, ?3)")?.execute(params![
+            session.as_str(),
+            files,
+            moving
+        ])?;
+        tx.prepare_cached("DELETE FROM writings WHERE n <= ?1 AND NOT moves")?
+            .execute([tx.last_insert_rowid() - KEPT])?;
+    }
     Ok(())
+}
+
+pub(super) fn moving(tx: &Transaction<'_>, folder: &str) -> Result<Vec<SessionId>> {
+    let mut statement = tx.prepare_cached(
+        "SELECT DISTINCT s.id FROM writings w JOIN sessions s ON s.id = w.session
+         WHERE w.moves AND s.folder = ?1
+         AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.session = w.session AND j.status IS NULL)",
+    )?;
+    let rows = statement.query_map([folder], |row| read_id(row, 0))?;
+    rows.map(|row| Ok(row?)).collect()
 }
 
 pub(super) fn last(tx: &Transaction<'_>) -> Result<u64> {
@@ -37,6 +58,10 @@ mod tests {
 
     use super::super::schema;
     use super::*;
+
+    fn put(tx: &Transaction<'_>, session: &SessionId, set: &FileSet) -> Result<()> {
+        note(tx, session, std::slice::from_ref(set), false)
+    }
 
     #[test]
     fn what_others_write_is_told_in_order_and_only_the_latest_is_kept() {
