@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
@@ -58,7 +59,8 @@ impl Hands for PlainHands {
         command.env("TERMINAL", if run.terminal { "yes" } else { "no" });
         let sandbox = serde_json::to_value(run.sandbox).expect("a name");
         command.env("SANDBOX", sandbox.as_str().expect("a name"));
-        let mut child = command.kill_on_drop(true).spawn().expect("a shell");
+        let mut child = command.process_group(0).spawn().expect("a shell");
+        let _group = Group(child.id());
         let mut stdout = child.stdout.take().expect("is piped");
         let mut output = Vec::new();
         let ends = async {
@@ -89,5 +91,16 @@ impl Hands for PlainHands {
             () = over => Ran { timed_out: true, signal: Some(15), ..Ran::default() },
         };
         Ended { ran, output, dropped: 0 }
+    }
+}
+
+/// A shell and all that it has started. They end with whoever waits for them, so that no test leaves any behind.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0.and_then(|id| Pid::from_raw(id as i32)) {
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
     }
 }
