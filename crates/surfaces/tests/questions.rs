@@ -319,3 +319,40 @@ fn single_hunks_of_a_change_can_be_left_out() {
     let left = std::fs::read_to_string(program.project().join("long.txt")).expect("reads");
     assert_eq!(left, lines.replace("line 12\n", "line twelve\n"));
 }
+
+#[test]
+fn a_script_whose_request_is_taken_up_at_a_terminal_does_not_wait_for_the_answer_there() {
+    let program = program(&[]);
+    for json in [true, false] {
+        let gate = program.provider.gate();
+        program.provider.push(uses("run_command", json!({"command": "echo x > made.txt"})).gated(&gate));
+        let mut arguments = vec!["run", "--approve", "auto", "Make it"];
+        if json {
+            arguments.insert(1, "--json");
+        }
+        let calls = program.provider.requests().len();
+        let script = program.spawn(&arguments);
+        program.provider.block_on(program.provider.wait_for_requests(calls + 1));
+        let listed = program.run(&["sessions", "list", "--json"]).events();
+        let session = listed[0]["id"].as_str().expect("an id").to_owned();
+        let terminal = Terminal::start(&program, &["--session", &session], 80, 24);
+        terminal.wait_for("Make it");
+        // It is there once the request goes on under its terms.
+        let is_taken_up = || program.run(&["sessions", "export", &session]).stdout.contains("request.adjusted");
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !is_taken_up() {
+            assert!(std::time::Instant::now() < until, "{}", terminal.screen());
+        }
+        gate.open();
+        let ended = script.wait();
+        assert_eq!(ended.code, Some(3), "{} {}", ended.stdout, ended.stderr);
+        match json {
+            true => assert_eq!(ended.events().last().expect("an event")["type"], "checkpoint.opened"),
+            false => assert!(ended.stderr.contains("It is asked at another screen"), "{}", ended.stderr),
+        }
+        // The person at the terminal answers, and the work goes on there.
+        program.provider.push(says("It is made."));
+        terminal.answer("Run this command?", "1");
+        terminal.wait_for("It is made.");
+    }
+}

@@ -21,6 +21,7 @@ use super::run::Approve;
 use super::{Outcome, telemetry};
 use asked::{Question, answered, part};
 pub(super) use behind::Behind;
+pub(super) use screen::ASKED_ELSEWHERE;
 use screen::Screen;
 pub(crate) use screen::tool_line;
 pub(super) use since::is_parked;
@@ -193,11 +194,12 @@ async fn watch(
                 }
             }
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
-                if has_joined
-                    && asking == Asking::Nobody
-                    && !is_parked(client, &sent).await?
-                    && screen.held_up(&event, asking)?
-                {
+                // Somebody at another screen has taken the request up meanwhile, and is asked there.
+                if asking == Asking::Nobody && !is_parked(client, &sent).await? {
+                    match has_joined {
+                        true => drop(screen.held_up(&event, asking)?),
+                        false => screen.asked_elsewhere(&event),
+                    }
                     return Ok(Outcome::Finished(Status::NeedsUser));
                 }
                 screen.announce(client, &event, checkpoint).await;

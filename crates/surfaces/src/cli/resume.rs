@@ -11,7 +11,7 @@ use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, Offer};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
-use super::follow::{Asking, Behind, Form, describe, follow, is_parked, take_up};
+use super::follow::{ASKED_ELSEWHERE, Asking, Behind, Form, describe, follow, is_parked, take_up};
 use super::output::{note, print_json};
 use super::question::read_choice;
 use super::run::{Approve, dollars};
@@ -180,7 +180,7 @@ fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<Outc
             false => {
                 behind.tell_all();
                 describe(event);
-                note("It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.");
+                note(ASKED_ELSEWHERE);
             }
         }
     }

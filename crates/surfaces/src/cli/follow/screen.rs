@@ -56,6 +56,9 @@ pub(super) struct Screen {
     last: Option<u64>,
 }
 
+/// What a script says that ends because somebody at another screen is asked.
+pub(in crate::cli) const ASKED_ELSEWHERE: &str =
+    "It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.";
 /// Lines of a change that are shown before a question.
 const SHOWN_DIFF: usize = 60;
 
@@ -184,6 +187,15 @@ impl Screen {
             }
         }
         Ok(ends)
+    }
+
+    /// It is asked at another screen, where somebody has taken the request up: says so.
+    pub(super) fn asked_elsewhere(&mut self, open: &Event) {
+        if self.form == Form::Text {
+            self.say("");
+            describe(open);
+            note(ASKED_ELSEWHERE);
+        }
     }
 
     fn show_tool(&mut self, fact: &ToolFact) {
