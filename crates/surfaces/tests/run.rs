@@ -111,6 +111,22 @@ fn a_large_request_is_kept_whole_and_sent_as_head_and_tail() {
 }
 
 #[test]
+fn how_much_of_a_message_is_sent_as_it_is_can_be_set() {
+    let mut program = program();
+    program.set("TRIMTAB_CONTEXT_INPUT_TOKENS", "50");
+    program.provider.push(hello());
+    let words = format!("Sum this up: {}", "one two three ".repeat(30));
+    let ended = program.run(&["run", "--json", &words]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let sent = program.provider.requests()[0].body["messages"][0]["content"][0]["text"].clone();
+    let sent = sent.as_str().expect("text");
+    assert!(sent.starts_with("Sum this up: ") && sent.len() < words.trim().len(), "{sent}");
+    let key = ended.events()[0]["refs"][0].as_str().expect("a ref").to_owned();
+    assert!(sent.ends_with(&format!("[Full input saved as ref:{key}]")), "{sent}");
+    assert_eq!(program.run(&["ref", &key]).stdout.trim(), words.trim());
+}
+
+#[test]
 fn a_session_goes_on_by_id_and_by_folder() {
     let program = program();
     for text in ["one", "two", "three"] {

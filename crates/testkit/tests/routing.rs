@@ -41,6 +41,23 @@ fn a_task_that_the_rules_cannot_place_is_looked_at_once() {
 }
 
 #[test]
+fn what_a_look_finds_missing_is_asked_for_though_it_asks_nothing_itself() {
+    let log = play(
+        r#"
+        --- dialogue
+        % copilot.intelligent_routing=aggressive
+        > Build a report for our team
+        ?^ You look at a request
+        < {"decision":"clarify","confidence":0.9,"complexity":50,"missing":["inputs","outputs"],"questions":[]}
+        "#,
+    );
+    let asked = only(&log, &["checkpoint.opened"]);
+    assert!(asked.contains("2 questions before this is begun."), "{asked}");
+    assert!(asked.contains("What does it start from: which files, data or settings?"), "{asked}");
+    assert!(asked.contains("What should be there when it is done?"), "{asked}");
+}
+
+#[test]
 fn a_router_that_fails_or_talks_nonsense_does_not_keep_the_work_from_beginning() {
     for fault in ["<! overloaded: busy", "<!! refused: no", "< I would say: plan it.", "< {\"decision\":"] {
         let script = format!(

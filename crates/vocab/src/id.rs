@@ -203,6 +203,16 @@ impl RefKey {
         Self(format!("input-{request}"))
     }
 
+    /// Whether it names what a person said.
+    pub fn is_input(&self) -> bool {
+        self.0.starts_with("input-")
+    }
+
+    /// The key under which that is archived which a pill made of a request, when it is too large to send.
+    pub fn pill_of(request: &RequestId) -> Self {
+        Self(format!("pill-{request}"))
+    }
+
     /// The key of what tells a message that is sent again from another one.
     pub fn print_of(request: &RequestId) -> Self {
         Self(format!("print-{request}"))

@@ -333,11 +333,13 @@ pub struct ContextSettings {
     pub strategy: ContextStrategy,
     /// Megabytes of conversation that one document of a session may hold; 0: any.
     pub session_mb: u32,
+    /// Tokens of one message that are sent as they are; 0: half of the model's window.
+    pub input_tokens: u32,
 }
 
 impl Default for ContextSettings {
     fn default() -> Self {
-        Self { handoff_at: 0.85, strategy: ContextStrategy::Both, session_mb: 64 }
+        Self { handoff_at: 0.85, strategy: ContextStrategy::Both, session_mb: 64, input_tokens: 0 }
     }
 }
 

@@ -123,3 +123,22 @@ test('types of a newer server are passed over', () => {
   expect(after.turns).toEqual(view.turns);
   expect(after.seq).toBe(view.seq + 1);
 });
+
+test('what is talked about can be carried out where a person chose to talk, or talk comes first, unless that is off', () => {
+  const talks = (mode: string, copilot: object, decision: string) => {
+    seq = 0;
+    const said = at({ type: 'request.received', text: 'hi', images: [], mode, settings: { copilot } });
+    return fold(empty('s1'), [said, at({ type: 'route', decision, confidence: 1, complexity: 0, categories: [], reason: '' })]).turns[0]?.talks;
+  };
+  expect(talks('chat', {}, 'chat')).toBe(true);
+  expect(talks('auto', {}, 'chat'), 'an answer in words is no talk').toBe(false);
+  expect(talks('auto', { conversational: true }, 'chat')).toBe(true);
+  expect(talks('auto', { conversational: true }, 'plan'), 'it is being carried out').toBe(false);
+  for (const mode of ['auto', 'chat']) expect(talks(mode, { conversational: true, allow_execution_transition: false }, 'chat')).toBe(false);
+});
+
+test('work can be paused unless that is off', () => {
+  expect(start().turns[0]?.pausable).toBe(true);
+  const view = fold(empty('s1'), [at({ type: 'request.received', text: 'hi', images: [], mode: 'auto', settings: { copilot: { pause_enabled: false } } })]);
+  expect(view.turns[0]?.pausable).toBe(false);
+});

@@ -85,6 +85,12 @@ export interface Turn {
   finished?: string;
   stopping: boolean;
   pausing: boolean;
+  /** Work can be paused, unless that is switched off. */
+  pausable: boolean;
+  /** It is only talked about, and could be carried out. */
+  talks: boolean;
+  /** Talk comes first by a setting. */
+  talksFirst: boolean;
   step?: { number: number; of: number; title: string };
 }
 export interface ChangeSet {
@@ -264,6 +270,8 @@ export function fold(before: View, events: Event[]): View {
         if (!id || places.has(id)) break;
         places.set(id, view.turns.length);
         own.add(id);
+        const copilot = event.settings?.copilot;
+        const transition = copilot?.allow_execution_transition !== false;
         view.turns.push({
           id,
           text: event.text,
@@ -278,6 +286,9 @@ export function fold(before: View, events: Event[]): View {
           bugs: [],
           stopping: false,
           pausing: false,
+          pausable: copilot?.pause_enabled !== false,
+          talks: transition && event.mode === 'chat',
+          talksFirst: transition && copilot?.conversational === true,
         });
         view.todos = [];
         view.series = null;
@@ -317,6 +328,11 @@ export function fold(before: View, events: Event[]): View {
         const found = turn(id);
         if (found) found.stage = event.stage;
         note(id, event.label);
+        break;
+      }
+      case 'route': {
+        const found = turn(id);
+        if (found?.talksFirst) found.talks = event.decision === 'chat';
         break;
       }
       case 'intent': {

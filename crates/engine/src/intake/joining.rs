@@ -4,7 +4,7 @@
 use trimtab_vocab::event::{CheckpointKind, RequestFact};
 use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
-use super::INLINE_LIMIT;
+use super::gate;
 use crate::flow::{clarify, plan, satisfaction};
 use crate::pictures;
 use crate::record::{About, Active, Checkpoint, Phase, Session};
@@ -35,7 +35,7 @@ fn obstacle(request: &Request) -> Option<&'static str> {
         Some("the gallery is a matter of its own")
     } else if request.mode != Mode::Auto {
         Some("its mode is its own")
-    } else if request.text.len() > INLINE_LIMIT {
+    } else if gate::is_too_large(request, &request.text) {
         Some("it is too large to be passed on")
     } else {
         None

@@ -1,25 +1,22 @@
 //! Words to a request: the gate that nothing said gets past unrecorded.
 
+mod gate;
 mod joining;
 pub mod pill;
 mod references;
 mod tags;
 
 use trimtab_vocab::event::{BannerFact, Level, RequestFact, RuleFact, Stage, StageFact};
-use trimtab_vocab::{Mode, RefKey, Request, WhileRunning};
+use trimtab_vocab::{Mode, Request, WhileRunning};
 
 use crate::step::Step;
-use crate::turn::{answers, guard};
+use crate::turn::answers;
 use crate::{Effect, memory};
 
+pub use gate::INLINE_LIMIT;
 pub use references::{NamedUrl, References, references};
 pub(crate) use tags::path;
 pub use tags::tags;
-
-/// Words above this many bytes are stored whole and sent as head and tail.
-pub const INLINE_LIMIT: usize = 256 * 1024;
-/// How much of them is sent then.
-const PREVIEW: usize = 32 * 1024;
 
 pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
     if step.session.knows(&request.id) {
@@ -55,12 +52,7 @@ pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
     if rules != step.session.rules() {
         step.say(None, RuleFact::Known { rules });
     }
-    if request.text.len() > INLINE_LIMIT {
-        let key = RefKey::input_of(&id);
-        let preview = guard::sandwich(&request.text, PREVIEW, "input", &key);
-        step.keep(key.clone(), std::mem::replace(&mut request.text, preview));
-        request.refs.push(key);
-    }
+    gate::pass(step, &mut request);
     let recalled = std::mem::take(&mut request.settings.recalled);
     step.say(Some(&id), received(request));
     memory::recalled(step, &id, recalled);

@@ -61,9 +61,9 @@ pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> Route
     }
 }
 
-/// A question is asked, or nothing could answer it.
+/// A question is asked, or nothing could answer it. Where it is known what is missing, that is asked for.
 fn ask_something(analysis: &mut Analysis) {
-    if analysis.questions.is_empty() {
+    if analysis.questions.is_empty() && analysis.missing.is_empty() {
         let text = DEFAULT_QUESTION.to_owned();
         analysis.questions.push(Question { id: "q1".into(), text, ..Question::default() });
     }

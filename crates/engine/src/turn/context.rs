@@ -37,6 +37,23 @@ pub(crate) fn loaded(file: &LoadedFile) -> String {
     format!("[Loaded {}]\n{}", file.path, file.text)
 }
 
+/// Files that a request names, as much of them as a quarter of the window holds: the work needs room, too.
+pub(super) fn fitting(mut files: Vec<LoadedFile>, facts: &ModelFacts) -> Vec<LoadedFile> {
+    const REST: &str = "[... the rest is left out; read it with read_file ...]";
+    let mut left = usize::try_from(facts.window / 4).unwrap_or(usize::MAX).saturating_mul(3);
+    for LoadedFile { text, .. } in &mut files {
+        if text.len() > left {
+            let cut = text.floor_char_boundary(left);
+            let line = text[..cut].rfind('\n').map(|end| end + 1).filter(|end| *end > cut / 2);
+            text.truncate(line.unwrap_or(cut));
+            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{end}{REST}"));
+        }
+        left = left.saturating_sub(text.len());
+    }
+    files
+}
+
 /// Tokens that must stay free for the reply.
 fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
     u64::from(wanted.min(facts.max_output)).min(facts.window / 4)
@@ -399,6 +416,26 @@ mod tests {
         let message = Arc::new(Message { role: Role::User, parts: vec![part] });
         assert_eq!(transcript(&[Arc::clone(&message)], true), "RESULT: [Full result saved as ref:input-r1]\n");
         assert!(transcript(&[message], false).len() > 4_000, "the archive has what the model saw");
+    }
+
+    #[test]
+    fn files_that_are_named_leave_room_in_a_small_window() {
+        let file = |text: &str| LoadedFile { path: "a".into(), text: text.into(), hash: None };
+        let facts = |window| ModelFacts { window, ..ModelFacts::default() };
+        let files = vec![file(&"é\n".repeat(500)), file(&"line\n".repeat(1_000)), file("last")];
+        let texts = |window| -> Vec<String> {
+            fitting(files.clone(), &facts(window)).into_iter().map(|file| file.text).collect()
+        };
+        assert_eq!(texts(200_000), files.iter().map(|file| file.text.clone()).collect::<Vec<_>>());
+        let short = texts(4_096);
+        assert_eq!(short[0], files[0].text, "what there is room for is whole");
+        assert!(short.concat().len() < 3_072 + 200, "{}", short.concat().len());
+        assert!(
+            short[1].starts_with("line\nline\n") && short[1].contains("line\n[... the rest is left out"),
+            "{}",
+            short[1]
+        );
+        assert!(short[2].starts_with("[... the rest is left out; read it with read_file"), "{}", short[2]);
     }
 
     #[test]

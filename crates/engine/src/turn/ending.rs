@@ -3,6 +3,7 @@
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
 use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 
+use super::goal::{BANNERS, judged, without_banners};
 use super::{finish, further, series};
 use crate::flow::{self, pace};
 use crate::record::{Active, Session};
@@ -14,9 +15,6 @@ pub(crate) const HOLLOW: &str = "empty_tool_use";
 /// What the model is told when its words were cut off at the output limit and it is to go on by itself.
 pub(super) const GO_ON: &str =
     "[Your reply was cut off at the output limit. Go on exactly where it broke off, without repeating anything.]";
-
-/// How far the model came when the limit of steps was reached.
-pub const BANNERS: [&str; 3] = ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "GOAL NOT ACHIEVED"];
 
 /// Words that announce more work.
 const PHRASES: [&str; 10] = [
@@ -60,35 +58,6 @@ pub(crate) fn assessment(limit: u32) -> String {
          one of these lines:\n{}\n{}\n{}\nThen say in a few sentences what is done, what is left, and what you would do next.",
         BANNERS[0], BANNERS[1], BANNERS[2]
     )
-}
-
-/// The words without banners, and the one they begin with. Of several, the least is believed; where
-/// there is none, nothing was achieved as far as anybody said.
-fn judged(words: &str) -> (String, &'static str) {
-    let plain = words.to_uppercase();
-    let found = if plain.contains("GOAL NOT ACHIEVED") {
-        BANNERS[2]
-    } else if plain.contains("GOAL PARTIALLY ACHIEVED") {
-        BANNERS[1]
-    } else if plain.contains("GOAL ACHIEVED") {
-        BANNERS[0]
-    } else {
-        BANNERS[2]
-    };
-    (without_banners(words), found)
-}
-
-/// Words without the lines that are banners: they belong to the limit of steps alone.
-pub(super) fn without_banners(words: &str) -> String {
-    let is_banner = |line: &str| {
-        let letters = line.trim_matches(|c: char| !c.is_alphanumeric()).to_uppercase();
-        matches!(letters.as_str(), "GOAL ACHIEVED" | "GOAL PARTIALLY ACHIEVED" | "GOAL NOT ACHIEVED")
-    };
-    if !words.lines().any(is_banner) {
-        return words.to_owned();
-    }
-    let lines: Vec<&str> = words.lines().filter(|line| !is_banner(line)).collect();
-    lines.join("\n").trim().to_owned()
 }
 
 /// `synthesis_<message id>`, or `agent_<n>_<message id>` for agent number n.
@@ -241,20 +210,6 @@ mod tests {
         let mistaken = finished.iter().filter(|words| is_unfinished(words)).count();
         let by_list = finished.iter().filter(|words| needs_continuation(words)).count();
         assert_eq!((mistaken, by_list), (0, 5));
-    }
-
-    #[test]
-    fn one_banner_is_read_off_and_taken_out_of_the_words() {
-        for (words, banner, rest) in [
-            ("✅ GOAL ACHIEVED\nAll is done.", BANNERS[0], "All is done."),
-            ("**⚠ GOAL PARTIALLY ACHIEVED**\n\nHalf.", BANNERS[1], "Half."),
-            ("GOAL NOT ACHIEVED\nNo.", BANNERS[2], "No."),
-            ("I did things.", BANNERS[2], "I did things."),
-            ("✅ GOAL ACHIEVED\n⚠ GOAL PARTIALLY ACHIEVED\nHm.", BANNERS[1], "Hm."),
-        ] {
-            assert_eq!(judged(words), (rest.to_owned(), banner), "{words}");
-        }
-        assert_eq!(without_banners("The GOAL ACHIEVED banner"), "The GOAL ACHIEVED banner");
     }
 
     #[test]

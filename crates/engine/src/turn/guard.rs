@@ -35,7 +35,7 @@ pub(crate) fn preview(text: &str, total: u64, limit: usize, key: Option<&RefKey>
     if whole == text.len() as u64 && text.len() <= limit {
         return text.to_owned();
     }
-    let saved = key.map(|key| format!("\n[Full output saved as ref:{key}]")).unwrap_or_default();
+    let saved = key.map(|key| format!("\n[Full result saved as ref:{key}]")).unwrap_or_default();
     let mark = |left_out: u64| format!("\n[... {left_out} of {whole} bytes left out ...]\n");
     let room = limit.saturating_sub(saved.len() + mark(whole).len());
     // How something ended is told last.
@@ -82,7 +82,7 @@ mod tests {
             assert!(lines.clone().all(|line| text.contains(&format!("{line}\n"))), "whole lines only: {shown}");
             let missing = format!("[... {} of {} bytes left out ...]", text.len() - kept + 1, text.len());
             assert!(shown.contains(&missing), "{missing}: {shown}");
-            assert!(shown.ends_with("[Full output saved as ref:output-r1-c1t1]") && is_archived(&shown));
+            assert!(shown.ends_with("[Full result saved as ref:output-r1-c1t1]") && is_archived(&shown));
         }
         assert_eq!(preview("short\n", 0, FOR_MODELS, None), "short\n");
         let plain = preview(&text, 0, FOR_MODELS, None);

@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;
 pub(crate) mod further;
+mod goal;
 pub(crate) mod guard;
 mod noop;
 pub(crate) mod outcome;
@@ -40,6 +41,7 @@ use crate::{
 
 pub use context::SUMMARY;
 pub(crate) use context::fast;
+pub(crate) use prompt::model;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
@@ -130,6 +132,11 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     if !files.is_empty() || !urls.is_empty() {
         step.say(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
     }
+    let mut hosts: Vec<String> = urls.iter().filter_map(|url| tools::host_of(url)).collect();
+    hosts.dedup();
+    for host in hosts {
+        step.say(Some(&request), tools::interrogating(Stage::Intake, &host));
+    }
     step.ask(Effect::Load { request, files, marked, urls });
 }
 
@@ -146,6 +153,7 @@ pub(crate) fn loaded(
         return;
     }
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
+    let files = context::fitting(files, &model_of(step).1);
     let count = files.len();
     let unread = unread(step, &missing, absent);
     if count > 0 || !missing.is_empty() || instructions.is_some() {

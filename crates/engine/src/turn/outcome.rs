@@ -6,6 +6,9 @@ use trimtab_vocab::{CallId, ToolResult, Unobserved};
 use super::{batch, guard};
 use crate::Ran;
 
+/// How the result of a command begins that has ended by itself.
+pub(super) const EXIT_CODE: &str = "Exit code ";
+
 /// What a model is told of a command, and how it went. `more`: what else there is to say; `most`: bytes of one
 /// result that it should see.
 pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], most: usize) -> (ToolStatus, String) {
@@ -20,8 +23,8 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
             let advice = "Ask for more with timeout_s, do less at once, or let the user set commands.timeouts.";
             (ToolStatus::Error, format!("Timed out: it was ended after {limit_s} s. {advice}"))
         }
-        Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, "Exit code 0.".to_owned()),
-        Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("Exit code {code}.")),
+        Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, format!("{EXIT_CODE}0.")),
+        Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("{EXIT_CODE}{code}.")),
         Ran { signal, .. } => (ToolStatus::Error, format!("Ended by {}.", signal_name(signal.unwrap_or(0)))),
     };
     let head = match (ran.timed_out || ran.stopped, ran.took_ms / 1000) {
@@ -64,7 +67,7 @@ pub(super) fn finished(call: &CallId, command: String, ran: &Ran, unobserved: Op
 /// The text without how long it took, to tell whether it is the same again.
 pub(crate) fn timeless(content: &str) -> &str {
     let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
-    if first.starts_with("Exit code ") && first.contains(" It took ") { rest } else { content }
+    if first.starts_with(EXIT_CODE) && first.contains(" It took ") { rest } else { content }
 }
 
 fn signal_name(number: i32) -> String {

@@ -36,7 +36,7 @@ can be done and checked by itself. If the user only asks something, answer inste
 const INSTRUCTIONS: usize = 16 * 1024;
 
 /// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
-pub(super) fn model(request: &Request) -> (&str, ModelFacts) {
+pub(crate) fn model(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
     if request.images.is_empty() || settings.vision_model.is_empty() {
         (&settings.model, settings.facts)

@@ -3,6 +3,7 @@
 
 use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
 
+use super::outcome;
 use crate::record::{Active, Batch, Item};
 
 /// Characters of a finding.
@@ -36,9 +37,14 @@ fn entry(item: &Item, again: bool) -> ReflectionEntry {
     ReflectionEntry { tool: item.wish.name.clone(), status, finding: finding(content), next_action: next_action.into() }
 }
 
-/// The first words of a result.
+/// The first words of a result. How a command ended says little without what it wrote.
 pub(crate) fn finding(content: &str) -> String {
-    let line = content.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(nothing)");
+    let mut lines = content.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("(nothing)");
+    let line = match lines.next() {
+        Some(second) if first.starts_with(outcome::EXIT_CODE) => format!("{first} {second}"),
+        _ => first.to_owned(),
+    };
     let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(FINDING).collect();
     if line.chars().count() > FINDING {
         words.pop();
@@ -47,18 +53,14 @@ pub(crate) fn finding(content: &str) -> String {
     words
 }
 
-/// An entry as the ledger has it.
+/// An entry as the note and the ledger have it.
 pub(crate) fn line(entry: &ReflectionEntry) -> String {
     format!("{} {}: {} -> {}", entry.tool, name(entry.status), entry.finding, entry.next_action)
 }
 
-/// The note that goes to the model with the results. It does not repeat what they say.
+/// The note that goes to the model with the results: the next step need not rely on their raw text alone.
 pub(crate) fn note(entries: &[ReflectionEntry]) -> String {
-    let mut note = NOTE.to_owned();
-    for entry in entries {
-        note.push_str(&format!("\n- {} {}: {}", entry.tool, name(entry.status), entry.next_action));
-    }
-    note
+    entries.iter().fold(NOTE.to_owned(), |note, entry| format!("{note}\n- {}", line(entry)))
 }
 
 fn name(status: ToolStatus) -> &'static str {
@@ -78,6 +80,11 @@ mod tests {
     fn a_finding_is_the_first_line_that_says_something_and_is_short() {
         assert_eq!(finding("\n\n  hello\nworld"), "hello");
         assert_eq!(finding(""), "(nothing)");
+        assert_eq!(
+            finding("Exit code 1. It took 2 s.\n\nerror: no such file\nmore"),
+            "Exit code 1. It took 2 s. error: no such file"
+        );
+        assert_eq!(finding("Exit code 0."), "Exit code 0.");
         assert_eq!(finding(&"é".repeat(500)).chars().count(), FINDING);
     }
 }

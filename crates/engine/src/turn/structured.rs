@@ -14,6 +14,7 @@ use trimtab_vocab::{
 };
 
 use super::answers::{self, Question};
+use super::goal::without_banners;
 use super::{batch, budget, context, end_or_go_on, finish, next, prompt, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
@@ -172,6 +173,7 @@ fn settle(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
         bug("JSON", "Auto-detected: Response required JSON cleanup");
     }
     let mut answer = Answer { truncated: read.truncated, ..read.answer };
+    answer.summary = without_banners(&answer.summary);
     answer.recovered = (!read.repairs.is_empty()).then_some(read.repairs);
     if read.truncated || read.blocked {
         answer.blocked = !read.truncated;

@@ -380,6 +380,13 @@ pub const KEYS: &[Key] = &[
         "64",
         "Megabytes of conversation that a session's document may hold. 0: any.",
     ),
+    key(
+        "context.input_tokens",
+        Kind::Int(0, 10_000_000),
+        "0",
+        "Tokens of one message that are sent as they are; a longer one is stored whole, and its head and tail are sent. \
+         0: half of the model's window. Above 256 KB a message is always stored.",
+    ),
     key("tasks.timezone", Kind::Text, "\"\"", "The time zone of your days, like Europe/Berlin. Empty: the machine's."),
     key(
         "tasks.warn_deletes",

@@ -12,9 +12,11 @@ use super::output::{calm, note};
 /// What a person should see before they answer, a line each.
 pub(super) fn lines(body: &Map<String, Value>) -> Vec<String> {
     match body.get("about").and_then(Value::as_str) {
-        Some("clarify") => {
-            questions(body).iter().zip(1..).flat_map(|(question, number)| asked(question, number)).collect()
-        }
+        // One question alone is the title already.
+        Some("clarify") => match questions(body).as_slice() {
+            [one] => asked(one, 1).split_off(1),
+            several => several.iter().zip(1..).flat_map(|(question, number)| asked(question, number)).collect(),
+        },
         Some("plan") => plan(body),
         Some("understanding") => {
             let Requirements { requirements, decisions, open, .. } = field(body, "requirements").unwrap_or_default();
@@ -188,6 +190,9 @@ mod tests {
              g  Google
              (several may be chosen, with commas between them)
         ");
+        let one = json!({"about": "clarify", "questions": [{"id": "auth", "text": "Which log-in?",
+            "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]});
+        assert_eq!(shown(one), "     g  Google\n     h  GitHub", "its text is the title");
     }
 
     #[test]

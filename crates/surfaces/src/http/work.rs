@@ -310,7 +310,7 @@ async fn again(server: &Shared, id: SessionId, words: Option<String>) -> Result<
     let nothing =
         || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to make again.");
     let (text, refs, images, mode) = last.ok_or_else(nothing)?;
-    let text = match refs.first() {
+    let text = match refs.iter().find(|key| key.is_input()) {
         // Words that were too large to send are stored whole.
         Some(whole) => server.client.text(whole).await?,
         None => text,

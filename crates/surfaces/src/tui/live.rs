@@ -5,7 +5,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
-use trimtab_vocab::Mode;
 
 use super::app::App;
 use super::keys::Action;
@@ -115,7 +114,7 @@ impl App {
             let help = self.keys.key(Action::Help);
             let now = self.keys.key(Action::Implement);
             // After a talk, one key goes over to the work.
-            let offer = match self.status.mode == Mode::Chat && self.has_talked() && width >= 60 {
+            let offer = match self.status.offers_work() && self.has_talked() && width >= 60 {
                 true => format!("{now} implements it now · "),
                 false => String::new(),
             };

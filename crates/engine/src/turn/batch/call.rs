@@ -1,6 +1,6 @@
 //! One call: what it needs next, and whether it may.
 
-use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StageFact, StepsFact, ToolFact, ToolStatus};
+use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
 use trimtab_vocab::{Approve, CallId, ChangeSetId, CommandRun, FileSet, FileWrite, ProposalId, RequestId, Sandbox};
 
 use super::asking::{ask, ask_permission};
@@ -188,8 +188,7 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
     match errand {
         Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
         Errand::Fetch { url, host } => {
-            let label = format!("Interrogating {host}...");
-            step.say(Some(&request), StageFact { stage: Stage::Running, label });
+            step.say(Some(&request), tools::interrogating(Stage::Running, host));
             step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::Look::Fetch { url: url.clone() } });
         }
         Errand::Change(_) => {

@@ -10,7 +10,7 @@ mod ended;
 mod stopping;
 
 use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
-use trimtab_vocab::{CallId, RefKey, RequestId, ToolResult};
+use trimtab_vocab::{Approve, CallId, RefKey, RequestId, ToolResult};
 
 use super::{answers, finish, next, overtime, reflection, tools, watched};
 use crate::Effect;
@@ -34,18 +34,27 @@ const SIDE_BY_SIDE: usize = 8;
 /// Bytes of a diff that a question shows.
 pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
-/// The reply asks for tools: begin, unless it is the same once more.
+/// The reply asks for tools: begin, unless it is the same once more. A person is asked then. Where nobody is there, the
+/// model hears that it repeats itself, and the limit of steps ends it; so it does where this is the last step.
 pub(super) fn begin(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
-    if let Some(repeat) = &active.repeat
-        && repeat.times >= 2
-        && repeat.signature == batch.signature()
-    {
-        let (what, times) = (describe(batch), repeat.times);
+    let again = active.repeat.as_ref().filter(|last| last.times >= 2 && last.signature == batch.signature());
+    let is_last = active.steps >= active.step_limit();
+    let Some(again) = again.filter(|_| !is_last && answers::approve(active) != Approve::Auto) else {
+        return advance(step);
+    };
+    let times = again.times;
+    if active.request.settings.attended && answers::approve(active) == Approve::Ask {
+        let what = describe(batch);
         return answers::ask_about_repeat(step, &what, times);
     }
-    advance(step);
+    let text = format!(
+        "[Not run: {times} times in a row, this same call had the same result. Do something else; if you are done or \
+         cannot go on, say so.]"
+    );
+    reject(step, &text);
+    next(step);
 }
 
 fn describe(batch: &Batch) -> String {

@@ -1,6 +1,7 @@
 //! Pages of the web.
 
 use serde::Deserialize;
+use trimtab_vocab::event::{Stage, StageFact};
 
 use super::{Errand, Tool, arguments};
 
@@ -31,6 +32,11 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     (!host.is_empty() && host.chars().all(plain)).then(|| host.to_ascii_lowercase())
+}
+
+/// What a person reads while a page is fetched.
+pub(crate) fn interrogating(stage: Stage, host: &str) -> StageFact {
+    StageFact { stage, label: format!("Interrogating {host}...") }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod run;
 mod steps;
 mod stored;
 
-pub(crate) use fetch::host_of;
+pub(crate) use fetch::{host_of, interrogating};
 
 use std::sync::{Arc, LazyLock};
 

@@ -28,6 +28,8 @@ pub(in crate::tui) struct Activity {
     again_at: Option<Time>,
     is_stopping: bool,
     is_pausing: bool,
+    /// Pausing is switched off.
+    is_restless: bool,
     /// Questions that it waits for.
     asked: u32,
     /// Requests that wait for their turn.
@@ -67,6 +69,7 @@ impl Activity {
                 self.waiting.push((request.clone(), text.clone()));
             } else {
                 self.begin(event, settings.max_steps);
+                self.is_restless = !settings.copilot.pause_enabled;
             }
             return;
         }
@@ -155,7 +158,7 @@ impl Activity {
             if self.is_pausing {
                 facts.push("rests after this step".into());
             }
-            let keys = match (self.is_stopping, width >= 80 && self.calls > 1) {
+            let keys = match (self.is_stopping, width >= 80 && self.calls > 1 && !self.is_restless) {
                 (true, _) => "",
                 (false, true) => "  esc stops · alt-p pauses",
                 (false, false) => "  esc stops",

@@ -1,7 +1,7 @@
 //! The line at the bottom: where one is, with whom, how, and what it has cost so far.
 
 use ratatui::text::{Line, Span};
-use trimtab_vocab::event::{RequestFact, SessionFact, UsageFact};
+use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
 use trimtab_vocab::{Event, Fact, Mode, Usage};
 use unicode_width::UnicodeWidthStr;
 
@@ -37,9 +37,33 @@ pub(in crate::tui) struct Known {
     title: String,
     context: Option<(u64, u64)>,
     usage: Usage,
+    talk: Talk,
+}
+
+/// Whether what is talked about can be carried out by a key.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// Where a person chose to talk.
+    #[default]
+    ByMode,
+    /// Talk comes first by a setting.
+    First,
+    /// So it is, and the last request was talk.
+    Talked,
+    /// Going over to work is switched off.
+    Only,
 }
 
 impl Status {
+    /// Whether what was talked about can be carried out.
+    pub(in crate::tui) fn offers_work(&self) -> bool {
+        match self.known.talk {
+            Talk::Talked => true,
+            Talk::Only => false,
+            Talk::ByMode | Talk::First => self.mode == Mode::Chat,
+        }
+    }
+
     /// What is known of another session is not true of this one.
     pub(in crate::tui) fn begin_session(&mut self) {
         self.known = Known::default();
@@ -59,6 +83,15 @@ impl Status {
                     self.model.clone_from(&settings.model);
                 }
                 self.budget = settings.budget_usd.or(self.budget);
+                let copilot = &settings.copilot;
+                self.known.talk = match (copilot.allow_execution_transition, copilot.conversational) {
+                    (false, _) => Talk::Only,
+                    (true, true) => Talk::First,
+                    (true, false) => Talk::ByMode,
+                };
+            }
+            Fact::Route(RouteFact { decision: RouteDecision::Chat, .. }) if self.known.talk == Talk::First => {
+                self.known.talk = Talk::Talked;
             }
             _ => {}
         }

@@ -202,6 +202,41 @@ fn after_a_talk_one_key_goes_over_to_the_work() {
 }
 
 #[test]
+fn talk_that_comes_first_by_a_setting_goes_over_by_the_same_key_unless_that_is_off() {
+    let offered = |copilot: serde_json::Value, mode: &str, decision: &str| {
+        let mut stage = Stage::new(100, 20);
+        stage.app.status.mode = if mode == "chat" { trimtab_vocab::Mode::Chat } else { trimtab_vocab::Mode::Auto };
+        stage.fact(
+            json!({"type": "request.received", "text": "A log-in", "mode": mode, "settings": {"copilot": copilot}}),
+        );
+        stage.fact(json!({"type": "route", "decision": decision, "confidence": 1.0, "complexity": 0, "categories": [],
+            "reason": ""}));
+        stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+        stage.screen().contains("alt-i implements it now")
+    };
+    assert!(offered(json!({"conversational": true}), "auto", "chat"));
+    assert!(!offered(json!({"conversational": true}), "auto", "direct"), "the work is done");
+    assert!(!offered(json!({}), "auto", "chat"), "an answer in words is no talk");
+    assert!(offered(json!({}), "chat", "chat"));
+    let off = json!({"conversational": true, "allow_execution_transition": false});
+    assert!(!offered(off.clone(), "auto", "chat") && !offered(off, "chat", "chat"));
+}
+
+#[test]
+fn how_to_pause_is_told_unless_that_is_off() {
+    for enabled in [true, false] {
+        let mut stage = Stage::new(100, 20);
+        stage.fact(
+            json!({"type": "request.received", "text": "Work", "settings": {"copilot": {"pause_enabled": enabled}}}),
+        );
+        for call in ["c1", "c2"] {
+            stage.fact(json!({"type": "model.called", "call": call, "model": "test/model", "attempt": 1}));
+        }
+        assert_eq!(stage.screen().contains("alt-p pauses"), enabled, "{}", stage.screen());
+    }
+}
+
+#[test]
 fn a_session_is_forked_before_anything_that_was_said() {
     let mut stage = Stage::new(80, 12);
     stage.said("Paint the hull");
@@ -240,4 +275,30 @@ fn a_session_can_be_named_forked_and_written_into_a_file_from_the_list() {
     assert!(wishes.contains(&named), "{wishes:?}");
     stage.tell(News::Told("The session is called “Mend the sails” now.".into()));
     assert!(stage.view().contains("is called “Mend the sails” now"), "{}", stage.view());
+}
+
+#[test]
+fn an_answer_that_leaves_a_banner_out_is_shown_once_and_without_it() {
+    for words in ["✅ GOAL ACHIEVED\nAll is mended.", "All is mended."] {
+        let mut stage = Stage::new(60, 20);
+        stage.said("Mend it");
+        stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "usage": {},
+            "message": {"role": "assistant", "parts": [{"type": "text", "text": words}]}}));
+        stage.fact(json!({"type": "answer", "summary": "All is mended."}));
+        stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+        let screen = stage.screen();
+        assert_eq!(screen.matches("All is mended.").count(), 1, "{screen}");
+        assert!(!screen.contains("GOAL"), "{screen}");
+    }
+    // What is printed already stays, and is not said again.
+    let mut stage = Stage::new(60, 20);
+    stage.said("Mend it");
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "✅ GOAL ACHIEVED\n\nAll is mended.\n\nBy me."}));
+    stage.screen();
+    stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "usage": {}, "message":
+        {"role": "assistant", "parts": [{"type": "text", "text": "✅ GOAL ACHIEVED\n\nAll is mended.\n\nBy me."}]}}));
+    stage.fact(json!({"type": "answer", "summary": "All is mended.\n\nBy me."}));
+    stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
+    let screen = stage.screen();
+    assert_eq!(screen.matches("All is mended.").count(), 1, "{screen}");
 }

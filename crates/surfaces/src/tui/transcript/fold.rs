@@ -73,8 +73,9 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
             transcript.note(mark, text.clone());
         }
         Fact::Answer(AnswerFact { answer }) => {
-            let is_said = last_words(transcript).is_some_and(|words| words.trim() == answer.summary.trim());
-            if !is_said && !answer.summary.trim().is_empty() {
+            let summary = answer.summary.trim();
+            let is_said = !summary.is_empty() && last_reply(transcript).is_some_and(|reply| reply.comes_to(summary));
+            if !is_said && !summary.is_empty() {
                 let mut reply = Reply::new(last_call(transcript));
                 reply.push(&answer.summary);
                 reply.end();
@@ -126,9 +127,9 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
 }
 
 /// The last words of a model since the person spoke.
-fn last_words(transcript: &Transcript) -> Option<&str> {
-    let since = transcript.entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Said { .. }));
-    since.filter_map(|entry| if let Entry::Reply(reply) = entry { Some(reply.text.as_str()) } else { None }).next()
+fn last_reply(transcript: &mut Transcript) -> Option<&mut Reply> {
+    let mut since = transcript.entries.iter_mut().rev().take_while(|entry| !matches!(entry, Entry::Said { .. }));
+    since.find_map(|entry| if let Entry::Reply(reply) = entry { Some(reply) } else { None })
 }
 
 fn last_call(transcript: &Transcript) -> trimtab_vocab::CallId {

@@ -43,6 +43,17 @@ impl Reply {
         }
     }
 
+    /// Whether an answer is what was said here, or a part of it: banners do not belong to it. As long as nothing is
+    /// printed, the answer stands here then.
+    pub(super) fn comes_to(&mut self, answer: &str) -> bool {
+        let is_said = self.text.contains(answer);
+        if is_said && self.text.trim() != answer && !self.is_begun {
+            self.text = answer.to_owned();
+            (self.stream, self.laid_out) = (None, 0);
+        }
+        is_said
+    }
+
     fn lay_out(&mut self, width: usize, theme: &Theme) -> (&mut Stream, usize) {
         let (stream, begun) = self.stream.get_or_insert_with(|| (Stream::new(columns(width), *theme), width));
         if self.laid_out < self.text.len() {
