@@ -12,6 +12,7 @@ await browse(
   async ({ page, root }) => {
     const asked = [];
     const posted = [];
+    const keys = [];
     let answer = () => stream(pieces(['done', 'true']));
     await page.route('**/api/assistant/message/stream**', async (route) => {
       const query = Object.fromEntries(new URL(route.request().url()).searchParams);
@@ -24,6 +25,7 @@ await browse(
     });
     await page.route('**/api/llm/apply', async (route) => {
       posted.push(route.request().postDataJSON());
+      keys.push(route.request().headers()['idempotency-key']);
       await route.fulfill({ json: { results: [], summary: { created: 0, updated: 1, deleted: 0, completed: 0 } } });
     });
     await page.goto(`${root}/#/tasks`);
@@ -71,10 +73,18 @@ await browse(
     assert.equal(await boxes.count(), 3);
     for (let at = 0; at < 3; at++) assert.ok(await boxes.nth(at).isChecked(), 'what can be applied is chosen');
 
-    // Only what is ticked is applied.
+    // Only what is ticked is applied, and once, however often it is pressed.
     await boxes.nth(0).uncheck();
-    await page.getByRole('button', { name: 'Apply Selected' }).click();
+    await page.getByRole('button', { name: 'Show before and after' }).click();
+    await page.getByRole('button', { name: 'Hide before and after' }).click();
+    await page.getByRole('button', { name: 'Show before and after' }).waitFor();
+    await page.getByRole('button', { name: 'Apply Selected' }).evaluate((button) => {
+      button.click();
+      button.click();
+    });
     await page.getByText('Done: 1 updated.').waitFor();
+    assert.equal(keys.length, 1, 'pressed twice, applied once');
+    assert.match(keys[0], /^[0-9a-f-]{36}$/);
     assert.deepEqual(posted.pop().operations, [{ op: 'update', id: 1 }, { op: 'complete', id: 3 }]);
 
     // An operation that cannot be applied is shown with its reason and cannot be chosen.
@@ -102,6 +112,37 @@ await browse(
     await page.reload();
     await page.getByText('Which call?').waitFor();
     assert.ok(await page.locator('.chip.on', { hasText: 'Call Ann' }).count(), 'also after the page was loaded again');
+
+    // A question may ask for a day too, and waits for its answer also after the page was loaded again.
+    answer = () => stream(pieces(['clarify', { question: 'Which, and when?', options: [{ id: 1, title: 'Call Bob', scheduledFor: null }], sections: ['ids', 'date'] }], ['done', 'true']));
+    await say('Move a call');
+    await page.getByText('Which, and when?').waitFor();
+    await page.reload();
+    await page.getByText('Which, and when?').waitFor();
+    await say('the one with Bob');
+    assert.equal(asked.at(-1).clarify.question, 'Which, and when?');
+    await page.getByText('Which, and when?').nth(1).waitFor();
+    await page.getByRole('button', { name: 'Plan', exact: true }).click();
+    await page.locator('.bubble input[type=date]').fill('2026-12-01');
+    answer = () => stream(pieces(['result', { text: 'Bob is moved.', operations: [] }], ['done', 'true']));
+    await page.getByRole('button', { name: /Call Bob/ }).last().click();
+    await page.getByText('Bob is moved.').waitFor();
+    assert.deepEqual([asked.at(-1).mode, asked.at(-1).clarify.selection], ['auto', { ids: [1], date: '2026-12-01', priority: null }]);
+
+    // A newer message takes the place of one that is being answered, and what that was not answered with is no turn.
+    let free;
+    const first = new Promise((resolve) => (free = resolve));
+    answer = async () => {
+      await first;
+      return stream(pieces(['done', 'true']));
+    };
+    await say('Slow');
+    answer = () => stream(pieces(['result', { text: 'Quick.', operations: [] }], ['done', 'true']));
+    await say('Fast');
+    await page.getByText('Quick.').waitFor();
+    free();
+    assert.equal(await page.getByText('A newer message took the place of this one.').count(), 1);
+    assert.deepEqual(asked.at(-1).transcript.at(-1), { role: 'user', text: 'Slow' });
 
     // The question is not sent with the turn after its answer; the mode that is chosen is.
     answer = () => stream(pieces(['result', { text: 'Hello.', operations: [] }], ['done', 'true']));

@@ -92,6 +92,31 @@ fn simple_values_are_brought_into_their_normal_form() {
 }
 
 #[test]
+fn days_and_moments_are_read_as_models_write_them_and_never_guessed() {
+    let planned = |scheduled: Value| {
+        let op = normal(json!({"op": "update", "id": 1, "scheduledFor": scheduled}));
+        (op["scheduledFor"].clone(), op["timeOfDay"].clone())
+    };
+    // 2026-11-15 is a Sunday.
+    for (said, day, time) in [
+        ("friday", json!("2026-11-20"), Value::Null),
+        (" On Sun ", json!("2026-11-22"), Value::Null),
+        ("tonight", json!("2026-11-15"), Value::Null),
+        ("2026-11-20T09:30", json!("2026-11-20"), json!("09:30")),
+        ("2026-11-20 9:30 pm", json!("2026-11-20"), json!("21:30")),
+        ("2026-11-20T00:00:00Z", json!("2026-11-20"), Value::Null),
+    ] {
+        assert_eq!(planned(json!(said)), (day, time), "{said}");
+    }
+    let kept = normal(json!({"op": "update", "id": 1, "scheduledFor": "2026-11-20", "timeOfDay": "08:00"}));
+    assert_eq!(kept["timeOfDay"], "08:00");
+    for unclear in ["2026-11-20T09:30:00Z", "2026-11-20T09:30+02:00", "2026-02-30T09:30", "next friday", "fr", "soon"] {
+        let wrong = errors(json!({"op": "update", "id": 1, "scheduledFor": unclear}));
+        assert_eq!(wrong, ["invalid_scheduledFor"], "{unclear}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_advice() {
     let cases = [
         (json!({"op": "fly"}), vec!["invalid_op"]),
@@ -356,6 +381,13 @@ fn many_deletes_and_many_changes_are_warned_about_from_the_documented_numbers_on
         warnings(2, json!({"op": "bulk_delete", "where": {}})),
         ["bulk_delete has no condition: it deletes every task, 2 in all."]
     );
+    for all in [json!({"scheduled_range": {}}), json!({"scheduled_range": {"from": null}}), json!({"text": " … "})] {
+        assert_eq!(
+            warnings(2, json!({"op": "bulk_complete", "where": all})),
+            ["bulk_complete has no condition: it completes every task, 2 in all."],
+            "what holds for every task is no condition"
+        );
+    }
     let one_by_one = (1..=21).map(|id| json!({"op": "delete", "id": id})).collect();
     assert_eq!(attempt(&many(21), one_by_one).warnings(TaskLimits::default()), ["This will delete 21 tasks."]);
     let strict = TaskLimits { deletes: 0, updates: 0 };

@@ -252,8 +252,7 @@ impl Actor {
     /// What of earlier sessions the model is told for a request.
     async fn recalled(&self, request: &Request) -> Result<Vec<Remembered>, StoreError> {
         let bytes = request.settings.memory.recall_bytes as usize;
-        // A request about tasks has prompts of its own.
-        if bytes == 0 || request.ask.is_some() {
+        if bytes == 0 {
             return Ok(Vec::new());
         }
         let folder = self.session.folder();

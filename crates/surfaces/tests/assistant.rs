@@ -226,10 +226,70 @@ fn a_message_without_words_is_refused_in_the_documented_way() {
         let answer = served.post("/api/assistant/message", &body);
         assert_eq!((answer.status, answer.json()), (400, json!({"error": "invalid_message"})), "{body}");
     }
+    let endless = json!({"message": "x".repeat(3_000_000)});
+    let answer = served.post("/api/assistant/message", &endless);
+    assert_eq!((answer.status, answer.json()["error"]["code"].clone()), (413, json!("too_large")));
     for query in ["", "?message=", "?message=%20", "?mode=auto"] {
         let answer = served.ask("GET", &format!("/api/assistant/message/stream{query}")).send();
         assert_eq!((answer.status, answer.json()), (400, json!({"error": "invalid_message"})), "{query}");
     }
+}
+
+#[test]
+fn what_was_said_before_is_understood_in_every_documented_form() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    let said = |text: &str| json!({"role": "user", "text": text}).to_string();
+    let (one, two) = (said("one"), said("two"));
+    let list = format!("[{one},{two}]");
+    let forms = [
+        format!("transcript={}", encoded(&list)),
+        format!("transcript={}&transcript={}", encoded(&one), encoded(&two)),
+        "transcript=nonsense".into(),
+        "transcript=%5B%7B&clarify=%7B".into(),
+    ];
+    for (at, form) in forms.iter().enumerate() {
+        says(&program, "Hello.");
+        let query = format!("/api/assistant/message/stream?message=Hi&mode=chat&{form}");
+        assert_eq!(names(&mut served.ask("GET", &query).stream()), ["summary", "result", "done"], "{form}");
+        let shown = prompt(&program, at).contains(r"Conversation (last 3 turns):\n- user: one\n- user: two\n");
+        assert_eq!(shown, at < 2, "{form}: {}", prompt(&program, at));
+    }
+    says(&program, "Hello.");
+    served.post("/api/assistant/message", &json!({"message": "Hi", "transcript": list, "options": {"mode": "chat"}}));
+    assert!(prompt(&program, 4).contains(r"- user: one\n- user: two\n"), "{}", prompt(&program, 4));
+}
+
+#[test]
+fn a_choice_says_what_a_plan_is_about_whatever_the_mode() {
+    let program = program();
+    add(&program, "Call Bob", "today");
+    add(&program, "Call Ann", "today");
+    let served = Served::start(&program, "test", &[]);
+    for (at, clarify) in [json!({"question": "Which?", "selection": {"ids": [2]}}), json!({"selection": {"ids": [2]}})]
+        .iter()
+        .enumerate()
+    {
+        says(&program, r#"{"operations":[{"op":"complete","id":2}]}"#);
+        says(&program, "Ann is done.");
+        let answer = served.post("/api/assistant/message", &json!({"message": "Yes", "options": {"clarify": clarify}}));
+        assert_eq!(answer.json()["text"], "Ann is done.", "{clarify}");
+        let asked = prompt(&program, at * 2);
+        assert!(asked.contains("Call Ann") && !asked.contains("Call Bob"), "{clarify}: {asked}");
+    }
+}
+
+#[test]
+fn an_operation_that_was_refused_is_shown_and_repaired_with_all_that_it_said() {
+    let program = program();
+    add(&program, "Call Bob", "today");
+    let served = Served::start(&program, "test", &[]);
+    says(&program, r#"{"operations":[{"op":"bulk_delete","where":{"status":"done"}}]}"#);
+    says(&program, "I cannot.");
+    says(&program, "Nothing.");
+    let answer = served.post("/api/assistant/message", &json!({"message": "Delete what is done"}));
+    assert_eq!(answer.json()["operations"][0]["op"], json!({"op": "bulk_delete", "where": {"status": "done"}}));
+    assert!(prompt(&program, 1).contains(r#"{\"status\":\"done\"}"#), "{}", prompt(&program, 1));
 }
 
 #[test]
@@ -248,6 +308,9 @@ fn post_answers_in_json_whatever_is_accepted_and_plans_by_default() {
     says(&program, r#"{"decision":"clarify","confidence":0.6,"question":"Which?"}"#);
     let asked = served.post("/api/assistant/message", &json!({"message": "Move it", "options": {"mode": "auto"}}));
     assert_eq!(asked.json(), json!({"requiresClarification": true, "question": "Which?", "options": []}));
+    says(&program, r#"{"decision":"clarify","confidence":0.6,"question":"When?","missing":["date","priority"]}"#);
+    let asked = served.post("/api/assistant/message", &json!({"message": "Move it", "options": {"mode": "auto"}}));
+    assert_eq!(asked.json()["sections"], json!(["date", "priority"]), "one question, and all that its answer may say");
 }
 
 fn names(stream: &mut Stream) -> Vec<String> {
@@ -366,6 +429,26 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     assert_eq!(program.run(&["ask", "--apply"]).code, Some(1), "there is nothing left to decide on");
     let trail = program.run(&["audit", "--export"]).stdout;
     assert!(trail.contains("plan_outcome"), "{trail}");
+}
+
+#[test]
+fn at_the_command_line_what_was_applied_before_a_kill_is_not_applied_again() {
+    let program = program();
+    says(&program, r#"{"operations":[{"op":"create","title":"Milk"},{"op":"create","title":"Bread"}]}"#);
+    says(&program, "Milk and bread.");
+    assert_eq!(program.run(&["ask", "--mode", "plan", "Milk and bread"]).code, Some(0));
+    // Killed between the change of the tasks and the record of it: the one is durable, the other is not there.
+    let jobs = program.run(&["jobs", "--all", "--json"]).stdout;
+    let job: Value = serde_json::from_str(jobs.lines().next().expect("one")).expect("JSON");
+    let key = format!("ask-{}-x-", job["request"].as_str().expect("a name"));
+    let milk = json!({"operations": [{"op": "create", "title": "Milk"}]}).to_string();
+    let applied = program.run_with_input(&["tasks", "apply", "-", "--key", &key], milk.as_bytes());
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    let again = program.run(&["ask", "--apply", "1"]);
+    assert!(again.stdout.starts_with("1 created, "), "{} {}", again.stdout, again.stderr);
+    let titles = program.run(&["tasks", "list", "--json"]).stdout;
+    assert_eq!(titles.matches("Milk").count(), 1, "{titles}");
+    assert_eq!(program.run(&["ask", "--apply", "2"]).code, Some(1), "it is decided");
 }
 
 #[test]

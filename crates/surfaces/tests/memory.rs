@@ -31,6 +31,28 @@ fn told(program: &Program) -> String {
 }
 
 #[test]
+fn the_assistant_over_the_tasks_is_told_what_is_about_the_person_and_nothing_of_folders() {
+    let program = program();
+    assert_eq!(program.run(&["memory", "add", "My wife is called Ada"]).code, Some(0));
+    assert_eq!(program.run(&["memory", "add", "The staging server is called kite", "--dir", "."]).code, Some(0));
+    program.provider.push(Answer::anthropic(Reply::new().text([r#"{"decision":"plan","confidence":0.9}"#])));
+    program.provider.push(Answer::anthropic(Reply::new().text([r#"{"operations":[]}"#])));
+    program.provider.push(ok());
+    let asked = program.run(&["ask", "Remind me of my wife's birthday"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.stderr);
+    assert!(asked.stderr.contains("Recalled from earlier sessions"), "{}", asked.stderr);
+    for request in program.provider.requests() {
+        let told = request.body.to_string();
+        assert!(told.contains("- My wife is called Ada") && !told.contains("kite"), "{told}");
+    }
+    program.provider.push(ok());
+    program.run(&["ask", "--mode", "chat", "I always run on Mondays"]);
+    program.provider.push(ok());
+    program.run(&["ask", "--mode", "chat", "When do I run?"]);
+    assert!(told(&program).contains("I always run on Mondays"), "{}", told(&program));
+}
+
+#[test]
 fn what_is_said_for_good_is_told_to_later_sessions_and_what_is_asked_once_is_not() {
     let program = program();
     for _ in 0..3 {

@@ -145,6 +145,9 @@ pub struct TasksShown {
     /// What is planned for this week, Monday to Sunday.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub week: Option<WeekShown>,
+    /// What was planned for an earlier week and is not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overdue: Option<Vec<TaskShown>>,
     /// What a request is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focused: Option<Vec<TaskShown>>,

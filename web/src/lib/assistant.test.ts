@@ -82,10 +82,10 @@ test('what is too long for an address is posted first and followed by its name',
 
 test('what is behind "Show more" can be chosen too', async () => {
   vi.stubGlobal('EventSource', FakeSource);
-  const offered: number[][] = [];
-  ask('hi', [], 'auto', null, { clarify: (_question, options) => offered.push(options.map((one) => one.id)) });
-  FakeSource.last.send('clarify', '{"question":"Which?","options":[{"id":1,"title":"a"}],"moreOptions":[{"id":2,"title":"b"}]}');
-  expect(offered).toEqual([[1, 2]]);
+  const offered: unknown[][] = [];
+  ask('hi', [], 'auto', null, { clarify: (_question, options, sections) => offered.push([...options.map((one) => one.id), ...sections]) });
+  FakeSource.last.send('clarify', '{"question":"Which?","options":[{"id":1,"title":"a"}],"moreOptions":[{"id":2,"title":"b"}],"sections":["ids","date"]}');
+  expect(offered).toEqual([[1, 2, 'ids', 'date']]);
 });
 
 test('a question is passed on from the stream and from the plain reply, and an empty one is none', async () => {
@@ -144,6 +144,11 @@ const op = (op: string, id: number, errors: string[] = []): Annotated => ({ op: 
 test('ticks survive a newer version of the list', () => {
   const before = { of: [op('delete', 1), op('update', 2), op('update', 3, ['bad'])], ticked: [false, true, false] };
   expect(reconciled(before, [op('update', 2), op('delete', 1), op('complete', 9), op('update', 4, ['bad'])])).toEqual([true, false, true, false]);
+});
+
+test('what was repaired is ticked, because nobody could have left it out', () => {
+  const before = { of: [op('update', 3, ['bad']), op('delete', 1)], ticked: [false, false] };
+  expect(reconciled(before, [op('update', 3), op('delete', 1)])).toEqual([true, false]);
 });
 
 test('an operation is readable', () => {

@@ -28,6 +28,7 @@ export interface Result {
   question?: string;
   options?: Option[];
   moreOptions?: Option[];
+  sections?: string[];
 }
 export interface Said {
   role: 'user' | 'assistant';
@@ -35,7 +36,8 @@ export interface Said {
 }
 export interface Heard {
   summary?: (text: string) => void;
-  clarify?: (question: string, options: Option[]) => void;
+  /** `sections`: what an answer may say beside which tasks, a day (`date`) or how much they matter (`priority`). */
+  clarify?: (question: string, options: Option[], sections: string[]) => void;
   stage?: (stage: string) => void;
   ops?: (version: number, operations: Annotated[]) => void;
 }
@@ -61,7 +63,7 @@ export function ask(message: string, transcript: Said[] = [], mode = 'plan', cla
   const plainly = async (): Promise<Result> => {
     const answered = await post<Result>('/assistant/message', { message, transcript, options });
     if (answered.requiresClarification && typeof answered.question === 'string') {
-      heard.clarify?.(answered.question, choosable(answered));
+      heard.clarify?.(answered.question, choosable(answered), answered.sections ?? []);
     }
     return { ...answered, text: answered.text ?? '', operations: answered.operations ?? [] };
   };
@@ -89,8 +91,8 @@ export function ask(message: string, transcript: Said[] = [], mode = 'plan', cla
     };
     const hear = () => {
       on('stage', (data: { stage: string }) => heard.stage?.(data.stage));
-      on('clarify', (data: { question: string; options?: Option[]; moreOptions?: Option[] }) => {
-        if (data.question) heard.clarify?.(data.question, choosable(data));
+      on('clarify', (data: { question: string; options?: Option[]; moreOptions?: Option[]; sections?: string[] }) => {
+        if (data.question) heard.clarify?.(data.question, choosable(data), data.sections ?? []);
       });
       on('summary', (data: { text: string }) => {
         if (data.text) heard.summary?.(data.text);
@@ -119,10 +121,11 @@ export function ask(message: string, transcript: Said[] = [], mode = 'plan', cla
   };
 }
 
-/** What stays ticked when a newer version of a list arrives: what was, by operation and task. */
+/** What stays ticked when a newer version of a list arrives: what was, by operation and task. Whether an operation is wanted
+    that could not be ticked nobody has said: once it is repaired, it is ticked like any other. */
 export function reconciled(before: { of: Annotated[]; ticked: boolean[] }, after: Annotated[]): boolean[] {
   const key = (one: Annotated) => `${one.op.op} ${one.op.id ?? `“${one.op.title ?? ''}”`}`;
-  const known = new Map(before.of.map((one, at) => [key(one), before.ticked[at] ?? false]));
+  const known = new Map(before.of.flatMap((one, at) => (one.errors.length === 0 ? [[key(one), before.ticked[at] ?? false] as const] : [])));
   return after.map((one) => one.errors.length === 0 && (known.get(key(one)) ?? true));
 }
 

@@ -1,6 +1,7 @@
 // A session that is looked at: its events folded as they come, and what a person does to it.
 
 import { Failure, get, post, told } from './api';
+import { newKey } from './key';
 import { empty, fold, type View } from './fold';
 import type { Given, Picture } from './wire';
 import { watch, type Connection, type Watch } from './live';
@@ -74,7 +75,7 @@ export class Session {
 
   async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string } = {}): Promise<boolean> {
     // The same key for every try: a message that arrived although its answer was lost is not sent twice.
-    const key = crypto.randomUUID();
+    const key = newKey();
     this.sending = [...this.sending, { text, key }];
     const done = await this.try(() => post(`${this.path}/messages`, { text, ...more }, { 'idempotency-key': key }));
     if (!done) this.sending = this.sending.filter((one) => one.key !== key);

@@ -121,7 +121,7 @@ fn telling(instruction: &str) -> BTreeSet<String> {
 /// Everything that is shown: what is planned first.
 pub(super) fn all(shown: &TasksShown) -> impl Iterator<Item = &TaskShown> {
     let week = shown.week.iter().flat_map(|week| &week.items);
-    let rest = [&shown.focused, &shown.top, &shown.backlog].into_iter().flatten().flatten();
+    let rest = [&shown.overdue, &shown.focused, &shown.top, &shown.backlog].into_iter().flatten().flatten();
     week.chain(rest)
 }
 

@@ -15,7 +15,7 @@ pub(super) fn cleaned(words: &str) -> String {
 
 /// Without what was only thought, and without the tags around what is said. A thought that never ends hides
 /// nothing: then the tag is all that goes.
-fn without_tags(words: &str) -> String {
+pub(super) fn without_tags(words: &str) -> String {
     let mut rest = words;
     let mut said = String::with_capacity(words.len());
     while let Some((before, after)) = rest.split_once("<think>") {

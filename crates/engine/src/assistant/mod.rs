@@ -41,6 +41,9 @@ const PROPOSE: &str = "ask.propose";
 const REPAIR: &str = "ask.repair";
 const SUMMARY: &str = "ask.summary";
 
+/// Tokens for a few sentences, and for the thoughts before them of a model that thinks: cut off in its thoughts it would
+/// have said nothing.
+const BRIEF: u32 = 2_048;
 /// Bytes of a model's words that the audit keeps.
 const RAW: usize = 4 * 1024;
 /// The same, where all of them are wanted.
@@ -66,8 +69,10 @@ fn look(step: &mut Step<'_>) {
     let request = active.request.id.clone();
     let (wanted, stage) = match assist.stand {
         AssistStand::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
-        AssistStand::Routing => (Wanted::Overview, Some((Stage::Routing, "Routing…"))),
-        _ => (Wanted::Overview, None),
+        stand => {
+            let stage = (stand == AssistStand::Routing).then_some((Stage::Routing, "Routing…"));
+            (Wanted::Overview { words: path::named_in(active, assist) }, stage)
+        }
     };
     if let Some((stage, label)) = stage {
         say_stage(step, &request, stage, label);
@@ -127,19 +132,20 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     let scene = scene(session, active, assist)?;
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
-    let (parts, purpose, tokens, format) = match assist.stand {
+    let (mut parts, purpose, tokens, format) = match assist.stand {
         AssistStand::Routing => {
             let recent = path::recent(session, assist);
-            (prompt::route(&scene, recent.as_ref()), ROUTE, 700, Some(trimtab_vocab::Format::Json))
+            (prompt::route(&scene, recent.as_ref()), ROUTE, BRIEF, Some(trimtab_vocab::Format::Json))
         }
-        AssistStand::Chatting => (prompt::chat(&scene), CHAT, 1_024, None),
+        AssistStand::Chatting => (prompt::chat(&scene), CHAT, BRIEF, None),
         AssistStand::Proposing => (prompt::propose(&scene, most), PROPOSE, 4_096, Some(prompt::format(strict))),
         AssistStand::Repairing => {
             (prompt::repair(&scene, &assist.operations, most), REPAIR, 4_096, Some(prompt::format(strict)))
         }
-        AssistStand::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, 500, None),
+        AssistStand::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, BRIEF, None),
         AssistStand::Asking | AssistStand::Judging | AssistStand::Rejudging => return None,
     };
+    parts.system.push_str(&crate::memory::shown(session));
     let small = matches!(assist.stand, AssistStand::Routing | AssistStand::Repairing | AssistStand::Summarizing);
     let (model, facts) = match small {
         true => turn::fast(&active.request),
@@ -148,7 +154,8 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     let prompt = Prompt {
         model: model.to_owned(),
         max_output_tokens: tokens.min(facts.max_output).min(settings.max_output_tokens),
-        temperature: if format.is_some() { Some(0.0) } else { settings.temperature },
+        // What is to be read by a program is better without invention, unless the person has said otherwise.
+        temperature: settings.temperature.or(format.is_some().then_some(0.0)),
         format,
         ..parts.prompt()
     };

@@ -35,18 +35,21 @@ pub(super) fn choose(step: &mut Step<'_>) {
     let request = active.request.id.clone();
     let selection = active.assist.as_ref().and_then(|assist| assist.clarify.as_ref()?.selection.clone());
     let fact = match (active.request.mode, selection) {
-        (Mode::Auto, Some(selection)) if active.is_routed_by_model() => {
+        (Mode::Chat, _) => plain(RouteDecision::Chat, 1.0, "the person chose a conversation"),
+        (_, Some(selection)) => {
             let reason = match selection.is_empty() {
                 true => "the person does not want to choose",
                 false => "the person has chosen which tasks are meant",
             };
-            let told = json!({
-                "decision": "plan", "confidence": 1.0, "question": null, "stage": "routing", "router_confidence": 1.0,
-            });
-            audit(step, &request, "router_decision", told);
+            if active.is_routed_by_model() {
+                let told = json!({
+                    "decision": "plan", "confidence": 1.0, "question": null, "stage": "routing",
+                    "router_confidence": 1.0,
+                });
+                audit(step, &request, "router_decision", told);
+            }
             named(plain(RouteDecision::Plan, 1.0, reason), &scope::chosen(&selection), &scope::selected(&selection))
         }
-        (Mode::Chat, _) => plain(RouteDecision::Chat, 1.0, "the person chose a conversation"),
         (Mode::Auto, _) => plain(RouteDecision::Plan, 1.0, "auto mode is switched off"),
         _ => plain(RouteDecision::Plan, 1.0, "the person chose to plan"),
     };
@@ -156,13 +159,20 @@ pub(super) fn recent(session: &Session, assist: &Assist) -> Option<Where> {
 /// What the planner is shown.
 pub(super) fn wanted(active: &Active, assist: &Assist) -> Wanted {
     match assist.filter.is_everything() {
-        true => Wanted::Foremost,
+        true => Wanted::Foremost { words: named_in(active, assist) },
         false => {
             // Whoever names tasks by their numbers means these and no others.
             let words = if assist.filter.ids.is_some() { "" } else { instruction(active, assist) };
             Wanted::Focused { filter: assist.filter.clone(), words: words.to_owned() }
         }
     }
+}
+
+/// All words that may name a task: what was asked for first, what was said last, and what the router made of it.
+pub(super) fn named_in(active: &Active, assist: &Assist) -> String {
+    let about = assist.entities.text.as_deref().unwrap_or_default();
+    let first = assist.instruction.as_deref().unwrap_or_default();
+    [about, first, active.request.text.as_str()].join(" ")
 }
 
 /// What was asked for first.

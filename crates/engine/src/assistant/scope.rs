@@ -1,34 +1,21 @@
 //! What words say about which tasks are meant, without asking anybody: days, priorities, numbers. What a person
 //! chose and what the router found become one filter here.
 
-use trimtab_vocab::{Date, Entities, Priority, ScheduledRange, Selection, Weekday, Where};
+use trimtab_vocab::{Date, Entities, Priority, ScheduledRange, Selection, Where};
+
+use crate::tasks;
 
 /// Bytes of a text that are looked at.
 const LOOKED_AT: usize = 4_000;
 
-/// The day that a text names: a date, or a word for one. Weekdays are the next such day, today not among them.
+/// The day that a text names: a date, a moment on it (`2026-11-15T09:00`), or a word for it.
 pub(super) fn day(text: &str, today: Date) -> Option<Date> {
     let text = text.trim().to_lowercase();
-    if let Some(date) = text.get(..10).and_then(|date| date.parse().ok()) {
-        // A moment is on a day: `2026-11-15T09:00`.
-        return text[10..].chars().next().is_none_or(|next| !next.is_alphanumeric() || next == 't').then_some(date);
-    }
-    match text.as_str() {
-        "today" | "tonight" | "now" => Some(today),
-        "tomorrow" => Some(today.plus(1)),
-        "yesterday" => Some(today.plus(-1)),
-        other => {
-            let name = other.strip_prefix("next ").or_else(|| other.strip_prefix("on ")).unwrap_or(other);
-            let weekday = weekday(name)?;
-            Some((1..=7).map(|days| today.plus(days)).find(|date| date.weekday() == weekday).unwrap_or(today))
-        }
-    }
-}
-
-fn weekday(name: &str) -> Option<Weekday> {
-    const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let at = NAMES.iter().position(|full| *full == name || full.get(..3) == Some(name))?;
-    Some(Weekday::ALL[at])
+    let of_moment = || {
+        let date = text.get(..10).and_then(|date| date.parse().ok())?;
+        text[10..].chars().next().is_none_or(|next| !next.is_alphanumeric() || next == 't').then_some(date)
+    };
+    tasks::named_day(text.strip_prefix("next ").unwrap_or(&text), today).or_else(of_moment)
 }
 
 /// The priority that a text names.

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use trimtab_vocab::{Date, ScheduledRange, Task, TaskId, TaskShown, TasksShown, TasksView, WeekShown, Where};
+use trimtab_vocab::{Date, ScheduledRange, Task, TaskId, TaskShown, TasksShown, TasksView, View, WeekShown, Where};
 
 use super::candidates;
 use super::prompt::line;
-use crate::tasks::{Moment, Tasks, aggregates, filtered, occurrences};
+use crate::tasks::{self, Moment, Tasks, aggregates, filtered, occurrences};
 
 /// Tasks of this week that the router sees.
 const WEEK: usize = 60;
+/// Tasks of earlier weeks that are late.
+const OVERDUE: usize = 10;
 /// Tasks without a day that are shown beside others.
 const BACKLOG: usize = 20;
 /// The same, where the request is about a day.
@@ -27,9 +29,15 @@ const TITLE: usize = 120;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// This week and some of the rest: to find out what is meant, and to answer in words.
-    Overview,
+    Overview {
+        /// What was asked for: what it names by its title is shown as well, whenever it is planned.
+        words: String,
+    },
     /// The foremost, and how many there are of each sort: to plan changes.
-    Foremost,
+    Foremost {
+        /// As above.
+        words: String,
+    },
     /// What a filter fits, and how many there are of each sort.
     Focused {
         /// The filter.
@@ -43,9 +51,9 @@ pub enum Wanted {
 pub fn view(tasks: &Tasks, moment: Moment, timezone: &str, wanted: &Wanted) -> TasksView {
     let Moment { now, today } = moment;
     let shown = match wanted {
-        Wanted::Overview => overview(tasks, today),
-        Wanted::Foremost => TasksShown {
-            top: Some(foremost(tasks.values().collect(), today).into_iter().take(TOP).map(shown).collect()),
+        Wanted::Overview { words } => overview(tasks, moment, words),
+        Wanted::Foremost { words } => TasksShown {
+            top: Some(top(tasks, today, words)),
             aggregates: counted(tasks, moment),
             ..TasksShown::default()
         },
@@ -58,16 +66,48 @@ fn counted(tasks: &Tasks, moment: Moment) -> Option<serde_json::Value> {
     serde_json::to_value(aggregates(tasks, moment.today)).ok()
 }
 
-/// This week, Monday to Sunday, each task once; and a sample of what is planned for no day.
-fn overview(tasks: &Tasks, today: Date) -> TasksShown {
+/// This week, Monday to Sunday, each task once; what is late, and a sample of what is planned for no day. Whoever asks
+/// for a task by its name is shown it, be it planned for next year.
+fn overview(tasks: &Tasks, moment: Moment, words: &str) -> TasksShown {
+    let today = moment.today;
     let (from, to) = (today.monday(), today.monday().plus(6));
     let open = || tasks.values().filter(|task| !task.completed);
     let mut week: Vec<(Date, &Task)> =
         open().filter_map(|task| Some((occurrences(task, from, to).next()?, task))).collect();
     week.sort_by_key(|(date, task)| (*date, std::cmp::Reverse(task.priority), task.id));
-    let items = week.into_iter().take(WEEK).map(|(_, task)| shown(task)).collect();
-    let backlog = Some(backlog(tasks, &BTreeSet::new(), BACKLOG));
-    TasksShown { week: Some(WeekShown { from, to, items }), backlog, ..TasksShown::default() }
+    let items: Vec<TaskShown> = week.into_iter().take(WEEK).map(|(_, task)| shown(task)).collect();
+    let mut seen: BTreeSet<TaskId> = items.iter().map(|task| task.id).collect();
+    let backlog = backlog(tasks, &BTreeSet::new(), BACKLOG);
+    seen.extend(backlog.iter().map(|task| task.id));
+    // The latest first: what is late for a year was not missed yet.
+    let late = tasks::items(tasks, View::Overdue, today).into_iter().rev().map(|item| item.task);
+    let overdue: Vec<TaskShown> =
+        late.filter(|task| seen.insert(task.id)).take(OVERDUE).map(|task| shown(&task)).collect();
+    seen.extend(overdue.iter().map(|task| task.id));
+    let focused = named(tasks, words, &seen, NAMED);
+    let some = |list: Vec<TaskShown>| (!list.is_empty()).then_some(list);
+    TasksShown {
+        week: Some(WeekShown { from, to, items }),
+        overdue: some(overdue),
+        focused: some(focused.into_iter().map(shown).collect()),
+        backlog: Some(backlog),
+        aggregates: counted(tasks, moment),
+        ..TasksShown::default()
+    }
+}
+
+/// The foremost, and in the place of the last of them what is named by its title.
+fn top(tasks: &Tasks, today: Date, words: &str) -> Vec<TaskShown> {
+    let mut top: Vec<&Task> = foremost(tasks.values().collect(), today).into_iter().take(TOP).collect();
+    let named = named(tasks, words, &top.iter().map(|task| task.id).collect(), NAMED);
+    top.truncate(TOP - named.len());
+    top.into_iter().chain(named).map(shown).collect()
+}
+
+/// What is open and named by its title, but for what is shown already.
+fn named<'a>(tasks: &'a Tasks, words: &str, but: &BTreeSet<TaskId>, most: usize) -> Vec<&'a Task> {
+    let open = tasks.values().filter(|task| !task.completed && !but.contains(&task.id));
+    candidates::titled(words, open).into_iter().take(most).collect()
 }
 
 fn backlog(tasks: &Tasks, but: &BTreeSet<TaskId>, most: usize) -> Vec<TaskShown> {
@@ -100,9 +140,7 @@ fn focused(tasks: &Tasks, moment: Moment, filter: &Where, words: &str) -> TasksS
     let mut ids: BTreeSet<TaskId> = fits.iter().map(|task| task.id).collect();
     let mut focused = foremost(fits, moment.today);
     focused.truncate(FOCUSED);
-    let by_title = candidates::titled(words, tasks.values().filter(|task| !task.completed && !ids.contains(&task.id)));
-    let room = FOCUSED - focused.len();
-    let by_title: Vec<&Task> = by_title.into_iter().take(NAMED.min(room)).collect();
+    let by_title = named(tasks, words, &ids, NAMED.min(FOCUSED - focused.len()));
     ids.extend(by_title.iter().map(|task| task.id));
     focused.extend(by_title);
     TasksShown {

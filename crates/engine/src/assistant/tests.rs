@@ -40,7 +40,7 @@ fn the_week_runs_from_monday_to_sunday_whatever_day_it_is() {
         moment("2026-11-15"),
     );
     let week = |today: &str| {
-        let shown = view(&tasks, moment(today), "UTC", &Wanted::Overview).shown;
+        let shown = view(&tasks, moment(today), "UTC", &Wanted::Overview { words: String::new() }).shown;
         let week = shown.week.expect("a week");
         (format!("{} {}", week.from, week.to), ids(Some(&week.items)), ids(shown.backlog.as_ref()))
     };
@@ -54,7 +54,7 @@ fn what_is_shown_is_bounded_and_what_is_meant_comes_first() {
         .map(|n| serde_json::json!({"op": "create", "title": format!("T{n} {}", "x".repeat(300)), "scheduledFor": "2026-11-15"}))
         .collect();
     let tasks = made(many.into(), moment("2026-11-15"));
-    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Foremost).shown;
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Foremost { words: "T80 x".into() }).shown;
     assert_eq!(shown.top.as_ref().map(Vec::len), Some(40));
     assert!(shown.aggregates.is_some() && shown.week.is_none());
     let today: Date = "2026-11-15".parse().expect("a day");
@@ -64,6 +64,26 @@ fn what_is_shown_is_bounded_and_what_is_meant_comes_first() {
     let shown = view(&tasks, moment("2026-11-15"), "UTC", &focused).shown;
     assert_eq!(shown.focused.as_ref().map(Vec::len), Some(50));
     assert!(serde_json::to_string(&shown).expect("JSON").len() < 16 * 1024);
+}
+
+#[test]
+fn what_is_asked_for_by_its_name_and_what_is_late_is_shown_whenever_it_is_planned() {
+    let mut operations: Vec<serde_json::Value> = (1..=60)
+        .map(|n| serde_json::json!({"op": "create", "title": format!("T{n}"), "scheduledFor": "2026-11-15"}))
+        .collect();
+    operations.push(serde_json::json!({"op": "create", "title": "See the dentist", "scheduledFor": "2027-05-03"}));
+    operations.push(serde_json::json!({"op": "create", "title": "Pay rent", "scheduledFor": "2026-10-30"}));
+    operations.push(
+        serde_json::json!({"op": "create", "title": "Dentist's bill", "scheduledFor": "2026-09-01", "completed": true}),
+    );
+    let tasks = made(operations.into(), moment("2026-11-15"));
+    let words = "When do I see the dentist?".to_owned();
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Overview { words: words.clone() }).shown;
+    assert_eq!((ids(shown.overdue.as_ref()), ids(shown.focused.as_ref())), (vec![62], vec![61]));
+    assert_eq!(shown.aggregates.expect("counts")["open"], 62);
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Foremost { words }).shown;
+    let top = ids(shown.top.as_ref());
+    assert_eq!((top.len(), top[0], top.last()), (40, 62, Some(&61)), "it takes the place of the last");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What a model wrote as operations, and operations in words of our own.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 use trimtab_vocab::{Annotated, Previewed};
 
+use super::clean;
 use super::prompt::operation_line;
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
@@ -22,7 +24,9 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     Schema::Object(Object::new().field("operations", list()).field("actions", list()).needs(&["operations", "actions"]))
 });
 
-static ONE: LazyLock<Schema> = LazyLock::new(|| Schema::Object(fields().needs(&["op", "title", "id"])));
+/// Operations without anything around them. Such a list may stand anywhere, so that each has to say more of itself.
+static LIST: LazyLock<Schema> =
+    LazyLock::new(|| Schema::List(Box::new(Schema::Object(fields().needs(&["op", "title", "id"])))));
 
 fn operation() -> Schema {
     Schema::Object(fields().needs(TELLING))
@@ -52,14 +56,54 @@ fn fields() -> Object {
         .field("set", Schema::Any)
 }
 
-/// What a model wrote: exactly, where it is JSON; else what can be read for certain of it.
+/// What a model wrote: exactly, where it is JSON with nothing but a fence or words around it; else what can be read
+/// for certain of it. Exactly comes first, because there `null` says something: a day that is to be emptied.
 pub(super) fn body(words: &str) -> Value {
-    let plain = words.trim();
-    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(plain) {
+    let words = without_open_thought(words);
+    if let Some(value) = exactly(words) {
         return value;
     }
-    let read = reader::read(words, &SCHEMA).or_else(|_| reader::read(words, &ONE));
+    let read = reader::read(words, &SCHEMA).or_else(|_| reader::read(words, &LIST));
     read.map(|reading| reading.value).unwrap_or(Value::Null)
+}
+
+/// A thought that never ends is no answer, whatever stands in it.
+fn without_open_thought(words: &str) -> &str {
+    match words.rfind("<think>") {
+        Some(at) if is_tagged(words) && !words[at..].contains("</think>") => &words[..at],
+        _ => words,
+    }
+}
+
+/// Whether there are tags around what is said; one in a title is a word.
+fn is_tagged(words: &str) -> bool {
+    let first = words.find(['{', '[']).unwrap_or(words.len());
+    ["<think>", "<response>"].iter().any(|tag| words[..first].contains(tag))
+}
+
+/// The one thing in a text that is JSON and has operations. Of several somebody has to choose, and it is not done here.
+fn exactly(words: &str) -> Option<Value> {
+    let said = if is_tagged(words) { Cow::Owned(clean::without_tags(words)) } else { Cow::Borrowed(words) };
+    let (first, last) = (said.find(['{', '['])?, said.rfind(['}', ']'])?);
+    let text = said.get(first..=last)?;
+    let mut values =
+        serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<Vec<_>, _>>().ok()?;
+    match values.len() {
+        1 => values.pop().filter(has_operations),
+        // One to a line.
+        _ => values.iter().all(is_operation).then_some(Value::Array(values)),
+    }
+}
+
+fn has_operations(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(is_operation),
+        Value::Object(fields) => {
+            ["operations", "actions"].iter().any(|name| fields.get(*name).is_some_and(Value::is_array))
+                || is_operation(value)
+        }
+        _ => false,
+    }
 }
 
 /// Whether an object says anything that an operation could.
@@ -120,6 +164,44 @@ mod tests {
         assert_eq!(body("Nothing to do."), Value::Null);
         assert_eq!(body(""), Value::Null);
         assert_eq!(body("Here: {\"op\":\"delete\",\"id\":3}"), json!({"op": "delete", "id": 3}));
+    }
+
+    #[test]
+    fn a_list_is_read_whole_whatever_surrounds_it() {
+        let wanted = json!([{"op": "create", "title": "Milk"}, {"op": "update", "id": 3, "scheduledFor": null}]);
+        let list = wanted.to_string();
+        for words in [
+            list.clone(),
+            format!("```json\n{list}\n```"),
+            format!("Sure:\r\n{list}\r\nAnything else?"),
+            format!("<think>[{{\"op\":\"fly\"}}]</think>{list}"),
+            list[1..list.len() - 1].replace("},{", "}\n{"),
+        ] {
+            assert_eq!(body(&words), wanted, "{words}");
+        }
+        let damaged = "[{op: 'create', title: 'Milk'}, {op: 'create', title: 'Bread'},]";
+        assert_eq!(body(damaged), json!([{"op": "create", "title": "Milk"}, {"op": "create", "title": "Bread"}]));
+        let cut = r#"[{"op":"create","title":"Milk"},{"op":"delete","id":1"#;
+        assert_eq!(body(cut), json!([{"op": "create", "title": "Milk"}]), "what was cut is not believed");
+    }
+
+    #[test]
+    fn an_object_around_the_answer_is_opened() {
+        let wanted = json!({"operations": [{"op": "create", "title": "Milk"}]});
+        for words in [format!(r#"{{"result":{wanted}}}"#), json!(wanted.to_string()).to_string()] {
+            assert_eq!(body(&words), wanted, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_only_thought_or_one_of_several_is_not_taken_as_it_stands() {
+        assert_eq!(body(r#"<think>{"operations":[{"op":"delete","id":1}]}"#), Value::Null);
+        assert_eq!(body(r#"<think>No.</think><think>{"operations":[{"op":"delete","id":1}]}"#), Value::Null);
+        let title = json!({"operations": [{"op": "create", "title": "Read <think> and <response>x</response>"}]});
+        assert_eq!(body(&title.to_string()), title, "a tag in a title is a word");
+        let two =
+            r#"First {"operations":[{"op":"delete","id":1}]}, or rather {"operations":[{"op":"delete","id":2}]}."#;
+        assert_eq!(body(two), json!({"operations": [{"op": "delete", "id": 2}]}));
     }
 
     #[test]

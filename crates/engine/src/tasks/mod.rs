@@ -21,7 +21,7 @@ use trimtab_vocab::{Date, Task, TaskId, Time};
 pub use filter::{filtered, matches};
 pub use history::{TaskHistory, TaskSet};
 pub use occur::{Occurrences, is_occurrence, last_before, occurrences};
-pub use shape::{clock, operations_in, read};
+pub use shape::{clock, named_day, operations_in, read};
 pub use trial::{Trial, try_out};
 pub use undo::{moved, reversed};
 pub use views::{aggregates, items, items_between};

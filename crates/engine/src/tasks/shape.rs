@@ -89,6 +89,7 @@ fn inferred(fields: &Map<String, Value>) -> Option<&'static str> {
 }
 
 fn shape_task(fields: &mut Map<String, Value>, today: Date) {
+    part_moment(fields);
     change(fields, "title", |value| Some(value.as_str()?.trim().into()));
     change(fields, "priority", lower);
     change(fields, "category", lower);
@@ -200,21 +201,48 @@ fn tags(value: &Value) -> Option<Value> {
     Some(tags.into())
 }
 
+/// A moment where a day is due is a day and a time on it, if nothing else is said of the time. One in another time
+/// zone is left as it is: which day it is here is not known.
+fn part_moment(fields: &mut Map<String, Value>) {
+    let is_free = fields.get("timeOfDay").is_none_or(|time| time.is_null() || time.as_str() == Some(""));
+    let moment = fields.get("scheduledFor").and_then(Value::as_str).and_then(|text| {
+        let (date, time) = text.trim().split_at_checked(10)?;
+        let time = clock(time.strip_prefix(['T', 't', ' '])?)?;
+        date.parse::<Date>().ok().map(|date| (date, time))
+    });
+    // Midnight is how a day without a time is written.
+    if let Some((date, time)) = moment.filter(|(_, time)| is_free && time.to_string() != "00:00") {
+        fields.insert("scheduledFor".into(), date.to_string().into());
+        fields.insert("timeOfDay".into(), time.to_string().into());
+    }
+}
+
 /// A day: as it is written, with the time after it cut off if that is midnight, or a word for it.
 fn day(value: &Value, today: Date) -> Option<Value> {
     let text = value.as_str()?.trim();
-    let date = match text.to_lowercase().as_str() {
-        "" | "none" | "null" | "unscheduled" => return Some(Value::Null),
-        "today" => today,
-        "tomorrow" => today.plus(1),
-        "yesterday" => today.plus(-1),
-        _ => {
-            let (date, rest) = text.split_at_checked(10)?;
-            let is_midnight = rest.starts_with("T00:00") && rest.bytes().all(|b| b"T0:.Z".contains(&b));
-            (rest.is_empty() || is_midnight).then(|| date.parse().ok())??
-        }
+    if matches!(text.to_lowercase().as_str(), "" | "none" | "null" | "unscheduled") {
+        return Some(Value::Null);
+    }
+    let midnight = || {
+        let (date, rest) = text.split_at_checked(10)?;
+        let is_midnight = rest.starts_with("T00:00") && rest.bytes().all(|b| b"T0:.Z".contains(&b));
+        is_midnight.then(|| date.parse().ok())?
     };
-    Some(date.to_string().into())
+    Some(named_day(text, today).or_else(midnight)?.to_string().into())
+}
+
+/// A day as it is written, or a word for it. A weekday is the next such day, today not among them.
+pub fn named_day(text: &str, today: Date) -> Option<Date> {
+    match text.trim().to_lowercase().as_str() {
+        "today" | "tonight" | "now" => Some(today),
+        "tomorrow" => Some(today.plus(1)),
+        "yesterday" => Some(today.plus(-1)),
+        other => other.parse().ok().or_else(|| {
+            let name = other.strip_prefix("on ").unwrap_or(other);
+            let wanted = weekday(name).filter(|_| name.len() >= 3)?;
+            (1..=7).map(|days| today.plus(days)).find(|date| date.weekday() == wanted)
+        }),
+    }
 }
 
 fn time_of_day(value: &Value) -> Option<Value> {

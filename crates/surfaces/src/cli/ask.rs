@@ -105,7 +105,7 @@ impl Ask {
             return Ok(Outcome::Done);
         };
         let chosen = choose(&proposed.operations, &chosen)?;
-        let applied = apply(tasks, &chosen, self.yes).await.map_err(not_applied)?;
+        let applied = apply(tasks, &proposed, &chosen, self.yes).await.map_err(not_applied)?;
         told(client, &proposed, &applied, self.json).await?;
         Ok(Outcome::Done)
     }
@@ -162,7 +162,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
         }
         return Ok(());
     }
-    let applied = match apply(&tasks, &chosen, false).await {
+    let applied = match apply(&tasks, &proposed, &chosen, false).await {
         Err(NotApplied::Unconfirmed(dry_run)) if !auto => {
             dry_run.warnings.iter().for_each(|warning| note(&calm(warning)));
             let said = read_line("Type `yes` if that is meant: ").await;
@@ -172,7 +172,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
                 note("Nothing was changed.");
                 return Ok(());
             }
-            apply(&tasks, &chosen, true).await
+            apply(&tasks, &proposed, &chosen, true).await
         }
         other => other,
     };
@@ -280,9 +280,19 @@ async fn read_line(question: &str) -> Option<String> {
     read.await.ok().flatten()
 }
 
-async fn apply(tasks: &TaskList, operations: &[Operation], confirmed: bool) -> Result<Applied, NotApplied> {
-    let operations = operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default()).collect();
-    tasks.apply(Apply { operations, by: TaskAuthor::Assistant, key: None, confirmed }).await
+/// Applies what was chosen, under a name of its own: whoever was killed between this and the record of it, and
+/// applies again, changes nothing twice.
+async fn apply(
+    tasks: &TaskList,
+    proposed: &Proposed,
+    chosen: &[Operation],
+    confirmed: bool,
+) -> Result<Applied, NotApplied> {
+    let is_chosen = |one: &Previewed| one.op.operation().is_some_and(|operation| chosen.contains(operation));
+    let ticks: String = proposed.operations.iter().map(|one| if is_chosen(one) { 'x' } else { '-' }).collect();
+    let key = Some(format!("ask-{}-{ticks}{}", proposed.request, if confirmed { "-yes" } else { "" }));
+    let operations = chosen.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default()).collect();
+    tasks.apply(Apply { operations, by: TaskAuthor::Assistant, key, confirmed }).await
 }
 
 /// Says what was applied, to the person and to the record.

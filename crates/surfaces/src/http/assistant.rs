@@ -2,7 +2,7 @@
 //! shapes. Each message is a request like any other; what happens to it is translated in `pieces` and nowhere else.
 //! Errors of these routes are the documented flat ones.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -24,6 +24,7 @@ use super::events::{Slot, beating};
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
 use super::pieces::{End, Piece, Reply, Translator};
+use super::take::Raw;
 
 /// Turns that are taken from a client; no more than the last few are read anyway.
 const TURNS: usize = 50;
@@ -144,7 +145,7 @@ struct StreamQuery {
     message: String,
     /// A message that was begun by `POST /api/assistant/jobs`: what becomes of it is told from its beginning on.
     job: Option<RequestId>,
-    /// What was said before them, as JSON: `[{"role":"user","text":"…"}]`.
+    /// What was said before them, as JSON: `[{"role":"user","text":"…"}]`; or a turn each, as often as there are turns.
     transcript: Option<String>,
     /// `auto`, `chat` or `plan`, which it is without it.
     mode: Option<String>,
@@ -185,15 +186,20 @@ impl Message {
             "chat" => Mode::Chat,
             _ => Mode::Plan,
         };
-        let ask =
-            Ask { via, transcript: Some(transcript), clarify: clarify.filter(|prior| !prior.question.is_empty()) };
+        // A choice counts also where the client does not say any more what was asked.
+        let clarify = clarify.filter(|prior| !prior.question.is_empty() || prior.selection.is_some());
+        let ask = Ask { via, transcript: Some(transcript), clarify };
         Self { text: text.trim().to_owned(), mode, ask }
     }
 }
 
-/// The turns that are turns; of a long list the last.
-fn turns(value: Option<&Value>) -> Vec<Said> {
-    let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+/// The turns that are turns; of a long list the last. A list may be written as a text.
+fn turns(value: Option<Value>) -> Vec<Said> {
+    let value = match value {
+        Some(Value::String(text)) => serde_json::from_str(&text).ok(),
+        value => value,
+    };
+    let Some(Value::Array(list)) = value else { return Vec::new() };
     let last = &list[list.len().saturating_sub(TURNS)..];
     last.iter().filter(|turn| turn.is_object()).filter_map(|turn| Said::deserialize(turn).ok()).collect()
 }
@@ -203,20 +209,35 @@ fn prior(value: Option<&Value>) -> Option<Prior> {
 }
 
 fn posted(body: &[u8]) -> Option<Message> {
-    let body: Value = serde_json::from_slice(body).ok()?;
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    let transcript = turns(body.get_mut("transcript").map(Value::take));
     let text = body.get("message")?.as_str().filter(|text| !text.trim().is_empty())?;
     let options = body.get("options");
     let mode = options.and_then(|options| options.get("mode")?.as_str()).unwrap_or("plan");
     let clarify = prior(options.and_then(|options| options.get("clarify")));
-    Some(Message::of(text, mode, turns(body.get("transcript")), clarify, Via::Post))
+    Some(Message::of(text, mode, transcript, clarify, Via::Post))
 }
 
-fn streamed(query: &HashMap<String, String>) -> Option<Message> {
-    let text = query.get("message").filter(|text| !text.trim().is_empty())?;
-    let json = |name: &str| query.get(name).and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let mode = query.get("mode").map_or("plan", String::as_str);
-    let (transcript, clarify) = (json("transcript"), json("clarify"));
-    Some(Message::of(text, mode, turns(transcript.as_ref()), prior(clarify.as_ref()), Via::Sse))
+/// What an address says: names may come more than once.
+type Given = [(String, String)];
+
+fn given<'a>(query: &'a Given, name: &str) -> Option<&'a str> {
+    query.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+}
+
+fn streamed(query: &Given) -> Option<Message> {
+    let text = given(query, "message").filter(|text| !text.trim().is_empty())?;
+    let json = |text: &str| serde_json::from_str::<Value>(text).ok();
+    // A list in one text, or one turn in each of several.
+    let said = query.iter().filter(|(name, _)| name == "transcript").filter_map(|(_, text)| json(text));
+    let said = said.flat_map(|value| match value {
+        Value::Array(list) => list,
+        one => vec![one],
+    });
+    let transcript = turns(Some(said.collect()));
+    let clarify = given(query, "clarify").and_then(json);
+    let mode = given(query, "mode").unwrap_or("plan");
+    Some(Message::of(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
 }
 
 async fn ask(server: &Shared, message: Message) -> Result<(Sent, Watch), Problem> {
@@ -233,7 +254,7 @@ async fn ask(server: &Shared, message: Message) -> Result<(Sent, Watch), Problem
     Ok((sent, watch))
 }
 
-async fn message_posted(State(server): State<Shared>, body: Bytes) -> Response {
+async fn message_posted(State(server): State<Shared>, Raw(body): Raw) -> Response {
     let Some(message) = posted(&body) else { return invalid() };
     let (sent, mut watch) = match ask(&server, message).await {
         Ok(sent) => sent,
@@ -262,7 +283,7 @@ struct Begun {
     job: RequestId,
 }
 
-async fn message_begun(State(server): State<Shared>, body: Bytes) -> Response {
+async fn message_begun(State(server): State<Shared>, Raw(body): Raw) -> Response {
     let Some(message) = posted(&body) else { return invalid() };
     match ask(&server, message).await {
         Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(Begun { job: request })).into_response(),
@@ -281,10 +302,10 @@ async fn begun(server: &Shared, job: &str) -> Result<Sent, Failure> {
 async fn message_streamed(
     State(server): State<Shared>,
     Extension(who): Extension<Authenticated>,
-    query: Result<Query<HashMap<String, String>>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<Vec<(String, String)>>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, Failure> {
     let query = query.map(|Query(query)| query).unwrap_or_default();
-    let job = query.get("job").filter(|job| !job.is_empty());
+    let job = given(&query, "job").filter(|job| !job.is_empty());
     let message = streamed(&query);
     if job.is_none() && message.is_none() {
         return Ok(invalid());

@@ -48,6 +48,9 @@ pub(super) struct Clarify {
     /// More of them, for whoever wants to see more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     more_options: Vec<OptionShown>,
+    /// What an answer may say where more than the tasks are asked for: `ids`, `date`, `priority`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<String>,
 }
 
 /// A task to choose.
@@ -187,7 +190,11 @@ fn clarify(title: &str, body: &serde_json::Map<String, Value>) -> Clarify {
         options.into_iter().filter_map(one).collect()
     };
     let options = questions.into_iter().next().map(|question| question.options).unwrap_or_default();
-    Clarify { question: title.to_owned(), options: shown(options), more_options: shown(more) }
+    let mut sections: Vec<String> = serde_json::from_value(field("sections")).unwrap_or_default();
+    if sections.iter().all(|section| section == "ids") {
+        sections.clear();
+    }
+    Clarify { question: title.to_owned(), options: shown(options), more_options: shown(more), sections }
 }
 
 fn annotation(operation: &Value) -> Option<Annotation> {

@@ -11,6 +11,23 @@ use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 
+/// A body as it came, for routes that read more leniently than others.
+pub(super) struct Raw(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        Bytes::from_request(request, state).await.map(Self).map_err(|error| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The request's body is too large.")
+                    .hint("Put large texts into files of the folder, and name them.")
+            }
+            _ => Failure::new(StatusCode::BAD_REQUEST, "broken", "The request's body broke off."),
+        })
+    }
+}
+
 /// A body of JSON.
 pub(super) struct Body<T>(pub(super) T);
 
@@ -18,13 +35,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => {
-                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The request's body is too large.")
-                    .hint("Put large texts into files of the folder, and name them.")
-            }
-            _ => Failure::new(StatusCode::BAD_REQUEST, "broken", "The request's body broke off."),
-        })?;
+        let Raw(bytes) = Raw::from_request(request, state).await?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             let (status, code) = match error.classify() {
                 serde_json::error::Category::Data => (StatusCode::UNPROCESSABLE_ENTITY, "usage"),

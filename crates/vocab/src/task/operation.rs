@@ -201,10 +201,12 @@ pub struct Where {
 }
 
 impl Where {
-    /// Whether it fits every task.
+    /// Whether it fits every task: it says nothing, or only what holds for all of them, such as a range without ends
+    /// or a text without words.
     pub fn is_everything(&self) -> bool {
-        let is_blank = self.text.as_deref().is_none_or(|text| text.trim().is_empty());
-        is_blank && Self { text: None, ..self.clone() } == Self::default()
+        let is_blank = self.text.as_deref().is_none_or(|text| !text.contains(char::is_alphanumeric));
+        let is_open = self.scheduled_range.is_none_or(|range| range == ScheduledRange::default());
+        is_blank && is_open && Self { text: None, scheduled_range: None, ..self.clone() } == Self::default()
     }
 }
 

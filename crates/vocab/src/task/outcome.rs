@@ -1,13 +1,13 @@
 //! What came of operations: checked, tried on copies, applied.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Operation, Task, TaskId};
 use crate::ChangeSetId;
 
 /// An operation that somebody wants: one that can be read, or what came instead.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Proposed {
@@ -23,6 +23,21 @@ impl Proposed {
         match self {
             Self::Read(operation) => Some(operation),
             Self::Unread(_) => None,
+        }
+    }
+}
+
+/// Read back, it says exactly what was written: a condition that is not understood must not be left out, because
+/// without it an operation that was refused would look like one on every task.
+impl<'de> Deserialize<'de> for Proposed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Value::Object(Map::deserialize(deserializer)?);
+        let read = Operation::deserialize(&written).ok();
+        let is_all = |operation: &Operation| serde_json::to_value(operation).is_ok_and(|all| all == written);
+        match (read.filter(is_all), written) {
+            (Some(operation), _) => Ok(operation.into()),
+            (None, Value::Object(fields)) => Ok(Self::Unread(fields)),
+            (None, _) => Err(serde::de::Error::custom("an operation is an object")),
         }
     }
 }
@@ -186,5 +201,34 @@ pub struct TaskLimits {
 impl Default for TaskLimits {
     fn default() -> Self {
         Self { deletes: 20, updates: 50 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_operation_that_was_refused_is_read_back_with_all_that_it_said() {
+        for op in [
+            json!({"op": "bulk_delete", "where": {"status": "done"}}),
+            json!({"op": "update", "id": 3, "due": "friday", "title": "x"}),
+            json!({"op": "fly"}),
+            json!({"title": "no name"}),
+        ] {
+            let read: Proposed = serde_json::from_value(op.clone()).expect("reads");
+            assert_eq!((read.operation(), json!(read)), (None, op));
+        }
+        for op in [
+            json!({"op": "bulk_delete", "where": {"priority": "low"}}),
+            json!({"op": "update", "id": 3, "scheduledFor": null}),
+            json!({"op": "create", "title": "x", "recurrence": {"type": "daily", "until": null}}),
+        ] {
+            let read: Proposed = serde_json::from_value(op.clone()).expect("reads");
+            assert_eq!((read.operation().is_some(), json!(read)), (true, op));
+        }
+        assert!(serde_json::from_value::<Proposed>(json!(7)).is_err());
     }
 }
