@@ -278,6 +278,7 @@ pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
     policy.deny.extend(settings.commands_denied.iter().cloned());
     policy.plain = settings.plain_prefix;
     policy.own.extend(settings.machine.own.iter().cloned());
+    policy.ports.extend(&settings.machine.ports);
     policy.sandboxed = settings.sandbox != Sandbox::Off;
     policy
 }

@@ -84,8 +84,14 @@ pub fn check_command(
     policy.deny.extend(hands.deny.iter().cloned());
     policy.plain = hands.plain_prefix;
     policy.own.extend(hands.machine.own.iter().cloned());
+    policy.ports.extend(profile.own_ports());
     policy.sandboxed = hands.sandbox != Sandbox::Off;
-    let verdict = command::judge(line, &policy);
+    let mut verdict = command::judge(line, &policy);
+    if verdict.decision == Decision::Auto
+        && let Some(reason) = crate::links::leads_out(line, folder)
+    {
+        verdict = Verdict { decision: Decision::Ask, reason, rule: None, ..verdict };
+    }
     // Rules about this very command: a no counts over everything, a yes over a question.
     let exact = |wanted: RuleVerdict| {
         rules.iter().find(|rule| rule.verdict == wanted && rule.covers("run_command", line.trim(), Some(folder)))

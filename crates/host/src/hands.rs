@@ -17,7 +17,7 @@ use trimtab_world::tools::{self, Place};
 use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
 use trimtab_world::workspace::{Folder, write};
 
-use crate::StreamController;
+use crate::{StreamController, links};
 
 /// A file as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,6 +207,12 @@ impl Hands for RealHands {
         stop: &StreamController,
         overtime: mpsc::Receiver<Overtime>,
     ) -> Ended {
+        let planned = plan.clone();
+        let led_out = tokio::task::spawn_blocking(move || links::refusal(&planned)).await;
+        if let Ok(Some(reason)) = led_out {
+            let reason = format!("{reason}. Name that path itself, so that the user can be asked.");
+            return Ended { ran: Ran { not_started: Some(reason), ..Ran::default() }, output: Vec::new(), dropped: 0 };
+        }
         let mut text = Utf8::default();
         let tell = |told: run::Told<'_>| match told {
             run::Told::Output(bytes) => tell(Told::Output(&text.push(bytes))),

@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use trimtab_vocab::{Problem, ProblemKind};
 
@@ -14,6 +15,10 @@ use trimtab_vocab::{Problem, ProblemKind};
 pub struct ServerLock {
     file: File,
 }
+
+/// How long a look may take, and how often one may come in between.
+const LOOK: Duration = Duration::from_millis(10);
+const LOOKS: u32 = 5;
 
 fn path(data: &Path) -> PathBuf {
     data.join("server")
@@ -31,7 +36,16 @@ impl ServerLock {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path(data)).map_err(unusable)?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        for _ in 0..LOOKS {
+            // Whoever looks whether a server runs holds the lock for a moment.
+            if !matches!(taken, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(LOOK);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => Ok(Self { file }),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
             Err(TryLockError::WouldBlock) => {

@@ -27,7 +27,7 @@ use crate::hub::News;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, Before};
 
-/// Files of the folder that are read as instructions: the first that is there.
+/// Files of the folder that are read as instructions, in this order.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
@@ -379,13 +379,17 @@ pub(crate) async fn load(
             absent.push(AbsentFile { path, like: like.into_iter().next() });
         }
     }
-    let mut instructions = None;
+    let mut instructions: Vec<String> = Vec::new();
     for name in INSTRUCTIONS {
         if let Ok(FileNow { content: Some((bytes, _)), .. }) = hands.read(&folder, name).await {
-            instructions = Some(String::from_utf8_lossy(&bytes).into_owned());
-            break;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            // The one is often a copy of the other, or a link to it.
+            if !instructions.contains(&text) {
+                instructions.push(text);
+            }
         }
     }
+    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     let _ = reporter.nudges.send(Input::Loaded { request, files: loaded, missing, absent, instructions }).await;
     Ok(())
 }

@@ -252,6 +252,57 @@ fn a_data_folder_has_one_server_and_it_is_named() {
 }
 
 #[test]
+fn no_command_talks_to_the_server_wherever_it_listens() {
+    let program = program();
+    let decision = |line: &str| {
+        let checked = program.run(&["check-command", line]).stdout;
+        serde_json::from_str::<Value>(&checked).expect("JSON")["decision"].clone()
+    };
+    let served = Served::start(&program, "test", &[]);
+    let there = format!("curl http://{}/api/sessions", served.host());
+    assert_eq!(decision(&there), "deny", "{there}");
+    drop(served);
+    assert_eq!(decision(&there), "ask", "somebody else may listen there now");
+}
+
+#[test]
+fn a_name_that_a_route_does_not_know_is_refused_on_every_route() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    let session = served.session();
+    assert_eq!(served.post("/api/todos", &json!({"title": "Pay rent"})).status, 201);
+    let description = served.get("/api/openapi.json");
+    let mut refused = 0;
+    for (path, methods) in description["paths"].as_object().expect("paths") {
+        // Their documented shapes come with clients that send more than is read.
+        if path.starts_with("/api/assistant/") || path.starts_with("/api/llm/") {
+            continue;
+        }
+        let id = if path.starts_with("/api/todos") { "1" } else { session.as_str() };
+        let path = path.replace("{id}", id).replace("{key}", "nothing").replace("{proposal}", "nothing");
+        for (method, operation) in methods.as_object().expect("methods") {
+            let asked = operation["parameters"].as_array().into_iter().flatten().filter(|one| one["in"] == "query");
+            let needed = asked.clone().filter(|one| one["required"] == true);
+            let needed: String =
+                needed.map(|one| format!("{}={session}&", one["name"].as_str().expect("a name"))).collect();
+            let answer = if asked.count() > 0 {
+                served.ask(&method.to_uppercase(), &format!("{path}?{needed}nonsense=1")).send()
+            } else if operation["requestBody"].is_object() {
+                let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();
+                body["nonsense"] = json!(1);
+                served.ask(&method.to_uppercase(), &path).json(&body).send()
+            } else {
+                continue;
+            };
+            assert!([400, 422].contains(&answer.status), "{method} {path}: {} {}", answer.status, answer.text());
+            assert!(answer.text().contains("nonsense"), "{method} {path}: {}", answer.text());
+            refused += 1;
+        }
+    }
+    assert!(refused > 25, "{refused}");
+}
+
+#[test]
 fn requests_are_bounded() {
     let program = program();
     let served = Served::start(&program, "test", &[]);

@@ -241,6 +241,36 @@ fn a_link_is_never_deleted_or_moved_in_place_of_its_target() {
 }
 
 #[test]
+fn a_command_that_runs_by_itself_is_not_led_out_by_a_link() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_COMMANDS", "auto");
+    let commands = ["cat to-inside", "cat to-outside", "ls to-outside-folder/"];
+    let calls = commands.iter().enumerate().fold(Reply::new(), |reply, (n, command)| {
+        reply.tool(format!("toolu_{n}"), "run_command", [json!({"command": command}).to_string()])
+    });
+    program.provider.push(Answer::anthropic(calls));
+    program.provider.always(Answer::anthropic(Reply::new().text(["Done."])));
+    let ended = program.run(&["run", "--json", "--trust", "work"]);
+    let told: Vec<String> = ended
+        .events()
+        .iter()
+        .filter(|event| event["type"] == "tool.finished")
+        .map(|event| format!("{} {}", event["status"].as_str().unwrap_or_default(), event["preview"]))
+        .collect();
+    assert_eq!(told.len(), commands.len(), "{told:?}");
+    assert!(told[0].starts_with("ok"), "{told:?}");
+    for led_out in &told[1..] {
+        assert!(led_out.starts_with("error"), "{led_out}");
+        assert!(led_out.contains("leads out of the folder through a link, to "), "{led_out}");
+    }
+    let decision = |command: &str| {
+        let checked = program.run(&["check-command", command]).stdout;
+        serde_json::from_str::<Value>(&checked).expect("JSON")["decision"].clone()
+    };
+    assert_eq!([decision(commands[0]), decision(commands[1])], [json!("auto"), json!("ask")]);
+}
+
+#[test]
 fn a_search_passes_secrets_by_and_says_so() {
     let (status, told, _) = with("search", &json!({"pattern": "one"}));
     assert_eq!(status, "ok");

@@ -198,6 +198,8 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("settings with a word that none has", &program.run(&["config", "sandbx"]));
     note("missing recording", &program.run(&["run", "--model", "replay/nowhere.jsonl", "hi"]));
     note("unknown session", &program.run(&["run", "--session", "s-nobody", "hi"]));
+    note("changes of an unknown session", &program.run(&["changes", "--session", "s-nobody"]));
+    note("no steps back", &program.run(&["rewind", "0"]));
     note("nothing to go on with", &program.run(&["run", "--continue", "hi"]));
     note("nothing to resume", &program.run(&["resume"]));
     std::fs::write(program.home().join("config.toml"), "[limits]\nretrys = 1\n").expect("written");
@@ -314,6 +316,15 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     error: There is no session called s-nobody.
       `trimtab sessions list` shows those there are.
 
+    changes of an unknown session: exit 1
+    error: There is no such session.
+      `trimtab sessions list` shows the sessions there are.
+
+    no steps back: exit 2
+    error: invalid value '0' for '[N]': 0 is not in 1..=4294967295
+
+    For more information, try '--help'.
+
     nothing to go on with: exit 2
     error: There is no session in this folder to go on with.
       Leave --continue out to begin one.
@@ -323,15 +334,15 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       `trimtab jobs` lists unfinished requests of every folder; `trimtab sessions list` all sessions.
 
     unknown setting: exit 2
-    error: There is no setting called limits.retrys (FOLDER/home/config.toml).
+    error: There is no setting called limits.retrys (FOLDER/home/config.toml, line 2).
       Did you mean limits.retries? `trimtab config` lists them all.
 
     a value for a group: exit 2
-    error: limits (FOLDER/home/config.toml) is a group of settings and has no value of its own.
+    error: limits (FOLDER/home/config.toml, line 1) is a group of settings and has no value of its own.
       Set what is in it, for example [limits] and below it steps = …. `trimtab config limits` lists it.
 
     bad setting: exit 2
-    error: limits.retries = "many" (FOLDER/home/config.toml) will not do.
+    error: limits.retries = "many" (FOLDER/home/config.toml, line 2) will not do.
       limits.retries takes a whole number from 0 to 100.
 
     no model: exit 1

@@ -284,9 +284,25 @@ fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
 }
 
 #[test]
+fn words_that_come_with_a_yes_reach_the_model() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_FILES", "ask");
+    program.provider.push(asks(&[("write_file", json!({"path": "a.txt", "content": "hi\n"}))]));
+    let asked = program.run(&["run", "--json", "--trust", "write it"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    program.provider.push(says("I will."));
+    let answered = program.run(&["answer", &checkpoint(&asked), "allow", "--text", "call the next one b.txt"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert_eq!(std::fs::read_to_string(program.project().join("a.txt")).expect("written"), "hi\n");
+    let told = last_message(&program);
+    assert!(told.contains("The user allowed this, and says: call the next one b.txt"), "{told}");
+}
+
+#[test]
 fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     let program = program();
     std::fs::write(program.project().join("AGENTS.md"), "Speak like a pirate.").expect("a file");
+    std::fs::write(program.project().join("CLAUDE.md"), "Mind the parrot.").expect("a file");
     std::fs::write(program.project().join("secret.txt"), "swordfish").expect("a file");
     let asks = || asks(&[("read_file", json!({"path": "secret.txt"}))]);
     program.provider.push(asks());
@@ -294,7 +310,7 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     assert_eq!(asked.code, Some(3));
     let sent: String =
         program.provider.requests().iter().map(|request| String::from_utf8_lossy(&request.raw).into_owned()).collect();
-    assert!(!sent.contains("swordfish") && !sent.contains("pirate"), "{sent}");
+    assert!(!sent.contains("swordfish") && !sent.contains("pirate") && !sent.contains("parrot"), "{sent}");
     let folder = program.project().canonicalize().expect("a folder").display().to_string();
     assert!(!sent.contains(&folder), "not even its name");
     program.provider.push(says("Seen."));
@@ -304,7 +320,7 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     program.provider.push(says("Arr."));
     assert_eq!(program.run(&["run", "and now"]).code, Some(0), "trusted once, trusted from then on");
     let system = program.provider.requests().last().expect("a request").body["system"].to_string();
-    assert!(system.contains("Speak like a pirate."), "{system}");
+    assert!(system.contains("Speak like a pirate.") && system.contains("Mind the parrot."), "{system}");
     program.run(&["trust", "--remove"]);
     program.provider.push(asks());
     assert_eq!(program.run(&["run", "once more"]).code, Some(3));
@@ -932,7 +948,7 @@ fn damaged_answers_edits_and_commands_are_judged_from_the_command_line() {
     let dry = program.run_with_input(&["apply-edit", "-", "--dry-run"], edit.to_string().as_bytes());
     assert_eq!(dry.code, Some(0), "{}", dry.stdout);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\r\ntwo\r\n"));
-    let done = program.run_with_input(&["apply-edit", "-"], edit.to_string().as_bytes());
+    let done = program.run_with_input(&["apply-edit", "-"], format!("\u{feff}{edit}").as_bytes());
     assert_eq!(done.events()[0]["applied"], true);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\r\n2\r\n"), "the file's own line ends stay");
     for wrong in [

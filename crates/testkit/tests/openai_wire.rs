@@ -391,6 +391,18 @@ async fn reasoning_is_found_in_each_field_that_servers_put_it_in_and_counted_onc
     }
 }
 
+/// Servers that do not know how a model thinks pass its tags on.
+#[tokio::test]
+async fn thoughts_between_tags_are_no_part_of_the_answer() {
+    for pieces in [&["<think>Hm.</think>Hi"][..], &["\n<th", "ink>\nHm", ".</thi", "nk>\n\nH", "i"]] {
+        let chunks = pieces.iter().map(|piece| openai::text(piece)).collect();
+        let reply = finished(chunks, "stop").await.reply();
+        assert_eq!(reply.message.parts, [thinking("Hm.", None), text("Hi")], "{pieces:?}");
+    }
+    let reply = finished(vec![openai::text("Write <think> first.")], "stop").await.reply();
+    assert_eq!(reply.message, Message::assistant("Write <think> first."));
+}
+
 /// OpenRouter streams the details in pieces and wants them back whole, in their order.
 #[tokio::test]
 async fn details_of_reasoning_are_kept_whole_for_sending_back() {

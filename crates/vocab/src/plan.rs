@@ -276,6 +276,11 @@ impl CommandPlan {
         Self { fingerprint: Some(fingerprint), ..self }
     }
 
+    /// By what it was approved.
+    pub fn by(&self) -> &Approval {
+        self.approved.by()
+    }
+
     /// What to run.
     pub fn run(&self) -> &CommandRun {
         self.approved.thing()

@@ -314,11 +314,14 @@ pub struct Machine {
     /// Folders and files of the program itself: settings, data, secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
+    /// Ports that it listens at, beside the usual one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
 }
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { shell: "sh".into(), home: String::new(), own: Vec::new() }
+        Self { shell: "sh".into(), home: String::new(), own: Vec::new(), ports: Vec::new() }
     }
 }
 

@@ -8,6 +8,7 @@ mod catalog;
 mod key_file;
 mod key_ring;
 mod keys;
+mod lines;
 mod project;
 mod raw;
 mod resolve;
@@ -104,7 +105,7 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
     raw.check_together()?;
     let catalog = Catalog::load(&file.with_file_name("models.toml"))?;
     let keys = key_file::read(&file.with_file_name("keys.toml"))?;
-    Ok(Profile::resolve(raw, file, data, catalog, &keys, variables))
+    Profile::resolve(raw, file, data, catalog, &keys, variables)
 }
 
 /// Keeps a provider's key beside the settings file of a profile, where the next [`load`] finds it.
@@ -158,7 +159,7 @@ mod tests {
         let file = home.path().join("config.toml");
         std::fs::write(&file, "[limits]\nretries = 1\n").expect("writes");
         let filed = load_from(&environment(home.path(), &[]), &[]).expect("loads");
-        assert_eq!(origin(&filed), ("1".into(), file.display().to_string()));
+        assert_eq!(origin(&filed), ("1".into(), format!("{}, line 2", file.display())));
         let variables = environment(home.path(), &[("TRIMTAB_LIMITS_RETRIES", "2")]);
         let set = load_from(&variables, &[]).expect("loads");
         assert_eq!(origin(&set), ("2".into(), "environment TRIMTAB_LIMITS_RETRIES".into()));
@@ -176,6 +177,31 @@ mod tests {
         let without = load_from(&environment(home.path(), &[]), &[]).expect("loads");
         let problem = without.run_settings().expect_err("no model");
         assert!(problem.hint.expect("a hint").contains("trimtab demo"));
+    }
+
+    #[test]
+    fn whatever_a_setting_is_said_to_take_is_taken() {
+        let home = tempfile::tempdir().expect("folder");
+        let mut tried = 0;
+        for key in KEYS {
+            let values: Vec<String> = match key.kind {
+                Kind::Choice(choices) => choices.iter().map(|choice| (*choice).to_owned()).collect(),
+                Kind::Int(least, most) => vec![least.to_string(), most.to_string()],
+                Kind::Float(least, most) => vec![least.to_string(), most.to_string()],
+                Kind::Bool => vec!["true".into(), "false".into()],
+                _ => continue,
+            };
+            // These two are told apart from each other, too.
+            if matches!(key.path, "copilot.unsure_below" | "copilot.sure_above") {
+                continue;
+            }
+            for value in values {
+                let variables = environment(home.path(), &[(env_name(key.path).as_str(), value.as_str())]);
+                load_from(&variables, &[]).unwrap_or_else(|problem| panic!("{problem:?}"));
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "{tried}");
     }
 
     #[test]

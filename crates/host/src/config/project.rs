@@ -1,12 +1,14 @@
 //! A project's own settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the
-//! person's: whoever wrote the files of a folder must not loosen what happens in it.
+//! person's file: whoever wrote the files of a folder must not loosen what happens in it. What the person says for
+//! one run counts before them.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml::Value;
 use trimtab_vocab::{Applying, Problem, ProblemKind, Sandbox};
 
+use super::lines::Lines;
 use super::raw::Origin;
 use super::resolve::Profile;
 use super::rules;
@@ -24,26 +26,37 @@ impl Profile {
         let file = Path::new(folder).join(".trimtab/config.toml");
         let Some(text) = read(&file)? else { return Ok(self) };
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-            refused(&file, error.message()).hint("A project's settings are written in TOML, like your own.")
+            let line = error.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
+            let place = Origin::File(file.clone(), line);
+            refused(&place, error.message()).hint("A project's settings are written in TOML, like your own.")
         })?;
+        let lines = Lines::of(&text);
+        let place = |path: &str| Origin::File(file.clone(), lines.line(path));
         for (section, value) in table {
-            let Value::Table(inner) = value else { return Err(foreign(&file, &section)) };
+            let Value::Table(inner) = value else { return Err(foreign(&place(&section), &section)) };
             for (name, value) in inner {
-                self.tighten(&file, &format!("{section}.{name}"), value)?;
+                let path = format!("{section}.{name}");
+                self.tighten(place(&path), &path, value)?;
             }
         }
         Ok(self)
     }
 
-    fn tighten(&mut self, file: &Path, path: &str, value: Value) -> Result<(), Problem> {
+    fn tighten(&mut self, origin: Origin, path: &str, value: Value) -> Result<(), Problem> {
         let looser = || {
-            refused(file, &format!("{path} = {value} would loosen what you have set"))
+            refused(&origin, &format!("{path} = {value} would loosen what you have set"))
                 .hint("A project may only be stricter than your own settings. Change or remove the line.")
         };
+        let raw = &self.raw;
+        let is_said = |path: &str| raw.get(path).is_some_and(|(_, origin)| origin.is_of_this_run());
+        let is_value =
+            matches!(path, "apply.auto" | "apply.files" | "apply.commands" | "commands.sandbox" | "commands.timeout_s");
+        if is_value && is_said(path) {
+            return Ok(());
+        }
         let hands = &mut self.hands;
         match (path, &value) {
             ("commands.ask" | "commands.deny", _) => {
-                let origin = Origin::File(file.to_owned());
                 let list = rules::read(path, &value, &origin)?;
                 let all = if path == "commands.ask" { &mut hands.ask } else { &mut hands.deny };
                 all.extend(list);
@@ -51,7 +64,14 @@ impl Profile {
                 self.raw.set(path, Value::Array(all), origin);
                 return Ok(());
             }
-            ("apply.auto", Value::Boolean(false)) => (hands.files, hands.commands) = (Applying::Ask, Applying::Ask),
+            ("apply.auto", Value::Boolean(false)) => {
+                if !is_said("apply.files") {
+                    hands.files = Applying::Ask;
+                }
+                if !is_said("apply.commands") {
+                    hands.commands = Applying::Ask;
+                }
+            }
             ("apply.auto", Value::Boolean(true)) => {}
             ("apply.files", Value::String(said)) if said == "ask" => hands.files = Applying::Ask,
             ("apply.commands", Value::String(said)) if said == "ask" => hands.commands = Applying::Ask,
@@ -70,36 +90,37 @@ impl Profile {
             ("apply.auto" | "apply.files" | "apply.commands" | "commands.sandbox" | "commands.timeout_s", _) => {
                 return Err(looser());
             }
-            _ => return Err(foreign(file, path)),
+            _ => return Err(foreign(&origin, path)),
         }
-        self.raw.set(path, value, Origin::File(file.to_owned()));
+        self.raw.set(path, value, origin);
         Ok(())
     }
 }
 
 /// The file's text; a link would let a folder point at other files of the person.
-fn read(file: &PathBuf) -> Result<Option<String>, Problem> {
+fn read(file: &Path) -> Result<Option<String>, Problem> {
+    let refused = |why: &str| refused(&Origin::File(file.to_owned(), None), why);
     match std::fs::symlink_metadata(file) {
         Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(refused(file, "it is not a plain file").hint("Remove it, or make it a file.")),
+        Ok(_) => return Err(refused("it is not a plain file").hint("Remove it, or make it a file.")),
         Err(_) => return Ok(None),
     }
     let mut text = String::new();
     let read = std::fs::File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     match read {
         Ok(_) if text.len() as u64 <= LARGEST => Ok(Some(text)),
-        Ok(_) => Err(refused(file, "it is larger than 64 KB").hint("Remove what does not belong there.")),
-        Err(error) => Err(refused(file, &format!("it cannot be read: {error}")).hint("Check its permissions.")),
+        Ok(_) => Err(refused("it is larger than 64 KB").hint("Remove what does not belong there.")),
+        Err(error) => Err(refused(&format!("it cannot be read: {error}")).hint("Check its permissions.")),
     }
 }
 
-fn foreign(file: &Path, path: &str) -> Problem {
-    refused(file, &format!("a project cannot set {path}"))
+fn foreign(place: &Origin, path: &str) -> Problem {
+    refused(place, &format!("a project cannot set {path}"))
         .hint(format!("It may set {ALLOWED}, and only more strictly. Put the rest into your own settings file."))
 }
 
-fn refused(file: &Path, why: &str) -> Problem {
-    Problem::new(ProblemKind::Settings, format!("The project's settings in {} are refused: {why}.", file.display()))
+fn refused(place: &Origin, why: &str) -> Problem {
+    Problem::new(ProblemKind::Settings, format!("The project's settings in {place} are refused: {why}."))
 }
 
 #[cfg(test)]
@@ -109,11 +130,16 @@ mod tests {
     use super::*;
 
     fn with(user: &str, project: &str) -> Result<Profile, Problem> {
+        under(None, user, project)
+    }
+
+    fn under(variable: Option<(&str, &str)>, user: &str, project: &str) -> Result<Profile, Problem> {
         let home = tempfile::tempdir().expect("a folder");
         std::fs::write(home.path().join("config.toml"), user).expect("writes");
         std::fs::create_dir_all(home.path().join("p/.trimtab")).expect("a folder");
         std::fs::write(home.path().join("p/.trimtab/config.toml"), project).expect("writes");
-        let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.path().display().to_string())]);
+        let mut variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.path().display().to_string())]);
+        variables.extend(variable.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let profile = super::super::load_from(&variables, &[]).expect("loads");
         profile.in_project(&home.path().join("p").display().to_string())
     }
@@ -130,7 +156,29 @@ mod tests {
         );
         assert_eq!((hands.sandbox, hands.timeout_s), (Sandbox::ReadOnly, 5));
         let shown = profile.shown().into_iter().find(|shown| shown.path == "commands.deny").expect("shown");
-        assert!(shown.origin.ends_with(".trimtab/config.toml"), "{shown:?}");
+        assert!(shown.origin.ends_with(".trimtab/config.toml, line 4"), "{shown:?}");
+    }
+
+    #[test]
+    fn the_environment_beats_a_project_and_a_project_beats_the_file() {
+        let hands = |variable: Option<(&str, &str)>, project: &str| {
+            let profile = under(variable, "[commands]\ntimeout_s = 40\n", project).expect("no contradiction");
+            (profile.hands.files, profile.hands.sandbox, profile.hands.timeout_s)
+        };
+        let project = "[apply]\nfiles = \"ask\"\n[commands]\nsandbox = \"workspace\"\ntimeout_s = 20\n";
+        assert_eq!(hands(None, project), (Applying::Ask, Sandbox::Workspace, 20));
+        assert_eq!(hands(Some(("TRIMTAB_APPLY_FILES", "auto")), project), (Applying::Auto, Sandbox::Workspace, 20));
+        assert_eq!(
+            hands(Some(("TRIMTAB_COMMANDS_SANDBOX", "read-only")), project),
+            (Applying::Ask, Sandbox::ReadOnly, 20)
+        );
+        assert_eq!(
+            hands(Some(("TRIMTAB_COMMANDS_TIMEOUT_S", "10")), project),
+            (Applying::Ask, Sandbox::Workspace, 10),
+            "stricter than the project, and no reason to refuse its file"
+        );
+        let switched_off = hands(Some(("TRIMTAB_APPLY_FILES", "auto")), "[apply]\nauto = false");
+        assert_eq!(switched_off.0, Applying::Auto);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use trimtab_engine::flow::intent;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::keys::{self, KEYS, Kind, PROVIDER_KEYS};
+use super::lines::Lines;
 use super::rules;
 
 /// Where a value comes from.
@@ -16,8 +17,8 @@ use super::rules;
 pub enum Origin {
     /// Nobody set it.
     Default,
-    /// The user's file.
-    File(PathBuf),
+    /// A file, and which of its lines.
+    File(PathBuf, Option<usize>),
     /// An environment variable.
     Environment(String),
     /// An option of the command.
@@ -28,11 +29,23 @@ pub enum Origin {
     Alias(Box<Origin>, String),
 }
 
+impl Origin {
+    /// Whether it was said for this run, and so counts before whatever a file says.
+    pub(super) fn is_of_this_run(&self) -> bool {
+        match self {
+            Self::Environment(_) | Self::Flag(_) => true,
+            Self::Alias(origin, _) => origin.is_of_this_run(),
+            Self::Default | Self::File(..) | Self::Setting(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
+            Self::File(path, None) => write!(f, "{}", path.display()),
+            Self::File(path, Some(line)) => write!(f, "{}, line {line}", path.display()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(name) => write!(f, "option {name}"),
             Self::Setting(name) => write!(f, "setting {name}"),
@@ -40,6 +53,9 @@ impl fmt::Display for Origin {
         }
     }
 }
+
+/// Where sessions would be kept; only the data folder is possible, which it says when it is empty.
+const STORE: &str = "store.url";
 
 /// Values by their full names, each checked for its kind, with where it comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -100,12 +116,13 @@ impl Raw {
             wrong(format!("{}{place}: {}", path.display(), error.message()))
                 .hint("Settings are written in TOML, for example: model = \"anthropic/claude-sonnet-4-5\"")
         })?;
-        self.add_table("", table, &Origin::File(path.to_owned()))
+        self.add_table("", table, path, &Lines::of(text))
     }
 
-    fn add_table(&mut self, prefix: &str, table: toml::Table, origin: &Origin) -> Result<(), Problem> {
+    fn add_table(&mut self, prefix: &str, table: toml::Table, file: &Path, lines: &Lines) -> Result<(), Problem> {
         for (name, value) in table {
             let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+            let origin = &Origin::File(file.to_owned(), lines.line(&path));
             if let Some(meant) = keys::meant(&path) {
                 self.add_alias(&path, meant, value, origin)?;
                 continue;
@@ -116,7 +133,9 @@ impl Raw {
                     check(&path, key.kind, &value, origin)?;
                     self.set(path, value, origin.clone());
                 }
-                (None, Value::Table(inner)) if is_section(&path) => self.add_table(&path, inner, origin)?,
+                // Documented for what is the case anyway.
+                (None, Value::String(url)) if path == STORE && url.is_empty() => {}
+                (None, Value::Table(inner)) if is_section(&path) => self.add_table(&path, inner, file, lines)?,
                 (None, _) => return Err(unknown(&path, origin)),
             }
         }
@@ -143,9 +162,12 @@ impl Raw {
 
     /// Whether a value comes from there already, under whichever name.
     fn is_set_by(&self, path: &str, origin: &Origin) -> bool {
-        self.get(path).is_some_and(|(_, set)| match set {
-            Origin::Alias(inner, _) => **inner == *origin,
-            set => set == origin,
+        self.get(path).is_some_and(|(_, set)| {
+            let set = if let Origin::Alias(inner, _) = set { inner } else { set };
+            match (set, origin) {
+                (Origin::File(set, _), Origin::File(file, _)) => set == file,
+                (set, origin) => set == origin,
+            }
         })
     }
 
@@ -269,6 +291,7 @@ fn is_section(path: &str) -> bool {
     path == "providers"
         || path.strip_prefix("providers.").is_some_and(|name| !name.contains('.'))
         || path == "grok"
+        || path == "store"
         || keys::ALIASES.iter().any(|(alias, _)| alias.starts_with(&inside))
         || KEYS.iter().any(|key| key.path.starts_with(&inside))
 }
@@ -328,6 +351,17 @@ fn unknown(path: &str, origin: &Origin) -> Problem {
             .hint(format!("Set what is in it{example}. `trimtab config {path}` lists it."));
     }
     let problem = wrong(format!("There is no setting called {path} ({origin})."));
+    if path == STORE {
+        return problem.hint("Sessions are kept in SQLite in the data folder, and nowhere else. Leave it out.");
+    }
+    if let Some((_, "key" | "api_key" | "apikey" | "token")) =
+        path.strip_prefix("providers.").and_then(|rest| rest.split_once('.'))
+    {
+        return problem.hint(
+            "A key does not belong into the settings. Put it into an environment variable and name that: api_key_env = \
+             \"NAME\".",
+        );
+    }
     match keys::nearest(path) {
         Some(name) => problem.hint(format!("Did you mean {name}? `trimtab config` lists them all.")),
         None => problem.hint("`trimtab config` lists them all."),
@@ -358,18 +392,31 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_that_names_the_nearest() {
         let problem = added("[limits]\nretrys = 3").expect_err("refused");
-        assert_eq!(problem.message, "There is no setting called limits.retrys (c.toml).");
+        assert_eq!(problem.message, "There is no setting called limits.retrys (c.toml, line 2).");
         assert_eq!(problem.hint.as_deref(), Some("Did you mean limits.retries? `trimtab config` lists them all."));
         assert!(added("[nonsense]\na = 1").is_err());
         let problem = added("limits = 3").expect_err("refused");
-        assert_eq!(problem.message, "limits (c.toml) is a group of settings and has no value of its own.");
+        assert_eq!(problem.message, "limits (c.toml, line 1) is a group of settings and has no value of its own.");
         assert!(problem.hint.is_some_and(|hint| hint.contains("[limits]")));
-        assert!(added("[providers.x]\nkey = \"secret\"").is_err());
+        for key in ["key", "api_key"] {
+            let problem = added(&format!("[providers.x]\n{key} = \"secret\"")).expect_err("refused");
+            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("api_key_env")), "{problem:?}");
+            assert!(!format!("{problem:?}").contains("secret"), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn the_documented_way_to_say_where_sessions_are_kept_is_understood() {
+        added("[store]\nurl = \"\"").expect("the data folder");
+        let problem = added("[store]\nurl = \"postgres://db\"").expect_err("elsewhere");
+        assert_eq!(problem.message, "There is no setting called store.url (c.toml, line 2).");
+        assert!(problem.hint.is_some_and(|hint| hint.contains("SQLite")));
     }
 
     #[test]
     fn a_value_of_the_wrong_kind_says_what_would_do() {
-        let problem = added("[limits]\njobs = 0").expect_err("refused");
+        let problem = added("[limits]\nsteps = 3\n\njobs = 0").expect_err("refused");
+        assert_eq!(problem.message, "limits.jobs = 0 (c.toml, line 4) will not do.");
         assert_eq!(problem.hint.as_deref(), Some("limits.jobs takes a whole number from 1 to 1000."));
         assert!(added("model = 3").is_err());
         assert!(added("[providers.x]\nkind = \"smoke\"").is_err());
@@ -388,10 +435,10 @@ mod tests {
         )
         .expect("good");
         let shown = |path: &str| raw.get(path).map(|(value, origin)| format!("{value} # {origin}")).unwrap_or_default();
-        assert_eq!(shown("apply.auto"), "false # c.toml, as autoApply");
-        assert_eq!(shown("apply.commands"), "\"auto\" # c.toml, as autoApplyCli");
-        assert_eq!(shown("commands.allow"), "[\"ls\", \"pwd\"] # c.toml, as cliWhitelist");
-        assert_eq!(shown("commands.match"), "\"plain_prefix\" # c.toml, as cli.match");
+        assert_eq!(shown("apply.auto"), "false # c.toml, line 1, as autoApply");
+        assert_eq!(shown("apply.commands"), "\"auto\" # c.toml, line 2, as autoApplyCli");
+        assert_eq!(shown("commands.allow"), "[\"ls\", \"pwd\"] # c.toml, line 3, as cliWhitelist");
+        assert_eq!(shown("commands.match"), "\"plain_prefix\" # c.toml, line 5, as cli.match");
         let raw = added("[grok]\nautoApplyFiles = false").expect("good");
         assert_eq!(raw.get("apply.files").map(|(value, _)| value.as_str()), Some(Some("ask")));
         for bad in [
@@ -510,7 +557,7 @@ mod tests {
         let problem = together("[copilot]\nsure_above = 0.4").expect_err("crossed");
         assert_eq!(
             problem.message,
-            "copilot.unsure_below = 0.45 (default) is more than copilot.sure_above = 0.4 (c.toml): nobody can be both \
+            "copilot.unsure_below = 0.45 (default) is more than copilot.sure_above = 0.4 (c.toml, line 2): nobody can be both \
              unsure and sure."
         );
         assert_eq!(problem.hint.as_deref(), Some("Set copilot.unsure_below to at most copilot.sure_above."));

@@ -229,7 +229,7 @@ impl Profile {
         catalog: Catalog,
         keys: &BTreeMap<String, String>,
         variables: &BTreeMap<String, String>,
-    ) -> Self {
+    ) -> Result<Self, Problem> {
         let flow = text(&raw, "copilot.flow");
         if let Some((_, values)) = FLOWS.iter().find(|(name, _)| *name == flow) {
             raw.fill(values, &format!("copilot.flow = \"{flow}\""));
@@ -301,12 +301,12 @@ impl Profile {
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
         let auto_mode =
-            AutoMode { timezone: tasks.timezone.clone(), limits: tasks.limits, ..section(&raw, "assistant.") };
-        let copilot = section(&raw, "copilot.");
-        let context = section(&raw, "context.");
-        let memory = section(&raw, "memory.");
+            AutoMode { timezone: tasks.timezone.clone(), limits: tasks.limits, ..section(&raw, "assistant.")? };
+        let copilot = section(&raw, "copilot.")?;
+        let context = section(&raw, "context.")?;
+        let memory = section(&raw, "memory.")?;
         let heartbeat = Duration::from_secs(number(&raw, "server.heartbeat_s").into());
-        let image = section(&raw, "image.");
+        let image = section(&raw, "image.")?;
         let while_running = match text(&raw, "message.while_running").as_str() {
             "queue" => WhileRunning::Queue,
             "replace" => WhileRunning::Replace,
@@ -318,7 +318,7 @@ impl Profile {
             plain: yes(&raw, "tui.plain"),
             keys: texts(&raw, "keys"),
         };
-        Self {
+        Ok(Self {
             file,
             data,
             model,
@@ -340,7 +340,7 @@ impl Profile {
             while_running,
             tui,
             raw,
-        }
+        })
     }
 
     /// What steers a request, or what to do when no model is set up.
@@ -392,7 +392,7 @@ impl Profile {
             command_longest_s: self.hands.longest_s,
             archive_output: self.hands.archive_output,
             sandbox: self.hands.sandbox,
-            machine: self.hands.machine.clone(),
+            machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
             assistant: self.hands.name.clone(),
             synthesis_list: self.hands.synthesis_list,
             recovery: self.hands.recovery,
@@ -406,6 +406,12 @@ impl Profile {
             image: self.image_settings(),
             ..RunSettings::default()
         })
+    }
+
+    /// Where a server of this data folder listens just now: no command of a model may talk to it.
+    pub(crate) fn own_ports(&self) -> Vec<u16> {
+        let port = |url: String| url.rsplit(':').next()?.parse().ok();
+        crate::running_server(&self.data).and_then(port).into_iter().collect()
     }
 
     /// How pictures are made. Without a model that is set for it, the first provider with a key that makes some.
@@ -512,13 +518,25 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
         shell: if has_bash { "bash".into() } else { "sh".into() },
         home: variables.get("HOME").cloned().unwrap_or_default(),
         own: own.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
+        ports: Vec::new(),
     }
 }
 
-/// The settings of some sections have the names of the fields they set; each was checked for its kind.
-fn section<T: DeserializeOwned + Default>(raw: &Raw, prefix: &str) -> T {
+/// The settings of some sections have the names of the fields they set. Each was checked for its kind; one that
+/// still does not fit is named, since what a person has set must not become something else without a word.
+fn section<T: DeserializeOwned>(raw: &Raw, prefix: &str) -> Result<T, Problem> {
     let fields = raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix(prefix)?.to_owned(), value.clone())));
-    Value::Table(fields.collect()).try_into().unwrap_or_default()
+    let fields: toml::Table = fields.collect();
+    let misfit = |error: toml::de::Error| {
+        let alone = |(path, value, origin): (&str, &Value, &Origin)| {
+            let field = toml::Table::from_iter([(path.strip_prefix(prefix)?.to_owned(), value.clone())]);
+            let set = || format!("{path} = {value} ({origin}) will not do: {}", error.message());
+            Value::Table(field).try_into::<T>().is_err().then(set)
+        };
+        let what = raw.iter().find_map(alone).unwrap_or_else(|| format!("[{prefix}]: {}", error.message()));
+        Problem::new(ProblemKind::Settings, what).hint("Remove the setting; without it, its default counts.")
+    };
+    Value::Table(fields).try_into().map_err(misfit)
 }
 
 fn recovery(raw: &Raw) -> Recovery {

@@ -34,7 +34,9 @@ impl ApplyEdit {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let text = read(&self.edit)?;
-        let applied = match serde_json::from_slice::<Edit>(&text) {
+        // Some editors put a mark before everything they write.
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
+        let applied = match serde_json::from_slice::<Edit>(text) {
             Ok(edit) => trimtab_host::apply_edit(&folder, &edit, self.dry_run).await,
             Err(error) => Err(format!("This is not an edit: {error}.")),
         };

@@ -33,7 +33,7 @@ pub(super) struct Where {
 impl Where {
     pub(super) async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
         if let Some(session) = &self.session {
-            return Ok(session.clone());
+            return Ok(client.session(session).await?.id);
         }
         let folder = place::folder(self.dir.as_deref())?;
         client.latest(&folder).await?.map(|row| row.id).ok_or_else(|| {

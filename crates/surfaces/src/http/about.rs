@@ -69,6 +69,7 @@ async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Where {
     /// The folder of the session; without it, the server's own.
     folder: Option<String>,

@@ -1,5 +1,7 @@
 //! The change history of a session, and the ways to go on with a session that is full.
 
+use std::num::NonZero;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -137,7 +139,7 @@ async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SetWanted {
     /// Which set.
     change_set: Option<ChangeSetId>,
@@ -201,7 +203,7 @@ async fn diff_of(
 struct Move {
     /// How many sets; 1 if it is not said.
     #[serde(default)]
-    steps: Option<u32>,
+    steps: Option<NonZero<u32>>,
     /// Takes back a part of this set only, as a new set; `parts` says which. Not when moving forward.
     #[serde(default)]
     change_set: Option<ChangeSetId>,
@@ -233,7 +235,7 @@ async fn rewind_by(
     let Move { steps, change_set, parts, on_conflict } = wanted;
     let wish = match (steps, change_set, parts.is_empty()) {
         (None, Some(change_set), false) => Control::UndoPart { change_set, parts, on_conflict },
-        (steps, None, true) => Control::Rewind { steps: steps.unwrap_or(1), on_conflict },
+        (steps, None, true) => Control::Rewind { steps: steps.map_or(1, NonZero::get), on_conflict },
         _ => return Err(Failure::unprocessable("Either `steps`, or `changeSet` and `parts`.")),
     };
     travel(&server, &id, wish).await
@@ -248,7 +250,7 @@ async fn forward_by(
     if change_set.is_some() || !parts.is_empty() {
         return Err(Failure::unprocessable("Only whole sets can be brought forward: say `steps`."));
     }
-    travel(&server, &id, Control::Forward { steps: steps.unwrap_or(1), on_conflict }).await
+    travel(&server, &id, Control::Forward { steps: steps.map_or(1, NonZero::get), on_conflict }).await
 }
 
 async fn travel(server: &Shared, id: &SessionId, wish: Control) -> Result<Json<Moves>, Failure> {

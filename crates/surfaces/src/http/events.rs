@@ -52,6 +52,7 @@ pub(super) fn routes(api: Api) -> Api {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct After {
     /// Only what came after the event with this `seq`; `Last-Event-ID` beats it.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]

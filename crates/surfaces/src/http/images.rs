@@ -71,6 +71,7 @@ pub(super) fn routes(api: Api) -> Api {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct WhoseImages {
     /// Whose pictures.
     session: SessionId,

@@ -60,6 +60,7 @@ pub(super) fn routes(api: Api) -> Api {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct TraceWanted {
     /// Only what came after the event with this `seq`.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]
@@ -99,6 +100,7 @@ async fn stored(State(server): State<Shared>, Id(key): Id<RefKey>) -> Result<Res
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct JobsWanted {
     /// Finished ones too.
     all: Option<bool>,
@@ -162,6 +164,7 @@ async fn all_jobs(State(server): State<Shared>, Asked(wanted): Asked<JobsWanted>
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct UsageWanted {
     /// Only of this session.
     session: Option<SessionId>,
@@ -242,6 +245,7 @@ async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct AuditWanted {
     /// Only what comes after this line.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]

@@ -103,6 +103,7 @@ fn real_folder(named: &str) -> Result<String, Failure> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// Only those of this folder.
     folder: Option<String>,

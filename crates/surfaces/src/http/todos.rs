@@ -1,5 +1,9 @@
 //! A person's own tasks: `todos` on the wire.
 
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -211,8 +215,23 @@ struct Fields {
     fields: TaskFields,
 }
 
-/// Puts what `when` says into the fields that it means.
+/// The names that a task may be described with: what can be set, and what a task says of itself when it is read, so
+/// that one can be sent back as it came.
+static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let schemas = [schemars::schema_for!(Fields), schemars::schema_for!(Item)];
+    let names = |schema: &schemars::Schema| {
+        let fields = schema.get("properties").and_then(Value::as_object);
+        fields.into_iter().flat_map(|fields| fields.keys().cloned()).collect::<Vec<_>>()
+    };
+    schemas.iter().flat_map(names).collect()
+});
+
+/// Puts what `when` says into the fields that it means. A name that none has is a wish that would be lost.
 fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Failure> {
+    if let Some(name) = fields.keys().find(|name| !NAMES.contains(*name)) {
+        return Err(Failure::unprocessable(format!("A task has no field `{name}`."))
+            .hint("GET /api/openapi.json says what each route takes."));
+    }
     let Some(when) = fields.remove("when").filter(|when| !when.is_null()) else { return Ok(()) };
     let text = when.as_str().ok_or_else(|| Failure::unprocessable("`when` is a text, such as \"tomorrow 9am\"."))?;
     let When { date, time, repeats } = server.tasks()?.when(text)?;
@@ -232,9 +251,20 @@ struct One {
     todo: Task,
 }
 
-async fn todo(State(server): State<Shared>, Id(id): Id<TaskId>) -> Result<Json<One>, Failure> {
+async fn todo(State(server): State<Shared>, Id(Numbered(id)): Id<Numbered>) -> Result<Json<One>, Failure> {
     let todo = server.tasks()?.get(id).await?.ok_or_else(|| missing(id))?;
     Ok(Json(One { todo }))
+}
+
+/// The number of a task. Whatever is none is the number of no task.
+struct Numbered(TaskId);
+
+impl FromStr for Numbered {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("There is no task #{text}"))
+    }
 }
 
 fn missing(id: TaskId) -> Failure {
@@ -242,6 +272,7 @@ fn missing(id: TaskId) -> Failure {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Words {
     /// The words; each may be the beginning of one.
     #[serde(alias = "query")]
@@ -310,18 +341,19 @@ async fn create(
 
 async fn update(
     State(server): State<Shared>,
-    Id(id): Id<TaskId>,
+    Id(Numbered(id)): Id<Numbered>,
     Body(fields): Body<Map<String, Value>>,
 ) -> Result<Json<One>, Failure> {
     Ok(Json(one(by_hand(&server, "update", Some(id), fields).await?)?))
 }
 
-async fn delete(State(server): State<Shared>, Id(id): Id<TaskId>) -> Result<StatusCode, Failure> {
+async fn delete(State(server): State<Shared>, Id(Numbered(id)): Id<Numbered>) -> Result<StatusCode, Failure> {
     by_hand(&server, "delete", Some(id), Map::new()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Newest {
     /// How many at most.
     #[serde(default = "fifty")]

@@ -85,6 +85,10 @@ async fn answers(
     Body(answer): Body<NewAnswer>,
 ) -> Result<(StatusCode, Json<Taken>), Failure> {
     let NewAnswer { checkpoint, choice, text, edits, mut selection } = answer;
+    // To another question they would be taken for words, and to one about a command for the command itself.
+    if edits.is_some() && choice != "modify" {
+        return Err(Failure::unprocessable("`edits` go with the choice `modify` of a plan."));
+    }
     let proposal = match selection {
         Some(_) => proposal_of(&server, &id, &checkpoint).await?,
         None => None,

@@ -254,6 +254,8 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<Refusal> {
     // A rule or a setting of its own making would allow whatever comes next.
     let verb = |of: &[&str]| rest.iter().any(|word| of.contains(word));
     let alters = (rest.contains(&"rules") && verb(&["add", "remove"]))
+        || rest.contains(&"trust")
+        || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
         return Some(Refusal::new("own-settings", "Trimtab does not change its own rules and settings"));

@@ -189,9 +189,24 @@ fn report(
     images: Vec<ImageRef>,
     files: Vec<FileMark>,
 ) {
-    let Some((request, _)) = find(step, call) else { return };
+    let Some((request, item)) = find(step, call) else { return };
+    let text = match words_of(&item) {
+        Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),
+        None => text,
+    };
     let (preview, full) = guarded(step, &request, call, text);
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+}
+
+/// What a person said when they allowed a call. Words that came with a yes to a command were the command to run.
+fn words_of(item: &Item) -> Option<&str> {
+    let given = item.given.as_ref()?;
+    let is_apart = match given.choice.as_str() {
+        answers::ALLOW => given.fingerprint.is_none(),
+        answers::ALWAYS => true,
+        _ => false,
+    };
+    given.text.as_deref().map(str::trim).filter(|words| is_apart && !words.is_empty())
 }
 
 /// What the model sees of a result, and where the whole is if that is not all of it.

@@ -44,7 +44,7 @@ Examples:
 pub(in crate::cli) struct Rewind {
     /// How many change sets to take back [default: 1]; with --file or --hunk, the number of the one
     /// whose part is taken back [default: the current one]
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
     /// Take back this file only; the rest of the change set stays
     #[arg(long = "file", value_name = "PATH")]
@@ -117,7 +117,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Forward {
     /// How many change sets to bring forward again
-    #[arg(default_value_t = 1)]
+    #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     #[command(flatten)]
     mine: Mine,

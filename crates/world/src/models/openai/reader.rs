@@ -10,6 +10,7 @@ use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Retry, StopReaso
 
 use crate::models::Piece;
 use crate::models::http::{self, Meaning, SentEvent, fault, printable};
+use crate::models::think_tags::{Said, ThinkTags};
 
 /// No honest reply asks for more at once; what is remembered of each must not fill the memory.
 const MOST_CALLS: usize = 1_000;
@@ -203,6 +204,8 @@ pub(super) struct Reader {
     /// The ids that stand in the conversation, and those of this reply as they are settled.
     taken: BTreeSet<String>,
     calls: Vec<Call>,
+    /// Many servers pass thoughts on as the model wrote them: in its words, between tags.
+    tags: ThinkTags,
     details: Vec<Value>,
     kept: usize,
     refused: bool,
@@ -272,6 +275,7 @@ impl Reader {
         Self {
             taken: ids.collect(),
             calls: Vec::new(),
+            tags: ThinkTags::plain(),
             details: Vec::new(),
             kept: 0,
             refused: false,
@@ -319,11 +323,10 @@ impl Reader {
             words += &refusal;
         }
         if !thoughts.is_empty() {
+            self.tags.skip_thinking();
             pieces.push(Piece::Thinking { block: THINKING, text: thoughts });
         }
-        if !words.is_empty() {
-            pieces.push(Piece::Text { block: WORDS, text: words });
-        }
+        pieces.extend(self.tags.push(&words).into_iter().map(piece_of));
         let legacy = function_call.map(|function| CallDelta { index: Some(0), id: None, function: Some(function) });
         for call in tool_calls.into_iter().flatten().chain(legacy) {
             pieces.extend(self.call(call)?);
@@ -424,7 +427,7 @@ impl Reader {
 
     /// What only the end of the reply settles.
     fn last_words(&mut self, reason: &str) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+        let mut pieces: Vec<Piece> = self.tags.finish().into_iter().map(piece_of).collect();
         for (place, call) in self.calls.iter().enumerate() {
             if !call.id.is_empty() && self.taken.insert(call.id.clone()) {
                 continue;
@@ -457,6 +460,13 @@ impl Reader {
             StopReason::EndTurn if self.refused => StopReason::ContentFiltered,
             reason => reason,
         }
+    }
+}
+
+fn piece_of(said: Said) -> Piece {
+    match said {
+        Said::Thinking(text) => Piece::Thinking { block: THINKING, text },
+        Said::Text(text) => Piece::Text { block: WORDS, text },
     }
 }
 
