@@ -32,9 +32,9 @@ await browse(async ({ page }) => {
   await plan.getByRole('checkbox', { name: '1' }).check();
   await accessible(page, 'a step that is edited');
   await plan.getByRole('button', { name: 'Done' }).click();
-  await plan.getByText('after: 1').waitFor();
+  await plan.getByText('after step 1').waitFor();
   await plan.getByRole('button', { name: 'Modify' }).click();
-  await plan.getByText('after: 1').waitFor();
+  await plan.getByText('after step 1').waitFor();
   await plan.getByRole('button', { name: 'Approve' }).click();
 
   // Before each step it stops; what runs can be paused and stopped.

@@ -10,7 +10,7 @@ await browse(async ({ page, root }) => {
     await page.getByText('This is the demonstration').waitFor();
     assert.equal(await examples.count(), 0, 'a recording knows no other wish');
     await accessible(page, 'the start of the demonstration');
-    await page.getByRole('button', { name: /Put its wish into the box/ }).click();
+    await page.getByRole('button', { name: /^Try: / }).click();
     assert.equal(await box.inputValue(), 'Let greet.sh work without a name, too');
     await page.getByRole('button', { name: 'Plan', pressed: true }).waitFor();
     await page.getByRole('button', { name: 'Send' }).click();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use trimtab_engine::{Input, Session};
 use trimtab_vocab::{
@@ -10,7 +10,7 @@ use trimtab_vocab::{
     RequestId, Rule, RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
-use trimtab_world::models::Models;
+use trimtab_world::models::{Model, Models, Registry};
 use trimtab_world::store::{
     JobRow, JobState, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted, hash,
     tasks_session,
@@ -49,6 +49,17 @@ pub(crate) struct Deps {
     pub(crate) latest: Latest,
     /// The person's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
+    /// The providers, where they come from settings.
+    providers: Option<Arc<Providers>>,
+}
+
+/// The providers of the settings. They may be others from one call to the next: somebody gave another key.
+struct Providers(RwLock<Registry>);
+
+impl Models for Providers {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).find(name)
+    }
 }
 
 /// What a person says.
@@ -154,16 +165,25 @@ impl Client {
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
         let hands = Arc::new(RealHands::new(std::env::vars_os(), &own).limited(profile.hands.limits));
-        let world = World { store: Arc::new(store), models: Arc::new(profile.registry()), clock, hands };
-        Ok(Self::over(world, profile.limits.jobs, Some(profile.file.clone())))
+        let providers = Arc::new(Providers(RwLock::new(profile.registry())));
+        let models: Arc<dyn Models> = Arc::<Providers>::clone(&providers);
+        let world = World { store: Arc::new(store), models, clock, hands };
+        Ok(Self::over(world, profile.limits.jobs, Some(profile.file.clone()), Some(providers)))
+    }
+
+    /// Calls the providers of these settings from the next call on, in sessions that run as well.
+    pub fn renew(&self, profile: &Profile) {
+        if let Some(Providers(registry)) = self.inner.deps.providers.as_deref() {
+            *registry.write().unwrap_or_else(PoisonError::into_inner) = profile.registry();
+        }
     }
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
-        Self::over(world, job_limit, None)
+        Self::over(world, job_limit, None, None)
     }
 
-    fn over(world: World, job_limit: u32, settings: Option<PathBuf>) -> Self {
+    fn over(world: World, job_limit: u32, settings: Option<PathBuf>, providers: Option<Arc<Providers>>) -> Self {
         let deps = Arc::new(Deps {
             world,
             hub: Hub::default(),
@@ -171,6 +191,7 @@ impl Client {
             job_limit,
             latest: Latest::default(),
             settings,
+            providers,
         });
         Self { inner: Arc::new(Inner { deps }) }
     }

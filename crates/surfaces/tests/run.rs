@@ -855,7 +855,12 @@ fn doctor_says_what_is_set_up() {
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
     let limits = "limits of a command: time 30 s; each process: address space no limit";
     let group = "all processes together: no limit (the";
-    let set_up = ["key found, reachable, 1 models", "no key (OPENAI_API_KEY is not set)", "200k tokens", "undamaged"];
+    let set_up = [
+        "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
+        "no key (OPENAI_API_KEY is not set)",
+        "200k tokens",
+        "undamaged",
+    ];
     for part in set_up.into_iter().chain([limits, group]) {
         assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);
     }
@@ -938,4 +943,18 @@ fn the_demo_in_a_browser_ends_when_it_alone_is_told_to() {
         assert!(ended.stderr.contains("The server has ended."), "{signal:?}: {}", ended.stderr);
         assert!(std::net::TcpStream::connect(&address).is_err(), "{signal:?}: nobody listens any more");
     }
+}
+
+#[test]
+fn the_demo_in_a_browser_outlives_its_terminal_where_that_was_asked_for() {
+    let mut program = program();
+    program.set("PATH", "/nowhere");
+    let line = format!("trap '' HUP; exec '{}' demo --web", env!("CARGO_BIN_EXE_trimtab"));
+    let running = Running::new(program.command(Path::new("/bin/sh"), &["-c", &line]).spawn().expect("starts"));
+    running.line_with("Trimtab serves");
+    running.signal(Signal::HUP);
+    // Ended by the first signal, it would say so, or take this one for a second.
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }

@@ -508,6 +508,36 @@ fn whoever_put_the_choice_of_a_model_off_is_asked_again_once_it_matters() {
 }
 
 #[test]
+fn a_key_that_was_refused_is_replaced_without_a_new_start() {
+    let mut program = program();
+    program.unset("ANTHROPIC_API_KEY");
+    let refused = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}});
+    program.provider.push(Answer::json(401, refused));
+    program.provider.push(says("Here I am."));
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("Welcome to Trimtab.");
+    let give = |key: &str| {
+        terminal.press("1");
+        terminal.wait_for("Paste your key");
+        terminal.press(key);
+        terminal.wait_for(&"•".repeat(key.len()));
+        terminal.press(ENTER);
+        terminal.wait_until_gone("Paste your key");
+    };
+    give("key-of-yesterday");
+    say(&terminal, "Are you there?");
+    terminal.wait_for("/setup takes another key.");
+    say(&terminal, "/setup");
+    terminal.wait_for("With which model would you like to work?");
+    give("key-of-today");
+    say(&terminal, "And now?");
+    terminal.wait_for("Here I am.");
+    let requests = program.provider.requests();
+    let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key")).collect();
+    assert_eq!(keys, [Some("key-of-yesterday"), Some("key-of-today")], "in the same session");
+}
+
+#[test]
 fn plain_lines_are_enough_to_work_with() {
     let program = trusted();
     program.provider.push(Answer::anthropic(tool("run_command", json!({"command": "touch made"}))));

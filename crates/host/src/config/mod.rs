@@ -46,6 +46,11 @@ const DEFAULT_MODELS: &[(&str, &str)] = &[
     ("openrouter", "openrouter/anthropic/claude-sonnet-4.5"),
 ];
 
+/// The model that a provider's key alone chooses.
+pub fn default_model(provider: &str) -> Option<String> {
+    DEFAULT_MODELS.iter().find(|(name, _)| *name == provider).map(|(_, model)| (*model).to_owned())
+}
+
 /// The variables whose key alone chooses a model, in a sentence: `A, B or C`.
 pub fn key_variables() -> String {
     let variable = |(name, _): &(&str, &str)| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
@@ -111,6 +116,19 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
 /// Keeps a provider's key beside the settings file of a profile, where the next [`load`] finds it.
 pub fn keep_key(profile: &Profile, provider: &str, key: &str) -> Result<(), Problem> {
     key_file::write(&profile.file.with_file_name("keys.toml"), provider, key)
+}
+
+/// Where the key of a provider was found, as a person would look for it.
+pub fn key_place(profile: &Profile, provider: &str) -> Option<String> {
+    let settings = profile.providers.get(provider).filter(|settings| settings.key.is_some())?;
+    let set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let file = profile.file.with_file_name("keys.toml");
+    let is_kept = || key_file::read(&file).is_ok_and(|keys| keys.contains_key(provider));
+    Some(match settings.key_env.as_ref().filter(set) {
+        Some(variable) => variable.clone(),
+        None if is_kept() => file.display().to_string(),
+        None => "the system's keyring".to_owned(),
+    })
 }
 
 /// The user's file and the data folder.

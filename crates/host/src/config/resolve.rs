@@ -492,7 +492,9 @@ fn resolve_providers(
             dialect => dialect,
         };
         let key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
-        let named = key_env.as_ref().and_then(|name| variables.get(name)).or_else(|| keys.get(name)).cloned();
+        // A variable that is set to nothing says nothing.
+        let set = key_env.as_ref().and_then(|name| variables.get(name)).filter(|key| !key.trim().is_empty());
+        let named = set.or_else(|| keys.get(name)).cloned();
         let key = named.or_else(|| key_env.as_ref().and_then(|_| key_ring::find(name)));
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
         let provider = Provider { dialect, base_url, key: key.map(Into::into), key_env };

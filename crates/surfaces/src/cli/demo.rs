@@ -21,6 +21,7 @@ use trimtab_host::config::{self, Flag, Profile};
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::Outcome;
+use super::follow::ignores_hang_up;
 use super::output::print;
 use crate::tui::{self, Wanted};
 use stage::Stage;
@@ -37,7 +38,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 1_500;
 
 const BEFORE: &str = "\
-This is the real program; only the model is a recording. No key, no network, and a sample project that goes away.
+This is the real program; only the model is a recording. No key, no network,
+and a sample project that goes away.
 ";
 const TYPED: &str = "Every line with a $ is a command that you could type.\n";
 
@@ -92,9 +94,10 @@ fn after() -> String {
     let keys = config::key_variables();
     format!(
         "
-That was all of it. Try it yourself: `trimtab demo --tui` in this terminal, `trimtab demo --web` in a browser.
-With a model of your own: set {keys}, or start Ollama; then
-say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
+That was all of it. Try it yourself: `trimtab demo --tui` in this terminal,
+`trimtab demo --web` in a browser. With a model of your own: start Ollama, or
+set {keys};
+then say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
 "
     )
 }
@@ -190,10 +193,11 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<Outcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, choose Plan and say: {WISH}\nThe tasks are there as well. Ctrl-C ends it.\n\n"
+            "{BEFORE}\nIn the browser, click on “{WISH}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;
+        let outlives = ignores_hang_up();
         let mut hang_up = signal(SignalKind::hangup()).map_err(broken)?;
         let words = ["serve", "--addr", "127.0.0.1:0", "--open"];
         // In a group of its own, so that a signal reaches it once, whoever it was sent to: Ctrl-C is sent to all
@@ -212,7 +216,7 @@ impl Theatre {
                 }
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
-                _ = hang_up.recv() => 1,
+                _ = hang_up.recv(), if !outlives => 1,
             };
             told = number;
             // The first lets it end, the second ends it at once. That it has ended by itself is seen above.

@@ -77,12 +77,16 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
             }
             continue;
         }
-        let key = if provider.key.is_some() { "key found" } else { "needs no key" };
+        let key = match config::key_place(profile, name) {
+            Some(place) => format!("key from {place}"),
+            None => "needs no key".to_owned(),
+        };
         let listed = tokio::time::timeout(PATIENCE, trimtab_host::list_models(profile, name)).await;
         let is_chosen = asked.is_some_and(|(provider, _)| provider == name);
         match listed {
             Ok(Ok(models)) => {
-                report.good(&format!("{who}: {key}, reachable, {} models", models.len()))?;
+                let count = if models.len() == 1 { "1 model".to_owned() } else { format!("{} models", models.len()) };
+                report.good(&format!("{who}: {key}, reachable, {count}"))?;
                 let wanted = asked.filter(|_| is_chosen).map(|(_, model)| model);
                 if let Some(model) = wanted.filter(|model| !models.iter().any(|one| one.name == **model)) {
                     report.note(&format!("{name} does not list {model}; it may answer to it all the same"))?;

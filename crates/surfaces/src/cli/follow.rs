@@ -99,7 +99,7 @@ pub(super) async fn take_up(
 
 /// Whether whoever started the program wants it to outlive the terminal, as `nohup` does. Where the system does not
 /// tell, nobody does.
-fn ignores_hang_up() -> bool {
+pub(super) fn ignores_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
@@ -246,7 +246,13 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
     if let Some(plan) = body.get("plan") {
         let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
-        lines.push(format!("It would run in {}, sandbox: {}{terminal}.", field("cwd"), field("sandbox")));
+        let fence = match field("sandbox") {
+            "workspace" | "" => " and may write only there (sandbox: workspace)".to_owned(),
+            "read-only" => " and may write nothing (sandbox: read-only)".to_owned(),
+            "off" => " without a sandbox".to_owned(),
+            other => format!(", sandbox: {other}"),
+        };
+        lines.push(format!("It would run in {}{fence}{terminal}.", field("cwd")));
     }
     for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
         let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
@@ -277,7 +283,10 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
     }
     if body.contains_key("fingerprint") && text("about") == Some("tool") {
-        lines.push("`allow` with other words runs those instead, once they are judged anew.".to_owned());
+        lines.push(
+            "Another command instead: `allow --text \"COMMAND\"`, at a prompt `e COMMAND`; it is judged anew."
+                .to_owned(),
+        );
     }
     lines.extend(question::lines(body));
     lines

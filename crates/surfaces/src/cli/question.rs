@@ -66,19 +66,21 @@ fn plan(body: &Map<String, Value>) -> Vec<String> {
         }
         let before = step.depends_on.iter().filter_map(|id| steps.iter().position(|other| other.id == *id));
         let before: Vec<String> = before.map(|at| (at + 1).to_string()).collect();
-        lines.extend((!before.is_empty()).then(|| format!("     after: {}", before.join(", "))));
+        let word = if before.len() == 1 { "step" } else { "steps" };
+        lines.extend((!before.is_empty()).then(|| format!("     after {word} {}", before.join(", "))));
     }
     let assumptions: Vec<String> = field(body, "assumptions").unwrap_or_default();
     lines.extend(assumptions.iter().map(|assumption| format!("Assumed: {assumption}")));
     lines
 }
 
-/// Lists the choices.
+/// Lists the choices, and says how to choose.
 pub(super) fn list(choices: &[Choice], by_number: bool) {
     for (number, choice) in choices.iter().enumerate() {
         let number = if by_number { format!("{}  ", number + 1) } else { String::new() };
         note(&format!("  {number}{} ({})", calm(&choice.label), choice.id));
     }
+    note(if by_number { "A number or a word in brackets answers:" } else { "A word in brackets answers:" });
 }
 
 /// The choice that a line names, and the words after it.
@@ -110,7 +112,7 @@ pub(super) fn read_choice(choices: &[Choice], body: &Map<String, Value>) -> Opti
                 }
             }
         }
-        note("Say the number or the name of one of these:");
+        note("That is none of these:");
     }
 }
 
@@ -175,7 +177,7 @@ mod tests {
              files: a.rs, b.rs
         2. Test it
              commands: cargo test
-             after: 1
+             after step 1
         Assumed: SQLite
         ");
     }

@@ -69,8 +69,8 @@ pub(super) struct App {
     seen: u64,
     /// What is done goes away with it, so there is nothing to come back to.
     pub(super) passing: bool,
-    /// The file that keys are kept in, where no model was set up at the start.
-    keys_file: Option<String>,
+    /// The file that keys are kept in.
+    pub(super) keys_file: String,
 }
 
 /// What the screen begins with.
@@ -132,7 +132,7 @@ impl App {
             on_the_way: OnTheWay::default(),
             seen: 0,
             passing: false,
-            keys_file: None,
+            keys_file: String::new(),
         }
     }
 
@@ -203,8 +203,8 @@ impl App {
                     _ => self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message)),
                 }
                 // Whoever put the first question off is asked again once it matters.
-                if let (ProblemKind::NoKey, None, Some(place)) = (problem.kind, &self.view, self.keys_file.clone()) {
-                    self.set_up(place);
+                if let (ProblemKind::NoKey, None) = (problem.kind, &self.view) {
+                    self.set_up();
                 }
             }
             News::Model(name) => {
@@ -638,6 +638,12 @@ impl App {
                 self.wish(Wish::LoadModels);
             }
             Command::Model(name) => self.wish(Wish::Model(name)),
+            Command::SetUp if self.passing => {
+                self.say("The demo has a model. `trimtab` in a folder of yours asks for one.")
+            }
+            Command::SetUp => {
+                self.view = Some(View::Setup(Box::new(Setup::again(self.keys_file.clone()))));
+            }
             Command::Changes => match self.session {
                 Some(_) => {
                     self.view = Some(View::Changes(Box::new(view::changes::Changes::new(self.now))));
@@ -651,10 +657,9 @@ impl App {
         }
     }
 
-    /// Asks for a model before anything else; `place` is the file that keys are kept in.
-    pub(super) fn set_up(&mut self, place: String) {
-        self.keys_file = Some(place.clone());
-        self.view = Some(View::Setup(Box::new(Setup::new(place))));
+    /// Asks for a model before anything else.
+    pub(super) fn set_up(&mut self) {
+        self.view = Some(View::Setup(Box::new(Setup::new(self.keys_file.clone()))));
     }
 
     fn viewed(&mut self, outcome: view::Outcome) {

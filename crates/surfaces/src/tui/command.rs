@@ -23,6 +23,8 @@ pub(super) enum Command {
     /// A defect, made on purpose: what it leaves behind has to be seen.
     #[cfg(debug_assertions)]
     Panic,
+    /// Another model, provider or key.
+    SetUp,
     Quit,
 }
 
@@ -67,6 +69,7 @@ pub(super) const COMMANDS: &[Row] = &[
     row("resume", Command::Control(Control::Resume), "go on after a rest"),
     row("skip", Command::Control(Control::Skip), "leave what runs now, and go on with the next"),
     with_words("model", Command::Model, "choose another model for the next request: /model, or /model PROVIDER/NAME"),
+    row("setup", Command::SetUp, "give a provider's key, or choose a model on this machine"),
     row("handoff", Command::Control(Control::Handoff), "go on in a new session with a summary and the open tasks"),
     row("extend", Command::Control(Control::Extend), "go on here with the whole conversation"),
     row("quit", Command::Quit, "leave; what runs can be resumed"),

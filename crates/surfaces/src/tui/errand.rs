@@ -187,8 +187,7 @@ impl Errands {
                 self.spawn(async move { Ok(Some(News::Files(looking.await))) });
             }
             Wish::KeepKey { provider, key } => {
-                let kept = config::keep_key(&self.profile(), provider, key.expose());
-                let ready = kept.and_then(|()| self.renew());
+                let ready = self.keep_key(provider, key.expose());
                 self.tell(match ready {
                     Ok(model) => News::Ready(model),
                     Err(problem) => News::NotReady(problem.message),
@@ -234,11 +233,23 @@ impl Errands {
         }
     }
 
-    /// Reads the settings again, now that there is a key: the model that there is.
-    fn renew(&mut self) -> Result<String, Problem> {
-        let profile = config::load(&[])?;
+    /// Keeps a key and uses it from the next call on; says which model answers then.
+    fn keep_key(&self, provider: &str, key: &str) -> Result<String, Problem> {
+        let before = self.profile();
+        let variable = before.providers.get(provider).and_then(|provider| provider.key_env.clone());
+        if let Some(name) = variable.filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+            let message = format!("{name} is set in the environment and goes first: unset it.");
+            return Err(Problem::new(ProblemKind::Settings, message));
+        }
+        config::keep_key(&before, provider, key)?;
+        let mut profile = config::load(&[])?;
+        // Whoever gives a key means the models that it opens.
+        let is_of = |model: &String| model.split_once('/').is_some_and(|(name, _)| name == provider);
+        if !profile.model.as_ref().is_some_and(is_of) {
+            profile.model = config::default_model(provider).or(profile.model);
+        }
         let model = profile.run_settings()?.model;
-        self.client = Client::open(&profile)?;
+        self.client.renew(&profile);
         *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
         Ok(model)
     }

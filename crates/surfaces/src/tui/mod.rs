@@ -27,7 +27,7 @@ mod screen;
 mod sending;
 mod start;
 mod terminal;
-mod text;
+pub(crate) mod text;
 mod trace;
 mod transcript;
 mod view;

@@ -11,6 +11,7 @@ use ratatui::style::Style;
 
 use super::keys::{Action, Input, KeyMap};
 use super::picker::{self, Item, Picker};
+use super::text::wrapped;
 use super::theme::{Name, Theme};
 
 /// Providers whose key can be given here: name, what people call it, and where a key comes from.
@@ -76,20 +77,28 @@ pub struct Setup {
     place: String,
     /// What went wrong with the last choice.
     problem: String,
+    /// A model is there already, and the person wants another.
+    again: bool,
 }
 
 impl Setup {
     /// At its beginning; `place` is the file that keys are kept in.
     pub fn new(place: impl Into<String>) -> Self {
         let mut choices = Picker::new("", "");
-        let keys =
-            PROVIDERS.iter().map(|(_, name, site)| Item::noted(format!("A key of {name}"), format!("from {site}")));
+        let keys = PROVIDERS.iter().map(|(_, name, site)| (format!("A key of {name}"), format!("from {site}")));
         let rest = [
-            Item::noted("A model on this machine", "start Ollama first; nothing leaves the machine"),
-            Item::noted("The demo", "no key, no network: a recorded model shows how it works"),
+            ("A model on this machine", "start Ollama first; nothing leaves the machine"),
+            ("The demo", "no key, no network; the model is a recording"),
         ];
-        choices.set_items(Arc::new(keys.chain(rest).collect()));
-        Self { choices, step: Step::Choice, place: place.into(), problem: String::new() }
+        let all = keys.chain(rest.map(|(name, note)| (name.to_owned(), note.to_owned())));
+        let numbered = all.enumerate().map(|(at, (name, note))| Item::noted(format!("{}. {name}", at + 1), note));
+        choices.set_items(Arc::new(numbered.collect()));
+        Self { choices, step: Step::Choice, place: place.into(), problem: String::new(), again: false }
+    }
+
+    /// For somebody who has worked with a model already.
+    pub fn again(place: impl Into<String>) -> Self {
+        Self { again: true, ..Self::new(place) }
     }
 
     /// The choice came to nothing; the person may make another.
@@ -172,8 +181,12 @@ impl Setup {
             return None;
         }
         let mut page = Page { area, buf, row: area.y };
-        page.say("Welcome to Trimtab.", theme.style(Name::Heading));
-        page.say("It needs a model to work with. Which one would you like?", theme.style(Name::Text));
+        let (heading, question) = match self.again {
+            false => ("Welcome to Trimtab.", "It needs a model to work with. Which one would you like?"),
+            true => ("Set-up", "With which model would you like to work?"),
+        };
+        page.say(heading, theme.style(Name::Heading));
+        page.say(question, theme.style(Name::Text));
         page.gap();
         match &self.step {
             Step::Choice => {
@@ -238,7 +251,11 @@ impl Page<'_> {
 
     fn problem(&mut self, problem: &str, theme: &Theme) {
         if !problem.is_empty() {
-            self.say(&crate::diff::visible(problem.as_bytes()), theme.style(Name::Bad));
+            let words = crate::diff::visible(problem.as_bytes());
+            let width = usize::from(self.area.width);
+            for row in wrapped(&words, Style::default(), width) {
+                self.say(&row.to_string(), theme.style(Name::Bad));
+            }
         }
     }
 }
@@ -269,12 +286,12 @@ mod tests {
         Welcome to Trimtab.
         It needs a model to work with. Which one would you like?
 
-        › A key of Anthropic  from console.anthropic.com
-          A key of OpenAI  from platform.openai.com
-          A key of xAI  from console.x.ai
-          A key of OpenRouter  from openrouter.ai/keys
-          A model on this machine  start Ollama first; nothing leaves the machine
-          The demo  no key, no network: a recorded model shows how it works
+        › 1. A key of Anthropic       from console.anthropic.com
+          2. A key of OpenAI          from platform.openai.com
+          3. A key of xAI             from console.x.ai
+          4. A key of OpenRouter      from openrouter.ai/keys
+          5. A model on this machine  start Ollama first; nothing leaves the machine
+          6. The demo                 no key, no network; the model is a recording
 
         enter or a number chooses · esc: later
         ");
@@ -315,6 +332,7 @@ mod tests {
         assert!(drawn(&mut setup, 80, 9).contains("too short"));
         assert_eq!(press(&mut setup, &["esc"]), Outcome::Moved);
         assert!(drawn(&mut setup, 80, 12).contains("A key of Anthropic"));
+        assert!(drawn(&mut Setup::again("x"), 80, 12).starts_with("Set-up\n"), "somebody who was here before");
         for (width, height) in (0..20).flat_map(|width| (0..12).map(move |height| (width, height))) {
             let area = Rect::new(0, 0, width, height);
             setup.draw(area, &mut Buffer::empty(area), &Theme::new(Palette::Plain));

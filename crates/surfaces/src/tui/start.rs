@@ -85,6 +85,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
     let mut app = App::new(Setting { theme, keys, size, now, folder: place, status, while_running, pills });
+    app.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
     // What somebody writes in another terminal is theirs.
     let drafts = match desk.shown() {
         None => folder.clone(),
@@ -134,7 +135,7 @@ fn greet(app: &mut App, profile: &Profile) {
     match profile.run_settings() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {
-            app.set_up(profile.file.with_file_name("keys.toml").display().to_string());
+            app.set_up();
         }
         Err(problem) => {
             let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();

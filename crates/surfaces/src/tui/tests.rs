@@ -176,14 +176,14 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     Permission
     Run this command?
       $ rm -rf build
-    It would run in /boat, sandbox: workspace.
+    It would run in /boat and may write only there (sandbox: workspace).
     Asked because `rm` deletes files.
     › 1. Allow this time
       2. Always allow
          makes this rule: allow run_command: rm -rf build (in /boat)
       3. Wait and tell Trimtab what to do differently
       4. Never allow
-    number or enter answers · e edits · tab adds words · alt-q later · esc stops th…
+    number or enter answers · e edits · tab adds words · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
 }
@@ -213,14 +213,14 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     Permission
     Run this command?
       $ rm -rf build
-    It would run in /boat, sandbox: workspace.
+    It would run in /boat and may write only there (sandbox: workspace).
     Asked because `rm` deletes files.
     › 1. Allow this time
       2. Always allow
          makes this rule: allow run_command: rm -rf build (in /boat)
       3. Wait and tell Trimtab what to do differently
       4. Never allow
-    number or enter answers · e edits · tab adds words · alt-q later · esc stops the request
+    number or enter answers · e edits · tab adds words · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
     ");
 }
@@ -373,7 +373,7 @@ fn several_questions_are_asked_one_by_one() {
       2. PostgreSQL
       3. Answer in words
       4. Skip
-    number or enter answers · ← → other questions · alt-q later…
+    number or enter answers · ← → other questions … esc stops
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     assert!(stage.key("2").is_empty());
@@ -409,13 +409,13 @@ fn a_plan_is_shown_and_can_be_edited() {
          files: a.rs
     2. Test it
          commands: cargo test
-         after: 1
+         after step 1
     Assumed: SQLite
     › 1. Approve
       2. Modify
       3. Re-plan
       4. Cancel
-    number or enter answers · e edits the plan · tab adds words…
+    number or enter answers · e edits the plan … esc stops
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     stage.key("2");
@@ -443,7 +443,7 @@ fn a_plan_is_shown_and_can_be_edited() {
 
 
 
-    ↑ ↓ chooses · J K moves the step · e edits · a adds · d rem…
+    ↑ ↓ chooses · J K moves the step · e edits … esc leaves it
     ");
     stage.key("J");
     stage.key("e");

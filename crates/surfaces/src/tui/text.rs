@@ -45,9 +45,21 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
+/// What keys do, in one row: `a does this · b does that · esc closes`. Where there is little room, whole parts go from
+/// the middle, and an ellipsis stands for them; the way out, which is the last one, stays.
+pub(super) fn hints(text: &str, width: usize) -> String {
+    let parts: Vec<&str> = text.split(" · ").collect();
+    let (Some((way_out, rest)), true) = (parts.split_last(), text.width() > width) else { return text.to_owned() };
+    let shown = |count: usize| format!("{} … {way_out}", rest[..count].join(" · "));
+    match (1..rest.len()).rev().map(shown).find(|row| row.width() <= width) {
+        Some(row) => row,
+        None => cut(if rest.is_empty() { text } else { way_out }, width),
+    }
+}
+
 /// Breaks a styled line between words so that no part is wider than `width`. Parts after the first begin with
 /// `hang` blanks.
-pub(super) fn wrap(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'static>> {
+pub(crate) fn wrap(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'static>> {
     let width = width.max(1);
     let hang = if hang < width / 2 { hang } else { 0 };
     let mut rows = Rows { width, hang, rows: Vec::new(), row: Vec::new(), used: 0, is_first: true };
@@ -173,6 +185,16 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].spans[1].content, "two");
         assert!(rows[1].spans[0].style.add_modifier.contains(ratatui::style::Modifier::BOLD));
+    }
+
+    #[test]
+    fn the_way_out_is_the_last_hint_to_go() {
+        let all = "enter reads it · r takes back · f brings forward · esc closes";
+        assert_eq!(hints(all, 80), all);
+        assert_eq!(hints(all, 50), "enter reads it · r takes back … esc closes");
+        assert_eq!(hints(all, 40), "enter reads it … esc closes");
+        assert_eq!(hints(all, 12), "esc closes");
+        assert_eq!(hints("The session is in notes.md now.", 12), "The session…");
     }
 
     #[test]

@@ -488,7 +488,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
             Some(error) if error.is_connect() => "no connection".to_owned(),
             Some(error) if error.is_request() || error.is_body() || error.is_decode() => String::new(),
             Some(_) => "the request failed".to_owned(),
-            None => cause.to_string(),
+            None => plain(&cause.to_string()),
         };
         if !text.is_empty() && !line.contains(&text) {
             if !line.is_empty() {
@@ -499,6 +499,20 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
         next = cause.source();
     }
     printable(if line.is_empty() { "the connection failed" } else { &line }, 300)
+}
+
+/// A cause in words that help: which layer passed it on is for those who wrote the layers.
+fn plain(cause: &str) -> String {
+    if cause.contains("failed to lookup address information") {
+        return "its name is not known here (is the network up?)".to_owned();
+    }
+    let layers = ["dns error", "error resolving DNS", "tcp connect error"];
+    let is_layer = cause.starts_with("client error (") || layers.contains(&cause);
+    match (is_layer, cause.rsplit_once(" (os error ")) {
+        (true, _) => String::new(),
+        (false, Some((words, _))) => words.to_owned(),
+        (false, None) => cause.to_owned(),
+    }
 }
 
 async fn refused(response: Response) -> Fault {
@@ -533,7 +547,7 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             ProblemKind::Auth,
             Retry::Never,
             "refused the key",
-            Some("Check the key in the environment; `trimtab doctor` shows where it is taken from."),
+            Some("Check the key; `trimtab doctor` shows where it is taken from."),
         ),
         404 => (
             ProblemKind::NotFound,
@@ -718,6 +732,17 @@ mod tests {
         assert_eq!(once.get(|| Ok::<_, &str>(Made::Whole(2))), Ok(2));
         assert!(!once.is_wanted());
         assert_eq!(once.get(|| Err("not asked")), Ok(2));
+    }
+
+    #[test]
+    fn a_cause_is_told_without_the_layers_that_passed_it_on() {
+        let unknown = "failed to lookup address information: Name or service not known";
+        assert_eq!(plain(unknown), "its name is not known here (is the network up?)");
+        assert_eq!(plain("Connection refused (os error 111)"), "Connection refused");
+        for layer in ["client error (Connect)", "dns error", "error resolving DNS", "tcp connect error"] {
+            assert_eq!(plain(layer), "", "{layer}");
+        }
+        assert_eq!(plain("invalid peer certificate: UnknownIssuer"), "invalid peer certificate: UnknownIssuer");
     }
 
     #[test]

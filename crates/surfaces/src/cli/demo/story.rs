@@ -27,7 +27,7 @@ pub(super) const TASKS: [&str; 2] = ["Write the letter", "Mend the sails"];
 
 pub(super) const STORY: &[Scene] = &[
     Scene {
-        says: "A request. In plan mode the engine itself refuses every change until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
+        says: "A request. In plan mode, nothing is changed until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
         acts: &[Act::Run(&["run", "--mode", "plan", WISH])],
     },
     Scene {
@@ -35,11 +35,11 @@ pub(super) const STORY: &[Scene] = &[
         acts: &[Act::Run(&["answer", "trust"])],
     },
     Scene {
-        says: "You choose. A plan comes back; it waits for you, across restarts, for as long as you like.",
+        says: "You choose. A plan comes back; it waits for you as long as you like,\neven if you restart.",
         acts: &[Act::Run(&["answer", "o1"])],
     },
     Scene {
-        says: "You approve it. Two files are changed, step by step; then the model proposes commands.",
+        says: "You approve it. Two files are changed, step by step;\nthen the model proposes commands.",
         acts: &[Act::Run(&["answer", "approve"])],
     },
     Scene {
@@ -47,11 +47,11 @@ pub(super) const STORY: &[Scene] = &[
         acts: &[Act::Run(&["answer", "run"])],
     },
     Scene {
-        says: "You allow it once. It fails: there is no such file. The model puts it right with another command, which asks, too.",
+        says: "You allow it once. It fails: there is no such file. The model puts it right\nwith another command, which asks, too.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     Scene {
-        says: "You allow that. The tests pass, and the work is summed up, with what could come next.",
+        says: "You allow that. The tests pass, and the work is summed up,\nwith what could come next.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     Scene {
@@ -59,11 +59,11 @@ pub(super) const STORY: &[Scene] = &[
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
     },
     Scene {
-        says: "Nothing is lost. This request is killed with signal 9 while the model answers, and then goes on.",
+        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nand then goes on.",
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
     Scene {
-        says: "Your tasks, by the same rules: the assistant proposes, a dry run shows what would change.",
+        says: "Your tasks, by the same rules: the assistant proposes,\nand you see what would change before anything does.",
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", NEWS])],
     },
     Scene {

@@ -63,7 +63,7 @@ pub(super) async fn answered(question: &mut Option<Question>) -> (Answered, Vec<
                     match (&asked.wanted, &said) {
                         (Some(wanted), None) => wanted.ask(),
                         (None, None) => {
-                            note("Say the name of one of these:");
+                            note("That is none of these:");
                             question::list(&asked.choices, asked.by_number);
                         }
                         _ => {}

@@ -16,7 +16,7 @@ use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part,
 use super::{Asking, Form, choice_line, describe};
 use crate::cli::diff::{Loaded, glimpse, written};
 use crate::cli::elapsed::{Elapsed, in_words};
-use crate::cli::output::{calm, no_colour, note, print, print_json, problem, sentence};
+use crate::cli::output::{calm, failed, no_colour, note, print, print_json, problem};
 use crate::cli::{Outcome, effects, handoff, images, memory};
 
 pub(super) struct Screen {
@@ -29,6 +29,8 @@ pub(super) struct Screen {
     shown: String,
     /// What had been shown of the reply that broke off before it; it is not shown again.
     shown_before: String,
+    /// How the last call failed, if nothing was heard since.
+    failure: String,
     /// When a failed call is made again.
     again_at: Option<Instant>,
     /// It was said that what commands do to files is not seen.
@@ -96,6 +98,7 @@ impl Screen {
             moving: terminal(io::stderr().is_terminal()),
             shown: String::new(),
             shown_before: String::new(),
+            failure: String::new(),
             again_at: None,
             unobserved: false,
             line_is_open: false,
@@ -278,6 +281,9 @@ impl Screen {
     }
 
     fn show_in_words(&mut self, fact: &Fact) -> Result<(), Problem> {
+        if matches!(fact, Fact::Reply(_)) {
+            self.failure.clear();
+        }
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
             Fact::Request(RequestFact::Joined { checkpoint: Some(checkpoint), .. }) => {
@@ -382,7 +388,8 @@ impl Screen {
                         0 => "now".to_owned(),
                         millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                     };
-                    self.say(&format!("{} Trying again {when}.", calm(&sentence(&error.message))));
+                    let what = failed(&mut self.failure, &error.message);
+                    self.say(&calm(&format!("{what} Trying again {when}.")));
                 }
             }
             Fact::Checkpoint(fact) => self.see_asked(fact),

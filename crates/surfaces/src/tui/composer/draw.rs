@@ -49,6 +49,7 @@ impl Composer {
             cursor = search.draw_whole(above, buf, theme);
         } else if let Some(open) = &mut self.completing {
             open.picker.draw(above, buf, theme);
+            open.picker.draw_count(above, buf, theme);
         }
         let in_text = self.draw_text(below, buf, theme);
         cursor.or(Some(in_text))

@@ -9,7 +9,7 @@ use trimtab_vocab::event::CheckpointKind;
 use super::Dialog;
 use crate::tui::diffs;
 use crate::tui::keys::{Action, KeyMap};
-use crate::tui::text::{cut, tame, wrap, wrapped};
+use crate::tui::text::{cut, hints, tame, wrap, wrapped};
 use crate::tui::theme::{Name, Theme};
 
 /// Rows of a change that a question shows.
@@ -66,10 +66,16 @@ impl Dialog {
         }
         for line in self.details.iter().map(|line| tame(line)) {
             // The rule is shown with the answer that makes it.
-            if line.starts_with("`always` would") || line.starts_with("`allow` with other words") {
+            if line.starts_with("`always` would") || line.starts_with("Another command instead:") {
                 continue;
             }
-            rows.extend(wrap(&Line::from(Span::styled(line, style(Name::Dim))), width, 2));
+            // A plan and its commands are what is decided about; why and where stand back behind them.
+            let name = match self.kind {
+                CheckpointKind::Plan if !line.starts_with("     ") => Name::Text,
+                CheckpointKind::Confirm if line.starts_with("  ") => Name::Text,
+                _ => Name::Dim,
+            };
+            rows.extend(wrap(&Line::from(Span::styled(line, style(name))), width, 2));
         }
         rows
     }
@@ -150,7 +156,7 @@ impl Dialog {
             }
         }
         hints.push(format!("{} later", keys.key(Action::Questions)));
-        hints.push(format!("{stop} stops the request"));
+        hints.push(format!("{stop} stops"));
         hints.join(" · ")
     }
 
@@ -239,7 +245,7 @@ impl Dialog {
             y += rest;
         }
         if hint_rows > 0 {
-            let line = Line::styled(cut(&hint, width), theme.style(Name::Dim));
+            let line = Line::styled(hints(&hint, width), theme.style(Name::Dim));
             Paragraph::new(line).render(Rect { y, height: 1, ..area }, buf);
         }
         cursor

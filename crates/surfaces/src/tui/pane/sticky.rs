@@ -10,7 +10,7 @@ use crate::tui::theme::{Name, Theme};
 /// Next steps that are offered.
 pub(in crate::tui) const OFFERED: usize = 3;
 
-/// Signs of Markdown that a text may begin with; the bar has no room for what they mean.
+/// Signs of Markdown that a text may begin with; the bar has no room for what they mean, nor for those within it.
 const SIGNS: [char; 5] = ['#', '*', '>', '`', ' '];
 
 /// The last answer.
@@ -53,9 +53,10 @@ impl Sticky {
         let style = |name| theme.style(name);
         let right = format!("  See details ↑ {details}  ✕ esc");
         let room = width.saturating_sub(2 + right.chars().count());
+        let summary = self.summary.trim_start_matches(SIGNS).replace("**", "").replace('`', "");
         let mut head = vec![
             Span::styled("✓ ", style(Name::Good)),
-            Span::styled(first_line(self.summary.trim_start_matches(SIGNS), room.max(10)), style(Name::Text)),
+            Span::styled(first_line(&summary, room.max(10)), style(Name::Text)),
         ];
         if room >= 10 {
             head.push(Span::styled(right, style(Name::Dim)));

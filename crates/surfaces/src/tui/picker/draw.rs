@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use super::Picker;
 use crate::diff::visible::cells;
@@ -29,15 +30,36 @@ impl Picker {
         }
         self.top = self.top.min(self.chosen).max((self.chosen + 1).saturating_sub(self.page));
         self.top = self.top.min(self.found().saturating_sub(self.page));
+        let notes = self.note_column(area);
         for row in 0..area.height {
             let place = self.top + usize::from(row);
             let Some(at) = self.search.found().get(place).copied() else { break };
             let line = Rect { y: area.y + row, height: 1, ..area };
-            self.draw_item(at as usize, place == self.chosen, line, buf, theme);
+            self.draw_item(at as usize, place == self.chosen, notes, line, buf, theme);
         }
     }
 
-    fn draw_item(&mut self, at: usize, is_chosen: bool, line: Rect, buf: &mut Buffer, theme: &Theme) {
+    /// Says in the last row how many there are, where not all have room: more come with the arrows.
+    pub(in crate::tui) fn draw_count(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let (last, all) = (self.top + usize::from(area.height), self.found());
+        let count = format!("  {last} of {all}");
+        if all <= usize::from(area.height) || area.height == 0 || usize::from(area.width) < 2 * count.len() {
+            return;
+        }
+        let row = Rect { y: area.y + area.height - 1, height: 1, ..area };
+        put(buf, row, usize::from(area.width) - count.len(), &count, theme.style(Name::Dim));
+    }
+
+    /// Where the notes of what is shown begin: one below the other, unless a text is too long for that.
+    fn note_column(&self, area: Rect) -> usize {
+        let shown = self.search.found().iter().skip(self.top).take(usize::from(area.height));
+        let items = self.items();
+        let texts = shown.filter_map(|at| items.get(*at as usize)).map(|item| item.text.lines().next());
+        let widths = texts.map(|text| text.unwrap_or_default().width() + 2);
+        widths.filter(|width| *width <= usize::from(area.width) / 2).max().unwrap_or(0)
+    }
+
+    fn draw_item(&mut self, at: usize, is_chosen: bool, notes: usize, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let items = std::sync::Arc::clone(self.items());
         let Some(item) = items.get(at) else { return };
         let base = if is_chosen { theme.style(Name::Selected) } else { Style::default() };
@@ -64,7 +86,7 @@ impl Picker {
         }
         if !item.note.is_empty() {
             let note: String = cells(item.note.as_bytes(), 0).into_iter().map(|cell| cell.text).collect();
-            put(buf, line, column + 2, &note, base.patch(theme.style(Name::Dim)));
+            put(buf, line, column.max(notes) + 2, &note, base.patch(theme.style(Name::Dim)));
         }
     }
 

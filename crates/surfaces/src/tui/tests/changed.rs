@@ -95,7 +95,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
       @@ notes.txt:2 @@
       26 26   line 26
       27 27   line 27
-    ↑ ↓ chooses · enter reads it · r takes back to here · f bri…
+    ↑ ↓ chooses · r takes back to here … esc closes
     ");
     let mut wide = opened(130, 12, vec![two_hunks()]);
     insta::assert_snapshot!(wide.view(), @"
@@ -110,7 +110,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
                                                 5  5   line 5
                                                  … 20 unchanged lines …
                                                @@ notes.txt:2 @@
-    ↑ ↓ chooses · enter reads it · r takes back to here · f brings forward · n p hunks · space marks · u takes the marked back · esc …
+    ↑ ↓ chooses · r takes back to here · f brings forward · enter reads it · n p hunks · space marks … esc closes
     ");
 }
 
@@ -313,7 +313,7 @@ fn hunks_of_a_question_can_be_left_out() {
 
 
 
-    n p go from hunk to hunk · space leaves one out · esc goes back to th…
+    n p other hunks · space leaves one out · esc goes back to the question
     ");
     stage.key("space");
     let view = stage.view();

@@ -80,13 +80,13 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     Earlier sessions of this folder
     Sessions:                                                                    2/2
     › Paint the hull  1s ago · on the screen
-      Mend the sail  1s ago · runs
+      Mend the sail   1s ago · runs
 
 
 
 
 
-    enter goes on · alt-f forks · alt-r names · alt-e exports · alt-x forgets · esc…
+    enter opens · alt-f forks · alt-r names · alt-x forgets … esc closes
     ");
     assert!(stage.key("o").contains(&Wish::LoadSessions { query: "o".into() }));
     assert!(stage.key("a").contains(&Wish::LoadSessions { query: "oa".into() }));

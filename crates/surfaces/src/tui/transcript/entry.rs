@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{Answer, Problem, Usage};
+use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
 use super::{Reply, Tool};
 use crate::cli::elapsed;
@@ -146,7 +146,7 @@ impl Entry {
                 rows
             }
             Self::Block { lines } => {
-                lines.iter().flat_map(|line| wrapped(&tame(line), style(Name::Text), width)).collect()
+                lines.iter().flat_map(|line| wrapped(&tame(line), style(Name::Dim), width)).collect()
             }
             Self::Answer { answer } => beside(answer, width, theme),
             Self::Ended { status, error, took, usage, done } => {
@@ -239,6 +239,11 @@ fn ended(
         rows.extend(signed("✗", Name::Bad, words, width, theme));
         if let Some(hint) = &problem.hint {
             rows.extend(signed(" ", Name::Dim, vec![Span::styled(tame(hint), style(Name::Text))], width, theme));
+        }
+        if problem.kind == ProblemKind::Auth {
+            let way =
+                vec![Span::styled("/setup", style(Name::Key)), Span::styled(" takes another key.", style(Name::Text))];
+            rows.extend(signed(" ", Name::Dim, way, width, theme));
         }
     }
     let mut words = vec![Span::styled(word, style(name))];

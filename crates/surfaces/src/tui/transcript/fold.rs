@@ -11,7 +11,7 @@ use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
 use super::tool::Command;
 use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
 use crate::cli::diff::written;
-use crate::cli::output::sentence;
+use crate::cli::output;
 use crate::cli::{effects, handoff, images};
 use crate::diff::grouped;
 
@@ -21,6 +21,9 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     }
     if let (Some(request), Fact::Change(_) | Fact::Command(_)) = (&event.request, &event.fact) {
         transcript.done.entry(request.clone()).or_default().see(&event.fact);
+    }
+    if matches!(event.fact, Fact::Reply(_) | Fact::Request(_)) {
+        transcript.failure.clear();
     }
     match &event.fact {
         Fact::Request(fact) => requests(transcript, event, fact),
@@ -219,7 +222,8 @@ fn models(transcript: &mut Transcript, fact: &ModelFact) {
                     0 => "now".to_owned(),
                     millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                 };
-                transcript.note(Mark::Warning, format!("{} Trying again {when}.", sentence(&error.message)));
+                let what = output::failed(&mut transcript.failure, &error.message);
+                transcript.note(Mark::Warning, format!("{what} Trying again {when}."));
             }
         }
     }

@@ -37,6 +37,8 @@ pub(super) struct Transcript {
     since_reply: usize,
     /// The log is still being read: nothing is printed until its end is known.
     is_reading: bool,
+    /// How the last call failed, if nothing was heard since.
+    failure: String,
     /// A call whose words are not for the person.
     aside: Option<CallId>,
     /// What is asked.

@@ -246,7 +246,7 @@ impl Changes {
         }
         let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
         lines.extend(parts.iter().map(|part| format!("  {}: {}", tame(&part.path), numbers(&part.hunks))));
-        lines.push("y does it; that is a change of its own, and can be undone too · esc leaves it".into());
+        lines.push("y does it, as a change of its own that can be undone too · esc leaves it".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
         Outcome::Moved
@@ -266,7 +266,7 @@ impl Changes {
             let gone = if set.expired { "  (its old state is not kept any more)" } else { "" };
             lines.push(format!("  #{}  {}{more}{gone}", at + 1, files.join(", ")));
         }
-        lines.push("y does it; nothing is lost, it can be moved again · esc leaves it".into());
+        lines.push("y does it, and it can be undone too · esc leaves it".into());
         lines
     }
 
@@ -295,7 +295,13 @@ impl Changes {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
-        let hint = "↑ ↓ chooses · enter reads it · r takes back to here · f brings forward · n p hunks · space marks · u takes the marked back · esc closes";
+        // A question names its own keys; these would do nothing then.
+        let hint = match self.asked {
+            None => {
+                "↑ ↓ chooses · r takes back to here · f brings forward · enter reads it · n p hunks · space marks · u takes the marked back · esc closes"
+            }
+            Some(_) => "",
+        };
         let inner = pager::frame(area, buf, theme, "Changes of this session", hint);
         let is_empty = self.history.as_ref().is_some_and(|history| history.sets.is_empty());
         if is_empty {

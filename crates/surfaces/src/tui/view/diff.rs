@@ -101,10 +101,10 @@ impl Diff {
         }
         let hint = match (self.can_choose(), self.left.len()) {
             (false, _) => "↑ ↓ pages move · esc goes back to the question".to_owned(),
-            (true, 0) => "n p go from hunk to hunk · space leaves one out · esc goes back to the question".to_owned(),
+            (true, 0) => "n p other hunks · space leaves one out · esc goes back to the question".to_owned(),
             (true, left) => {
                 let all = self.count();
-                format!("{} of {all} hunks · enter allows them and leaves the rest out · esc goes back", all - left)
+                format!("{} of {all} hunks · enter allows them only · esc goes back", all - left)
             }
         };
         let inner = pager::frame(area, buf, theme, "What is asked about", &hint);

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use super::Outcome;
 use super::pager::{self, Pager};
@@ -10,6 +11,9 @@ use crate::tui::command::COMMANDS;
 use crate::tui::keys::{Action, Input, KeyMap};
 use crate::tui::text::wrap;
 use crate::tui::theme::{Name, Theme};
+
+/// Columns for keys.
+const KEYS: usize = 22;
 
 /// The help.
 #[derive(Debug, Default)]
@@ -38,18 +42,11 @@ impl Help {
 }
 
 fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
-    let mut rows = Vec::new();
-    let mut row = |key: &str, words: &str| {
-        let line = Line::from(vec![
-            Span::styled(format!("  {key:22} "), theme.style(Name::Key)),
-            Span::styled(words.to_owned(), theme.style(Name::Text)),
-        ]);
-        rows.extend(wrap(&line, width, 4));
-    };
-    row("esc esc", "the changes: look at them, take them back");
-    row("1 … 9", "answer a question that is open");
-    row("alt-1 … alt-3", "take a next step that was offered");
-    row("@", "name a file; / calls a command, # adds a tag, ! runs a command of yours");
+    let row = |key: &str, words: &str| row(key, words, width, theme);
+    let mut rows = row("esc esc", "the changes: look at them, take them back");
+    rows.extend(row("1 … 9", "answer a question that is open"));
+    rows.extend(row("alt-1 … alt-3", "take a next step that was offered"));
+    rows.extend(row("@", "name a file; / calls a command, # adds a tag, ! runs a command of yours"));
     let mut group = None;
     for line in keys.help() {
         if group != Some(line.group) {
@@ -57,20 +54,47 @@ fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
             rows.push(Line::default());
             rows.push(Line::styled(line.group.title(), theme.style(Name::Heading)));
         }
-        let one = Line::from(vec![
-            Span::styled(format!("  {:22} ", line.keys), theme.style(Name::Key)),
-            Span::styled(line.help, theme.style(Name::Text)),
-        ]);
-        rows.extend(wrap(&one, width, 4));
+        rows.extend(row(&line.keys, line.help));
     }
     rows.push(Line::default());
     rows.push(Line::styled("Commands", theme.style(Name::Heading)));
     for command in COMMANDS {
-        let one = Line::from(vec![
-            Span::styled(format!("  /{:21} ", command.name), theme.style(Name::Key)),
-            Span::styled(command.help, theme.style(Name::Text)),
-        ]);
-        rows.extend(wrap(&one, width, 4));
+        rows.extend(row(&format!("/{}", command.name), command.help));
     }
     rows
+}
+
+/// A key and what it does, side by side; keys that need more than their column have a row of their own.
+fn row(key: &str, words: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let cell = Span::styled(format!("  {key:KEYS$} "), theme.style(Name::Key));
+    let words = Span::styled(words.to_owned(), theme.style(Name::Text));
+    if key.width() <= KEYS {
+        return wrap(&Line::from(vec![cell, words]), width, KEYS + 3);
+    }
+    let below = Line::from(vec![Span::raw(" ".repeat(KEYS + 3)), words]);
+    wrap(&Line::from(cell), width, 4).into_iter().chain(wrap(&below, width, KEYS + 3)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::palette::Palette;
+
+    fn lines(key: &str, words: &str) -> Vec<String> {
+        let rows = row(key, words, 60, &Theme::new(Palette::Plain));
+        rows.iter().map(|row| row.to_string().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_keys_do_stands_in_a_column_of_its_own() {
+        let column = " ".repeat(25);
+        assert_eq!(lines("tab", "send it later"), ["  tab                    send it later"]);
+        let long = lines("@", "name a file; / calls a command, # adds a tag");
+        assert_eq!(
+            long,
+            [format!("  @{}name a file; / calls a command, #", " ".repeat(22)), format!("{column}adds a tag")]
+        );
+        let many = lines("shift-enter, alt-enter, ctrl-j", "begin a new line");
+        assert_eq!(many, ["  shift-enter, alt-enter, ctrl-j".to_owned(), format!("{column}begin a new line")]);
+    }
 }

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget};
 
 use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::text::cut;
+use crate::tui::text::{cut, hints};
 use crate::tui::theme::{Name, Theme};
 
 /// Which part of the rows is shown.
@@ -88,7 +88,7 @@ pub(in crate::tui) fn frame(area: Rect, buf: &mut Buffer, theme: &Theme, title: 
         return Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     }
     let bottom = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    Paragraph::new(Line::styled(cut(hint, width), theme.style(Name::Dim))).render(bottom, buf);
+    Paragraph::new(Line::styled(hints(hint, width), theme.style(Name::Dim))).render(bottom, buf);
     Rect { y: area.y + 1, height: area.height - 2, ..area }
 }
 

@@ -158,7 +158,7 @@ impl Sessions {
             None if area.width >= 110 => {
                 "type to search words and #tags · enter goes on with it · alt-f forks it · alt-r names it · alt-e writes it into a file · alt-x forgets it · esc closes"
             }
-            None => "enter goes on · alt-f forks · alt-r names · alt-e exports · alt-x forgets · esc closes",
+            None => "enter opens · alt-f forks · alt-r names · alt-x forgets · alt-e exports · esc closes",
             Some(Doing::Rename { .. }) => "enter names it · esc leaves it",
             Some(Doing::Forget { .. }) => "y does it · esc leaves it",
         };
