@@ -156,10 +156,10 @@ await browse(async ({ page }) => {
   await page.goto(`${session}/changes`);
   await press(page.getByRole('button', { name: 'Show', exact: true }));
   await reach(region(/Changes of made.txt/));
-  await reach(page.getByRole('button', { name: '↶ Undo' }), 'Shift+Tab');
+  await reach(page.getByRole('button', { name: '◀ Rewind' }), 'Shift+Tab');
   await keys('Enter');
   await page.getByText('1 change, 1 undone').waitFor();
-  await press(page.getByRole('button', { name: '↷ Redo' }));
+  await press(page.getByRole('button', { name: '▶ Forward' }));
   await page.getByText('1 change', { exact: true }).waitFor();
 
   // A task is added, ticked and removed.

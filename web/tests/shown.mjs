@@ -31,7 +31,13 @@ await browse(async ({ page }) => {
   await last.getByLabel('Next steps').getByRole('button', { name: 'Continue to next step' }).click();
   await becomes(() => composer.inputValue(), 'continue', 'a click writes it');
   await composer.fill('');
-  for (const name of ['Continue', 'Auto-continue']) await page.getByRole('button', { name, exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Continue', exact: true }).waitFor();
+  const auto = page.getByRole('checkbox', { name: 'Auto-continue' });
+  assert.equal(await auto.isChecked(), false, 'nothing goes on by itself unless somebody wants it to');
+  await auto.check();
+  await page.reload();
+  await becomes(() => auto.isChecked(), true, 'the wish is kept');
+  await auto.uncheck();
 
   // Between two steps the person changes their mind: what is done stays, what comes is another.
   await say(page, 'Please use library X instead');
@@ -110,6 +116,7 @@ await browse(async ({ page }) => {
   await begin(page, 'Make two folders');
   const series = page.getByRole('region', { name: 'The answer has 3 commands.' });
   await series.getByRole('button', { name: 'Run 3 cmds' }).waitFor();
+  assert.deepEqual(await series.locator('ol button').allInnerTexts(), ['▶ Run', '▶ Run', '▶ Run'], 'each can be run by itself');
   await series.getByRole('button', { name: 'One by one' }).click();
   await page.getByRole('region', { name: /Run this command\?.*mkdir one/ }).getByRole('button', { name: 'Run Once' }).click();
   const panel = page.getByRole('complementary', { name: 'CLI Execution' });

@@ -118,7 +118,9 @@ impl Reader {
             Fact::Change(ChangeFact::Applied(change)) => {
                 // What a person does themselves costs nothing.
                 let cost = event.request.as_ref().and_then(|_| self.cost.take());
-                self.made.insert(change.change_set, (event.time, cost, change.by));
+                // A set may be told of in parts, one for each file.
+                let made = self.made.entry(change.change_set).or_insert((event.time, None, change.by));
+                made.1 = cost.map(|more| made.1.unwrap_or(0.0) + more).or(made.1);
             }
             Fact::Command(CommandFact::Finished { unobserved: Some(why), .. }) => {
                 self.unobserved = Some((self.unobserved.map_or(1, |(count, _)| count + 1), why));

@@ -1,6 +1,7 @@
 //! A session whole, as one JSON object, with its change history in the documented shape. It is written piece by
 //! piece: a history may hold more than fits into memory.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -8,8 +9,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use trimtab_host::{Client, SessionRow, Set, is_text};
-use trimtab_vocab::event::{AnswerFact, BugFact, SessionFact};
-use trimtab_vocab::{Answer, Event, Fact, FileWrite, GeneratedImage, Problem, SessionId};
+use trimtab_vocab::event::{AnswerFact, BugFact, RequestFact, SessionFact, Status};
+use trimtab_vocab::{Answer, Event, Fact, FileWrite, GeneratedImage, Problem, RequestId, SessionId, Time, Usage};
 
 /// Pieces that wait for whoever writes them.
 const PIECES: usize = 8;
@@ -55,6 +56,7 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
+    let mut ends: BTreeMap<RequestId, End> = BTreeMap::new();
     loop {
         let page = client.events(&row.id, last).await?;
         if page.is_empty() {
@@ -64,6 +66,9 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
             let comma = if last == 0 { "" } else { "," };
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
+            if let Some(request) = &event.request {
+                ends.entry(request.clone()).or_default().see(&event.fact);
+            }
             if let Fact::Session(SessionFact::Extended { extension }) = &event.fact {
                 extensions.push(json!({
                     "id": extension, "docType": "extension", "sessionId": row.id, "number": extensions.len() + 1,
@@ -80,9 +85,12 @@ async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<Strin
     loop {
         let page = client.events(&row.id, seen).await?;
         let Some(end) = page.last().and_then(|event| event.seq) else { break };
-        for pair in page.iter().filter_map(|event| pair(event, &gallery)) {
-            print(format!("{comma}{pair}")).await?;
-            comma = ",";
+        for (event, request) in page.iter().filter_map(|event| Some((event, event.request.as_ref()?))) {
+            let end = ends.entry(request.clone()).or_default();
+            if let Some(pair) = end.pair(event, request, &gallery) {
+                print(format!("{comma}{pair}")).await?;
+                comma = ",";
+            }
         }
         seen = end;
     }
@@ -105,13 +113,54 @@ fn bug(event: &Event) -> Option<Value> {
     Some(json!({"type": kind, "by": by, "message": message, "request": event.request, "time": event.time}))
 }
 
-/// What a request came to, whole, with its pictures as they are now in their places.
-fn pair(event: &Event, gallery: &[GeneratedImage]) -> Option<Value> {
-    let Fact::Answer(AnswerFact { answer }) = &event.fact else { return None };
-    let now = |made: &GeneratedImage| gallery.iter().find(|picture| picture.id == made.id).cloned();
-    let generated_images = answer.generated_images.iter().filter_map(now).collect();
-    let structured = Answer { generated_images, ..answer.clone() };
-    Some(json!({"docType": "chat-pair", "request": event.request, "structured": structured}))
+/// How a request stands at the end of the log, and what of it was said on the way there.
+#[derive(Default)]
+struct End {
+    /// Absent: it has not ended.
+    status: Option<Status>,
+    usage: Usage,
+    answers: usize,
+    text: String,
+    time: Option<Time>,
+}
+
+impl End {
+    /// On the first way through the log.
+    fn see(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Answer(_) => self.answers += 1,
+            Fact::Request(RequestFact::Finished { status, usage, .. }) => {
+                (self.status, self.usage) = (Some(*status), *usage);
+            }
+            Fact::Request(RequestFact::Reopened {}) => self.status = None,
+            _ => {}
+        }
+    }
+
+    /// On the second: what a request came to, whole, with its pictures as they are now in their places. One that has
+    /// no answer, or not yet, has a pair all the same.
+    fn pair(&mut self, event: &Event, request: &RequestId, gallery: &[GeneratedImage]) -> Option<Value> {
+        let structured = match &event.fact {
+            Fact::Request(RequestFact::Received { text, .. }) => {
+                (self.text, self.time) = (text.clone(), Some(event.time));
+                if self.answers > 0 {
+                    return None;
+                }
+                None
+            }
+            Fact::Answer(AnswerFact { answer }) => {
+                let now = |made: &GeneratedImage| gallery.iter().find(|picture| picture.id == made.id).cloned();
+                let generated_images = answer.generated_images.iter().filter_map(now).collect();
+                Some(Answer { generated_images, ..answer.clone() })
+            }
+            _ => return None,
+        };
+        let status = self.status.map_or_else(|| json!("pending"), |status| json!(status));
+        Some(json!({
+            "docType": "chat-pair", "request": request, "timestamp": self.time, "text": self.text, "status": status,
+            "structured": structured, "usage": self.usage,
+        }))
+    }
 }
 
 /// One set. What goes beyond the documented fields has names of its own.

@@ -10,6 +10,7 @@
 pub mod cli;
 pub mod diff;
 mod export;
+mod form;
 pub(crate) mod http;
 pub mod palette;
 pub mod tui;

@@ -28,31 +28,38 @@ fn checkpoint(events: &[Value]) -> String {
 fn commands_of_an_answer_are_offered_and_run_under_the_models_eyes() {
     let program = program();
     let provider: &FakeProvider = &program.provider;
-    provider.push(says("Two steps.\n\n🖥 mkdir -p app/assets\n🖥 ls app"));
+    provider.push(says("Three steps.\n\n🖥 mkdir -p app/assets\n🖥 touch app/made.txt\n🖥 ls app"));
     let asked = program.run(&["run", "--json", "--trust", "set it up"]);
     assert_eq!(asked.code, Some(3), "{}", asked.stderr);
     let events = asked.events();
     let id = checkpoint(&events);
     let listed = program.run(&["checkpoints"]);
-    assert!(listed.stdout.contains("Run 2 cmds") && listed.stdout.contains("mkdir -p app/assets"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("Run 3 cmds") && listed.stdout.contains("mkdir -p app/assets"), "{}", listed.stdout);
     assert!(!program.project().join("app").exists(), "nothing runs before the answer");
     provider.push(says("Directory created. Continue."));
+    provider.push(says("Continue."));
     provider.push(says("All is set up."));
     let run = program.run(&["answer", &id, "run"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.stdout, "All is set up.\n");
     for line in [
-        "Command 1/2 ✓",
+        "Command 1/3 ✓",
         "`mkdir -p app/assets`",
-        "Output: (no output)",
         "Progress: ✓ 1 succeeded, ✗ 0 failed",
-        "Remaining: ls app",
-        "Command 2/2 ✓",
+        "Remaining: touch app/made.txt, ls app",
+        "Command 3/3 ✓",
         "Output: assets",
-        "🖥 CLI Execution  ✓ 2  ✗ 0  2/2 (100%)",
+        "🖥 CLI Execution  ✓ 3  ✗ 0  3/3 (100%)",
     ] {
         assert!(run.stderr.lines().any(|shown| shown == line), "{line}: {}", run.stderr);
     }
+    // What a command made is told to the model, and is nothing that it wrote.
+    assert_eq!(run.stderr.lines().filter(|shown| *shown == "Output: (no output)").count(), 2, "{}", run.stderr);
+    let told: String = provider.requests().iter().map(|request| request.body["messages"].to_string()).collect();
+    assert!(
+        told.contains(r"Output: (no output)\nProgress: ✓ 2 succeeded") && told.contains("New: app/made.txt."),
+        "{told}"
+    );
 }
 
 #[test]

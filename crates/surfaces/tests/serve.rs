@@ -72,6 +72,35 @@ fn a_message_is_taken_in_and_its_events_are_those_of_the_command_line() {
 }
 
 #[test]
+fn open_steps_are_gone_on_with_by_themselves_where_a_message_wants_it() {
+    let mut program = program();
+    program.set("TRIMTAB_ANSWER_PROTOCOL", "structured_json");
+    let todos = |done: usize| (0..3).map(|at| json!({"text": format!("step {at}"), "completed": at < done})).collect();
+    let form = |done: usize| {
+        let answer = json!({"summary": format!("{done} done."), "todos": Value::Array(todos(done))});
+        Answer::anthropic(Reply::new().text([answer.to_string()]))
+    };
+    [1, 2, 3, 1, 2, 3].into_iter().for_each(|done| program.provider.push(form(done)));
+    let served = Served::start(&program, "test", &[]);
+    let wanted = served.session();
+    let mut stream = served.watch(&wanted, None);
+    let message = json!({"text": "Do three things", "autoContinue": true});
+    assert_eq!(served.post(&format!("/api/sessions/{wanted}/messages"), &message).status, 202);
+    stream.until("request.finished");
+    assert_eq!(program.provider.requests().len(), 3, "one message was enough");
+    // By itself, one turn is one turn; the same wish can be said later.
+    let plain = served.session();
+    let mut stream = served.watch(&plain, None);
+    served.post(&format!("/api/sessions/{plain}/messages"), &json!({"text": "Do three things"}));
+    stream.until("request.finished");
+    assert_eq!(program.provider.requests().len(), 4);
+    let said = served.post(&format!("/api/sessions/{plain}/control"), &json!({"action": "autoContinue"}));
+    assert_eq!(said.status, 202, "{}", said.text());
+    stream.until("request.finished");
+    assert_eq!(program.provider.requests().len(), 6);
+}
+
+#[test]
 fn what_is_to_be_done_may_be_called_a_task() {
     let program = program();
     program.provider.push(hello());

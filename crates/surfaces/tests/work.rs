@@ -661,6 +661,68 @@ fn an_export_holds_what_each_request_came_to_in_its_structure() {
         assert_eq!(&told[field], value, "{field} as it was shown");
     }
     assert_eq!(pairs[1]["structured"]["summary"], "It is there.");
+    assert_eq!((&pairs[0]["text"], &pairs[0]["status"]), (&json!("make a.txt"), &json!("completed")));
+    let received = of(&events, "request.received")[0];
+    assert_eq!(pairs[0]["timestamp"], received["time"]);
+    assert_eq!(pairs[0]["usage"], of(&events, "request.finished")[0]["usage"]);
+}
+
+/// A program whose model answers with one JSON object, as is set.
+fn with_answers_in_a_form() -> Program {
+    let mut program = program();
+    program.set("TRIMTAB_ANSWER_PROTOCOL", "structured_json");
+    let section = json!({"heading": "Why", "content": "It was *wrong*.", "codeBlocks": [{"language": "rust", "code": "fn main() {}"}]});
+    let answer = json!({"summary": "Mended \"it\".\nAll is well.", "sections": [section], "fileChanges": []});
+    let pieces: Vec<String> = answer.to_string().chars().map(String::from).collect();
+    program.provider.push(Answer::anthropic(Reply::new().text(pieces)));
+    program
+}
+
+const IN_WORDS: &str = "Mended \"it\".\nAll is well.\n\n## Why\n\nIt was *wrong*.\n\n```rust\nfn main() {}\n```\n";
+
+#[test]
+fn an_answer_in_parts_is_printed_whole_and_shown_whole_later() {
+    let program = with_answers_in_a_form();
+    let ended = program.run(&["run", "mend it"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), IN_WORDS), "{}", ended.stderr);
+    let tools = program.provider.requests().last().expect("a request").body["tools"].clone();
+    assert!(tools.is_null(), "none were offered: {tools}");
+    let list = program.run(&["sessions", "list"]).stdout;
+    let session = list.split_whitespace().next().expect("a session");
+    let shown = program.run(&["sessions", "show", session]).stdout;
+    assert!(shown.contains(IN_WORDS.trim_end()), "{shown}");
+}
+
+#[test]
+fn at_a_terminal_an_answer_in_a_form_is_words_as_they_come_and_no_json() {
+    let program = with_answers_in_a_form();
+    let mut terminal = Terminal::start(&program, &["run", "mend it"], 80, 24);
+    terminal.wait_for("fn main() {}");
+    assert_eq!(terminal.wait(), Some(0));
+    let screen = terminal.screen();
+    assert!(!screen.contains("{\"") && !screen.contains("summary"), "{screen}");
+    assert_eq!(screen.matches("All is well.").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_request_is_pending_in_its_document_until_it_ends() {
+    let program = program();
+    program.provider.push(Answer::silent());
+    let running = program.spawn(&["run", "--trust", "look around"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    let session = program.run(&["sessions", "list"]).stdout.split_whitespace().next().expect("a session").to_owned();
+    let pair = || -> Value {
+        let document = program.run(&["sessions", "export", &session]).stdout;
+        serde_json::from_str::<Value>(&document).expect("one JSON object")["pairs"][0].clone()
+    };
+    assert_eq!(pair()["status"], "pending");
+    running.signal(Signal::KILL);
+    running.wait();
+    assert_eq!((&pair()["status"], &pair()["text"]), (&json!("pending"), &json!("look around")));
+    assert_eq!(pair()["structured"], Value::Null);
+    program.provider.push(says("Seen."));
+    assert_eq!(program.run(&["resume"]).code, Some(0));
+    assert_eq!((&pair()["status"], &pair()["structured"]["summary"]), (&json!("completed"), &json!("Seen.")));
 }
 
 /// A program whose model changed a.txt twice and made b.txt.

@@ -48,6 +48,26 @@ fn commands_run_one_at_a_time_and_each_waits_for_the_models_word_on_the_one_befo
     "#);
 }
 
+#[test]
+fn a_single_command_of_several_is_run_by_its_number_and_the_others_are_not() {
+    let log = play(
+        r#"
+        % tools=false
+        > set it up
+        < {"summary":"Three steps.","commands":[{"command":"mkdir -p app"},{"command":"touch made"},{"command":"touch app/a"}]}
+        ! run 4
+        @ banner
+        ! run [2]
+        ?~ I ran the command: `touch made`
+        ?~ [The user runs only a part of your commands. Not run: `mkdir -p app`, `touch app/a`.]
+        < {"summary":"As you like."}
+        "#,
+    );
+    assert_eq!(started(&log), ["touch made"]);
+    assert!(log.contains("There is no command 4; they are numbered from 1 to 3."), "{log}");
+    assert!(log.ends_with("--- made\n"), "{log}");
+}
+
 const KINDS: [&str; 6] =
     ["checkpoint.opened", "checkpoint.resolved", "command.started", "rule.added", "answer", "request.finished"];
 

@@ -657,6 +657,25 @@ fn continue_can_be_said_by_itself_and_be_paused() {
 }
 
 #[test]
+fn a_form_with_open_steps_offers_to_go_on_at_any_pace_and_goes_on_by_itself_where_that_is_set() {
+    let form = |done: &str, summary: &str| {
+        let todos: Vec<String> =
+            "ABC".chars().map(|step| format!(r#"{{"text":"{step}","completed":{}}}"#, done.contains(step))).collect();
+        format!(r#"{{"summary":"{summary}","todos":[{}]}}"#, todos.join(","))
+    };
+    let (one, two, three) = (form("A", "A is done."), form("AB", "B is done."), form("ABC", "All is done."));
+    let offered = play(&format!("% tools=false\n> do three things\n< {one}\n"));
+    let answer = only(&offered, &["answer"]);
+    assert!(answer.contains(r#""nextSteps":[{"html":"Continue to next step","inputText":"continue"}]"#), "{answer}");
+    let whole = play(&format!(
+        "% tools=false\n% copilot.auto_continue=true\n> do three things\n< {one}\n? continue\n< {two}\n? continue\n< {three}\n"
+    ));
+    let said = only(&whole, &["request.received", "request.steered", "request.finished"]);
+    assert_eq!(said.matches("request.received").count(), 1, "{said}");
+    assert_eq!(said.matches(r#"request.steered {"text":"continue","by":"auto_continue"}"#).count(), 2, "{said}");
+}
+
+#[test]
 fn continue_is_not_said_where_nothing_moves() {
     play(
         r#"

@@ -119,6 +119,42 @@ fn what_is_right_is_applied_and_can_be_taken_back_and_what_is_suspect_is_blocked
     "#);
 }
 
+/// One answer changes three files, one of them twice; another changes one more; then so many changes are taken back.
+fn rewound(sets: &str) -> String {
+    let script = r#"
+        --- a.txt
+        alpha
+        --- c.txt
+        gone
+        --- dialogue
+        % tools=false
+        > change @a.txt, drop @c.txt, make another
+        < {"summary":"One.","fileChanges":[{"path":"a.txt","content":"beta\\n"},{"path":"new.txt","content":"new\\n"},{"path":"c.txt","delete":true},{"path":"a.txt","diff":"@@ -1 +1 @@\\n-beta\\n+gamma\\n"}]}
+        ! allow
+        > and one more
+        < {"summary":"Two.","fileChanges":[{"path":"d.txt","content":"d\\n"}]}
+        = grep -q gamma a.txt && test -f d.txt -a -f new.txt -a ! -e c.txt
+        ^B SETS
+        @ change.reverted
+        "#;
+    play(&script.replace("SETS", sets))
+}
+
+#[test]
+fn all_files_that_one_answer_changes_are_one_change_and_are_taken_back_together() {
+    let log = rewound("1");
+    let told = |line: &str| {
+        let told: serde_json::Value = serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok()?;
+        Some(format!("{} at {}", told["changeSet"].as_str()?, told["position"]))
+    };
+    let sets: Vec<String> = only(&log, &["change.applied", "change.reverted"]).lines().filter_map(told).collect();
+    let one = ["r1-x-c1t1 at 0", "r1-x-c1t1 at 0", "r1-x-c1t1 at 0", "r1-x-c1t4 at 1"];
+    assert_eq!(sets, [one.as_slice(), &["r2-x-c2t1 at 2", "r2-x-c2t1 at 1"]].concat());
+    assert!(log.ends_with("--- a.txt\ngamma\n--- new.txt\nnew\n"), "{log}");
+    let log = rewound("3");
+    assert!(log.ends_with("--- a.txt\nalpha\n--- c.txt\ngone\n"), "{log}");
+}
+
 #[test]
 fn at_the_single_pace_a_person_is_asked_after_each_round_of_tools() {
     let log = play(

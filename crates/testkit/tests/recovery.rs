@@ -46,7 +46,7 @@ fn what_the_rules_cannot_read_a_model_repairs_once() {
     r1 answer {"summary":"Two.","fileChanges":[{"path":"a.txt","content":"5\" long"},{"path":"b.txt","content":"x"}],"recovered":["unescaped quotation mark kept","repaired by a model, and checked against what was said"]}
     r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c2t1","status":"ok","preview":"Created a.txt (1 lines)."}
-    r1 change.applied {"changeSet":"r1-x-c2t2","position":1,"files":[{"path":"b.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"b.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c2t2","status":"ok","preview":"Created b.txt (1 lines)."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     --- a.txt

@@ -1065,7 +1065,7 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
     r1 answer {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\n-alpha\n+beta\n"},{"path":"new.txt","content":"new\n"}],"commands":[{"command":"cat a.txt","description":""}]}
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Changed a.txt: +1 -1 lines."}
-    r1 change.applied {"changeSet":"r1-x-c1t2","position":1,"files":[{"path":"new.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
+    r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"new.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t2","status":"ok","preview":"Created new.txt (1 lines)."}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Run Once"},{"id":"always","label":"Add & Run"},{"id":"skip","label":"Skip"}],"about":"tool","call":"c1t0","tool":"run_command","input":{"command":"cat a.txt"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","plan":{"argv":["cat","a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
     r1 tool.finished {"call":"c1t0","status":"ok","preview":"Exit code 0.\nbeta\n"}
@@ -1076,6 +1076,16 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
     --- new.txt
     new
     "#);
+}
+
+#[test]
+fn a_form_that_was_cut_off_after_its_summary_says_what_was_recovered() {
+    let log =
+        play("% tools=false\n> make files\n< {\"summary\":\"Making.\",\"todos\":[{\"te [max_tokens]\n! continue\n");
+    let told = only(&log, &["banner", "checkpoint.opened"]);
+    assert!(told.contains("⚠ AI response had errors - Recovery succeeded!"), "{told}");
+    assert!(told.contains("Recovered: the summary."), "{told}");
+    assert!(told.contains("🔄 Retry") && told.contains("✓ Continue"), "{told}");
 }
 
 #[test]

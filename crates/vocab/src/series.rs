@@ -117,6 +117,16 @@ impl Series {
         self.counted()
     }
 
+    /// Only these are still to run, by their numbers from 1 among those that remain; the others come back.
+    #[must_use]
+    pub fn only(mut self, numbers: &[usize]) -> (Self, Vec<String>) {
+        let all = std::mem::take(&mut self.remaining).into_iter().enumerate();
+        let (kept, left): (Vec<_>, Vec<_>) = all.partition(|(at, _)| numbers.contains(&(at + 1)));
+        let commands = |part: Vec<(usize, String)>| part.into_iter().map(|(_, command)| command).collect();
+        self.remaining = commands(kept);
+        (self.counted(), commands(left))
+    }
+
     fn counted(mut self) -> Self {
         self.done = count(self.results.len());
         self.ok = count(self.results.iter().filter(|result| result.ok).count());
@@ -205,6 +215,14 @@ mod tests {
         assert_eq!((fixed.done, fixed.total, fixed.percent), (4, 9, 44));
         let running = fixed.begun(call());
         assert_eq!((running.done, running.total), (4, 9), "what runs has not ended");
+    }
+
+    #[test]
+    fn a_part_of_the_commands_can_be_all_that_runs() {
+        let series = Series::of(["a", "b", "c"].map(String::from).to_vec());
+        let (kept, left) = series.only(&[3, 1, 7]);
+        assert_eq!((kept.remaining, kept.total), (vec!["a".to_owned(), "c".into()], 2));
+        assert_eq!(left, ["b"]);
     }
 
     #[test]

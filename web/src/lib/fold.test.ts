@@ -26,6 +26,21 @@ test('a reply that is stored while it comes never takes words from the screen', 
   expect(view.turns[0]?.items[0]).toMatchObject({ text: 'Hello, you', live: true });
 });
 
+test('an answer in a form that another one follows stays where it was said', () => {
+  const answer = (summary: string, sections: object[] = []) =>
+    at({ type: 'answer', summary, sections, todos: [], fileChanges: [], commands: [], nextSteps: [] });
+  const saved = (call: string) => at({ type: 'reply.saved', call, message: { parts: [{ type: 'text', text: '{"summary":"…"}' }] } });
+  let view = fold(empty('s1'), [
+    at({ type: 'session.opened', folder: '/p', request: undefined, seq: 1 }),
+    { ...at({ type: 'request.received', text: 'hi', images: [], mode: 'auto', settings: { facts: { tools: false } } }) },
+  ]);
+  view = fold(view, [saved('c1'), answer('I look first.', [{ heading: 'Why', content: 'To know.', codeBlocks: [{ language: 'sh', code: 'ls\n' }] }])]);
+  expect(view.turns[0]?.items[0]).not.toHaveProperty('words');
+  view = fold(view, [saved('c2'), answer('Done.')]);
+  expect(view.turns[0]?.answer?.summary).toBe('Done.');
+  expect(view.turns[0]?.items).toMatchObject([{ call: 'c1', words: 'I look first.\n\n### Why\n\nTo know.\n\n```sh\nls\n```' }, { call: 'c2' }]);
+});
+
 test('calls behind the scenes are not part of the conversation', () => {
   const view = fold(start(), [
     at({ type: 'model.called', call: 'c1', model: 'm', attempt: 1, purpose: 'route' }),
@@ -79,6 +94,25 @@ test('undoing and redoing moves the position and marks the change', () => {
   expect(view.turns[0]?.items[0]).toMatchObject({ is: 'change', undone: true });
   view = fold(view, [at({ type: 'change.reapplied', request: undefined, changeSet: 'cs1', files, position: 0 })]);
   expect(view.turns[0]?.items[0]).toMatchObject({ undone: false });
+});
+
+test('all files of one answer are one change, with what it cost, and are undone together', () => {
+  const file = (path: string) => ({ path, added: 1, removed: 0, modified: 0, isNew: true, isDeleted: false });
+  const usage = (costUsd: number) => at({ type: 'usage', model: 'm', inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd });
+  let view = fold(start(), [
+    usage(0.5),
+    at({ type: 'change.applied', changeSet: 'cs1', files: [file('a')], position: 0 }),
+    at({ type: 'change.applied', changeSet: 'cs1', files: [file('b')], position: 0 }),
+    usage(0.25),
+    at({ type: 'change.applied', changeSet: 'cs2', files: [file('a')], position: 1 }),
+  ]);
+  expect(view.changes.map((set) => [set.changeSet, set.files.map((one) => one.path), set.costUsd])).toEqual([
+    ['cs1', ['a', 'b'], 0.5],
+    ['cs2', ['a'], 0.25],
+  ]);
+  const undo = (changeSet: string, position: number) => at({ type: 'change.reverted', request: undefined, changeSet, files: [], position });
+  view = fold(view, [undo('cs2', 0), undo('cs1', -1)]);
+  expect(view.turns[0]?.items.map((item) => item.is === 'change' && item.undone)).toEqual([true, true, true]);
 });
 
 test('a change after an undo takes the place of what was undone', () => {

@@ -1,5 +1,6 @@
 // A session as it is shown: a fold over its events, and nothing else. What is unknown is left out.
 
+import { inWords } from './structured';
 import { hang, type MadeImage } from './gallery';
 import type {
   Answer,
@@ -40,7 +41,8 @@ export interface Run {
   ref?: string;
 }
 export type Item =
-  | { is: 'said'; call: string; text: string; thinking: string; live: boolean }
+  /** `words`: what an earlier answer of the turn said, where its text is not for people. */
+  | { is: 'said'; call: string; text: string; thinking: string; live: boolean; words?: string }
   | {
       is: 'tool';
       call: string;
@@ -77,6 +79,8 @@ export interface Turn {
   /** What its words ask for beyond words, and whether that was begun. */
   intent?: { intent: string; phrase?: string; accepted: boolean };
   answer?: Answer;
+  /** The call whose reply it was. */
+  answeredBy?: string;
   bugs: { kind: string; message: string }[];
   status?: Status;
   reason?: string;
@@ -100,6 +104,8 @@ export interface ChangeSet {
   command?: string;
   request?: string;
   time: string;
+  /** What was spent for it, as far as that is known. */
+  costUsd?: number;
   undone: boolean;
   /** What its files were is not kept any more. */
   expired?: boolean;
@@ -140,6 +146,8 @@ export interface View {
   position: number;
   refusal: { reason: string; conflicts: Conflict[] } | null;
   usage: { inputTokens: number; cachedTokens: number; outputTokens: number; costUsd: number; estimated: boolean };
+  /** How much of it the changes so far account for. */
+  billedUsd: number;
   model: string;
   budgetUsd: number;
   context: { tokens: number; window: number } | null;
@@ -168,6 +176,7 @@ export function empty(id: string): View {
     position: -1,
     refusal: null,
     usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0, estimated: false },
+    billedUsd: 0,
     model: '',
     budgetUsd: 0,
     context: null,
@@ -479,9 +488,16 @@ export function fold(before: View, events: Event[]): View {
       case 'change.applied':
       case 'change.inherited': {
         const { changeSet, files, position, by } = event;
-        const later = view.changes.filter((one) => one.position < position);
-        const set = { changeSet, files, position, command: by?.command, request: id, time: event.time, undone: false };
-        view.changes = [...later, set];
+        // All files that one answer changes are one set, and are told of one by one.
+        const begun = view.changes.find((one) => one.changeSet === changeSet);
+        const earlier = view.changes.filter((one) => one.position < position && one !== begun);
+        const spent = id === undefined ? 0 : view.usage.costUsd - view.billedUsd;
+        if (id !== undefined) view.billedUsd = view.usage.costUsd;
+        const costUsd = ('costUsd' in event ? event.costUsd : undefined) ?? (((begun?.costUsd ?? 0) + spent) || undefined);
+        const all = begun ? [...begun.files, ...files] : files;
+        const time = begun?.time ?? event.time;
+        const set = { changeSet, files: all, position, command: by?.command, request: id, time, costUsd, undone: false };
+        view.changes = [...earlier, set];
         view.position = position;
         view.refusal = null;
         if (event.type === 'change.applied') {
@@ -496,7 +512,8 @@ export function fold(before: View, events: Event[]): View {
         view.changes = view.changes.map((one) => (one === of ? { ...one, undone } : one));
         view.position = event.position;
         view.refusal = null;
-        change(of?.request, 'change', (item) => item.changeSet === event.changeSet, (item) => ({ ...item, undone }));
+        const mark = () => change(of?.request, 'change', (item) => item.changeSet === event.changeSet && item.undone !== undone, (item) => ({ ...item, undone }));
+        while (mark());
         break;
       }
       case 'change.expired': {
@@ -561,7 +578,13 @@ export function fold(before: View, events: Event[]): View {
       }
       case 'answer': {
         const found = turn(id);
-        if (found) found.answer = event;
+        if (!found) break;
+        // An answer that another one follows stays where it was said.
+        const earlier = found.structured ? found.answer : undefined;
+        if (earlier) change(id, 'said', (item) => item.call === found.answeredBy, (item) => ({ ...item, words: inWords(earlier) }));
+        const last = found.items.findLast((item) => item.is === 'said');
+        found.answeredBy = last?.is === 'said' ? last.call : undefined;
+        found.answer = event;
         break;
       }
       case 'bug': {

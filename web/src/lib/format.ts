@@ -35,6 +35,15 @@ export function age(time: string, now: number): string {
   return new Date(time).toLocaleDateString();
 }
 
+/** The same, as the list of changes has it. */
+export function ago(time: string, now: number): string {
+  const passed = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
+  if (passed < 60) return `${passed}s ago`;
+  if (passed < 3600) return `${Math.floor(passed / 60)}m ago`;
+  if (passed < 86_400) return `${Math.floor(passed / 3600)}h ago`;
+  return `${Math.floor(passed / 86_400)}d ago`;
+}
+
 export function shorten(text: string, most: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   const characters = Array.from(line);

@@ -1,4 +1,14 @@
-// An answer in one JSON text, while it is still being written.
+// An answer in one JSON text: while it is still being written, and in words.
+
+import type { Answer } from './wire';
+
+/** All that it says, in Markdown. */
+export function inWords(answer: Answer): string {
+  const fence = (code: string) => '`'.repeat(Math.max(3, ...(code.match(/`+/g) ?? []).map((run) => run.length + 1)));
+  const block = ({ language, code }: { language: string; code: string }) => `${fence(code)}${language}\n${code.trimEnd()}\n${fence(code)}`;
+  const sections = answer.sections.flatMap((one) => [one.heading && `### ${one.heading}`, one.content, ...(one.codeBlocks ?? []).map(block)]);
+  return [answer.summary, ...sections].filter((part) => part.trim() !== '').join('\n\n');
+}
 
 /** As much of its summary as can be read. */
 export function partialSummary(text: string): string {

@@ -132,6 +132,9 @@ pub(crate) fn objection(step: &Step<'_>, checkpoint: &Checkpoint, choice: &str, 
         _ => false,
     };
     match text {
+        Some(_) if checkpoint.about == About::Series => {
+            turn::series::objection(step.session.unfinished(&checkpoint.request)?, choice, text)
+        }
         None if needs_words => Some("This answer needs words: give them with --text.".into()),
         Some(text) if checkpoint.about == About::Plan && choice == plan::MODIFY => {
             let flow = &step.session.unfinished(&checkpoint.request)?.flow;

@@ -57,7 +57,8 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
 
 /// What a person could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
-    let applies = session.active().is_some_and(applies);
+    // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
+    let applies = session.active().is_some_and(|active| applies(active) || turn::structured::applies(active));
     let is_there = given.iter().any(|next| next.input_text.trim().eq_ignore_ascii_case(CONTINUE));
     if applies && is_open(session.todos()) && !is_there {
         given.insert(0, NextStep { html: "Continue to next step".into(), input_text: CONTINUE.into() });
@@ -79,7 +80,11 @@ pub(crate) fn check(step: &mut Step<'_>) {
 /// Says "continue" by itself while steps are open and the last turn has completed one. Whether it does; limits
 /// of steps and money hold for all of it, and a pause is a pause.
 pub(super) fn go_on(step: &mut Step<'_>) -> bool {
-    let Some(active) = step.session.active().filter(|active| applies(active)) else { return false };
+    let goes_by_itself = |active: &&Active| {
+        let single = active.request.settings.copilot.pace == Pace::Single;
+        !single && active.flow.stand == Stand::Turn && active.path() == Some(RouteDecision::Direct)
+    };
+    let Some(active) = step.session.active().filter(goes_by_itself) else { return false };
     let progressed = newly_completed(step.session, active) > 0;
     if !(active.request.settings.copilot.auto_continue && is_open(step.session.todos()) && progressed) {
         return false;

@@ -19,6 +19,8 @@ pub struct Batch {
     pub of_series: bool,
     /// It makes or saves pictures: no model has asked for it, and none is told.
     pub of_pictures: bool,
+    /// It is what an answer in a form wants changed.
+    pub of_answer: bool,
 }
 
 /// One tool call.
@@ -48,6 +50,8 @@ pub struct Item {
     pub outside: bool,
     /// How often it was tried in vain.
     pub tries: u32,
+    /// What a command wrote, as people see it; absent: none has run to its end.
+    pub output: Option<String>,
 }
 
 /// The part of a change that a person wants.
@@ -139,7 +143,7 @@ impl Batch {
 
     /// The same, for a model that knows no tools: its results are told in words.
     pub(super) fn in_words(self) -> Self {
-        Self { passed_over: true, ..self }
+        Self { passed_over: true, of_answer: true, ..self }
     }
 
     /// The same, for changes of an answer that was cut off.
@@ -195,6 +199,7 @@ impl Item {
             edited_from: None,
             held: None,
             outside: false,
+            output: None,
             tries: 0,
         }
     }

@@ -186,7 +186,7 @@ fn after_lead(sentence: &str) -> &str {
 /// Whether words ask for a picture: they begin with a verb that makes one, and name what is made as a picture, or
 /// only draw. A file that they name makes it work on files, unless the picture is only to be about that file.
 fn is_picture(all: &str) -> bool {
-    let wish = after_lead(all);
+    let wish = after_lead(after_subject(after_lead(all)));
     let Some(verb) = listed(DRAWING).find(|verb| begins(wish, verb)) else { return false };
     if has(all, OF_FILES) || names_a_path(&without_subjects(all)) || has(wish, DRAWN_FROM) {
         return false;
@@ -204,6 +204,16 @@ fn is_picture(all: &str) -> bool {
     let next = words.next();
     found && next.is_none_or(|word| listed(FOLLOWS).any(|known| known == word) || count::is_noun(word))
         || listed("artwork, pixel art, banner image").any(|noun| contains_word(first, noun))
+}
+
+/// A wish without a beginning that only names what to take its subject from: "Based on the README, draw …".
+fn after_subject(wish: &str) -> &str {
+    match wish.split_once(',') {
+        Some((subject, rest)) if SUBJECT.iter().any(|lead| begins(subject, lead)) => {
+            if contains_word(subject, "readme") || names_a_path(subject) { rest } else { wish }
+        }
+        _ => wish,
+    }
 }
 
 /// What may follow the noun without making it a part of something else: "an image of", not "an image tag".
@@ -316,4 +326,23 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         (!sentence.is_empty() || !later.is_empty()).then_some(sentence.trim())
     })
     .filter(|sentence| !sentence.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_may_be_asked_for_after_what_it_is_to_be_about() {
+        for (words, wanted) in [
+            ("Based on the README, create 4 icon ideas for the app", true),
+            ("Using README.md, please draw a logo", true),
+            ("Inspired by docs/story/begin.md, draw a ship", true),
+            ("Based on the README, create a test for the parser", false),
+            ("Using pillow, create an image of the sales", false),
+            ("Based on the README, what is an icon?", false),
+        ] {
+            assert_eq!(read(words).picture, wanted, "{words}");
+        }
+    }
 }

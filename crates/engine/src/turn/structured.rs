@@ -244,12 +244,14 @@ fn warn_of_recovery(step: &mut Step<'_>, request: &RequestId, answer: &Answer) {
     .into_iter()
     .flatten()
     .collect();
-    if recovered.is_empty() {
-        return;
-    }
+    let recovered = match recovered.is_empty() {
+        true if answer.summary.trim().is_empty() => return,
+        true => "the summary".to_owned(),
+        false => recovered.join(", "),
+    };
     let mut warn = |text: String| step.say(Some(request), BannerFact { level: Level::Warning, text });
     warn("⚠ AI response had errors - Recovery succeeded!".into());
-    warn(format!("Recovered: {}.", recovered.join(", ")));
+    warn(format!("Recovered: {recovered}."));
     warn("The content below may be incomplete.".into());
 }
 

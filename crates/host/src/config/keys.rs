@@ -90,6 +90,12 @@ pub const KEYS: &[Key] = &[
         "For making pictures. Empty: xai/grok-2-image or openai/gpt-image-1, whichever has a key; else none are made.",
     ),
     key(
+        "answer.protocol",
+        Kind::Choice(&["auto", "native_tools", "structured_json"]),
+        "\"auto\"",
+        "How a model works: with tools where it can, always with tools, or by one JSON object that holds its whole answer.",
+    ),
+    key(
         "image.batch",
         Kind::Choice(&["distinct", "same_prompt"]),
         "\"distinct\"",
@@ -298,7 +304,12 @@ pub const KEYS: &[Key] = &[
         "\"autonomous\"",
         "How much is done before a person says \"continue\": all of it, one or two steps, or a single round of tools.",
     ),
-    key("copilot.auto_continue", Kind::Bool, "false", "At the incremental pace, \"continue\" is said by itself."),
+    key(
+        "copilot.auto_continue",
+        Kind::Bool,
+        "false",
+        "\"continue\" is said by itself while steps are open and each turn completes one.",
+    ),
     key(
         "repair.max_attempts",
         Kind::Int(0, 5),
@@ -528,6 +539,10 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("autoApplyFiles", "apply.files"),
     ("autoApplyCli", "apply.commands"),
     ("cliWhitelist", "commands.allow"),
+    ("maxOutputTokens", "limits.max_output_tokens"),
+    ("apiTimeout", "limits.api_timeout_s"),
+    ("modelVision", "models.vision"),
+    ("modelImageCreate", "models.image"),
     ("cli.match", "commands.match"),
 ];
 

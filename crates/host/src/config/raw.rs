@@ -149,6 +149,10 @@ impl Raw {
             (Kind::Choice(choices), Value::Boolean(yes)) if choices.contains(&"auto") => {
                 Value::String(if yes { "auto" } else { "ask" }.into())
             }
+            // Where these names come from there is one provider, and models are called without it.
+            (_, Value::String(model)) if meant.starts_with("models.") && !model.is_empty() && !model.contains('/') => {
+                Value::String(format!("xai/{model}"))
+            }
             (_, value) => value,
         };
         if self.is_set_by(meant, origin) {
@@ -198,6 +202,9 @@ impl Raw {
                     let list = || Value::Array(text.split(',').map(|item| Value::String(item.trim().into())).collect());
                     let value = match keys::find(meant).map(|key| key.kind) {
                         Some(Kind::Rules) => list(),
+                        Some(Kind::Int(..)) => {
+                            text.trim().parse().map_or_else(|_| Value::String(text.clone()), Value::Integer)
+                        }
                         _ => yes_or_no.unwrap_or_else(|_| Value::String(text.clone())),
                     };
                     self.add_alias(alias, meant, value, &origin)?;
@@ -439,18 +446,27 @@ mod tests {
         assert_eq!(shown("apply.commands"), "\"auto\" # c.toml, line 2, as autoApplyCli");
         assert_eq!(shown("commands.allow"), "[\"ls\", \"pwd\"] # c.toml, line 3, as cliWhitelist");
         assert_eq!(shown("commands.match"), "\"plain_prefix\" # c.toml, line 5, as cli.match");
-        let raw = added("[grok]\nautoApplyFiles = false").expect("good");
+        let raw = added("[grok]\nautoApplyFiles = false\nmaxOutputTokens = 999\napiTimeout = 7\nmodelVision = \"grok-4\"\nmodelImageCreate = \"openai/x\"").expect("good");
         assert_eq!(raw.get("apply.files").map(|(value, _)| value.as_str()), Some(Some("ask")));
+        let set = |path: &str| raw.get(path).map(|(value, _)| value.to_string()).unwrap_or_default();
+        assert_eq!((set("limits.max_output_tokens"), set("limits.api_timeout_s")), ("999".into(), "7".into()));
+        assert_eq!((set("models.vision"), set("models.image")), ("\"xai/grok-4\"".into(), "\"openai/x\"".into()));
         for bad in [
             "autoApplyCli = \"sometimes\"",
             "cliWhitelist = [1]",
             "autoApplyCli = true\n[apply]\ncommands = \"ask\"",
             "[grok]\nautoApplyEverything = true",
+            "[grok]\nmaxOutputTokens = \"many\"",
+            "[grok]\napiTimeout = 0",
         ] {
             assert!(added(bad).is_err(), "{bad}");
         }
         let mut raw = Raw::defaults();
-        let variables = [("TRIMTAB_AUTO_APPLY_CLI", "true"), ("TRIMTAB_CLI_WHITELIST", "git status, ls")];
+        let variables = [
+            ("TRIMTAB_AUTO_APPLY_CLI", "true"),
+            ("TRIMTAB_CLI_WHITELIST", "git status, ls"),
+            ("TRIMTAB_API_TIMEOUT", "60"),
+        ];
         raw.add_environment(&variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()).expect("good");
         let (value, origin) = raw.get("apply.commands").expect("set");
         assert_eq!(
@@ -458,6 +474,7 @@ mod tests {
             (Some("auto"), "environment TRIMTAB_AUTO_APPLY_CLI, as autoApplyCli")
         );
         assert_eq!(raw.get("commands.allow").expect("set").0.to_string(), "[\"git status\", \"ls\"]");
+        assert_eq!(raw.get("limits.api_timeout_s").expect("set").0.as_integer(), Some(60));
         assert!(raw.stray.is_empty());
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, AutoMode, ContextSettings, Copilot, Dialog, ImageSettings, Machine, MemorySettings, Noop, OnMaxTokens,
-    Problem, ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
+    Applying, AutoMode, ContextSettings, Copilot, Dialog, ImageSettings, Machine, MemorySettings, ModelFacts, Noop,
+    OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -352,9 +352,9 @@ impl Profile {
                 super::key_variables()
             )));
         };
-        let facts = self.catalog.facts(&model);
+        let facts = self.facts(&model);
         let vision_model = self.roles.vision.clone().unwrap_or_default();
-        let vision_facts = self.roles.vision.as_ref().map(|model| self.catalog.facts(model));
+        let vision_facts = self.roles.vision.as_ref().map(|model| self.facts(model));
         if let (Some(budget), None) = (self.limits.budget_usd, facts.prices) {
             return Err(Problem::new(
                 ProblemKind::Settings,
@@ -406,6 +406,17 @@ impl Profile {
             image: self.image_settings(),
             ..RunSettings::default()
         })
+    }
+
+    /// What is known about a model, and how it is to work.
+    fn facts(&self, model: &str) -> ModelFacts {
+        let facts = self.catalog.facts(model);
+        let tools = match text(&self.raw, "answer.protocol").as_str() {
+            "native_tools" => true,
+            "structured_json" => false,
+            _ => facts.tools,
+        };
+        ModelFacts { tools, ..facts }
     }
 
     /// Where a server of this data folder listens just now: no command of a model may talk to it.

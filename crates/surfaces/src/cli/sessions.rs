@@ -13,6 +13,7 @@ use super::elapsed::{self, Elapsed};
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 use crate::export::{about, pieces};
+use crate::form;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -220,7 +221,10 @@ fn in_words(fact: &Fact) -> Option<String> {
             let what = if checkpoint.is_some() { "Taken as an answer." } else { "Passed on to the request that ran." };
             format!("{}\n[{what}]", quoted(text))
         }
-        Fact::Answer(AnswerFact { answer }) => answer.summary.trim_end().to_owned(),
+        Fact::Answer(AnswerFact { answer }) => {
+            let parts = [answer.summary.trim_end().to_owned(), form::sections(&answer.sections)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+        }
         Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
             format!("{}\n[The reply broke off here.]", message.text().trim_end())
         }

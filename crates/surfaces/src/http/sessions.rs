@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trimtab_host::config::Profile;
 use trimtab_host::{Target, Words};
 use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
 
@@ -170,6 +171,9 @@ struct NewMessage {
     /// What they do to a request of the session that runs; without it, what the settings say.
     #[serde(default)]
     while_running: Option<WhileRunning>,
+    /// "continue" is said by itself while steps are open; without it, as the settings say.
+    #[serde(default)]
+    auto_continue: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -232,15 +236,26 @@ async fn messages(
     headers: HeaderMap,
     Body(message): Body<NewMessage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let NewMessage { _kind: _, text, images, mode, model, while_running } = message;
+    let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue } = message;
     if images.len() > PICTURES {
         return Err(Failure::unprocessable("A message brings 8 pictures at most."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
     let words = Words { text, mode, images, model, while_running };
-    let said = say(&server, &id, words, key).await?;
+    let said = if auto_continue {
+        say_under(&server, &goes_on(&server.profile), &id, words, key).await?
+    } else {
+        say(&server, &id, words, key).await?
+    };
     Ok((StatusCode::ACCEPTED, Json(said)))
+}
+
+/// The same settings, but that "continue" is said by itself.
+pub(super) fn goes_on(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    profile.copilot.auto_continue = true;
+    profile
 }
 
 /// What makes asking twice the same as asking once.
@@ -253,8 +268,19 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Failu
 
 /// Says something in a session, with the settings of its folder.
 pub(super) async fn say(server: &Shared, id: &SessionId, words: Words, key: Option<&str>) -> Result<Accepted, Failure> {
+    say_under(server, &server.profile, id, words, key).await
+}
+
+/// Says something in a session, under these settings.
+pub(super) async fn say_under(
+    server: &Shared,
+    profile: &Profile,
+    id: &SessionId,
+    words: Words,
+    key: Option<&str>,
+) -> Result<Accepted, Failure> {
     let row = server.client.session(id).await?;
-    let say = server.client.prepare(&server.profile, &row.folder, words).await?;
+    let say = server.client.prepare(profile, &row.folder, words).await?;
     let sent = match key {
         Some(key) => server.client.send_once(id, say, key).await?,
         None => server.client.send(Target::Session(id.clone()), say).await?,

@@ -15,7 +15,7 @@ use super::Shared;
 use super::failure::Failure;
 use super::openapi::{Api, Operation};
 use super::proposals;
-use super::sessions::say;
+use super::sessions::{goes_on, say, say_under};
 use super::take::{Body, Id};
 
 pub(super) fn routes(api: Api) -> Api {
@@ -261,14 +261,9 @@ async fn controls(
             None => return speak(&server, id, words.unwrap_or_else(|| "continue".into()), Mode::Auto).await,
         },
         Action::AutoContinue => {
-            let text = words.unwrap_or_else(|| "continue".into());
-            let mut profile = server.profile.clone();
-            profile.copilot.auto_continue = true;
-            let row = server.client.session(&id).await?;
-            let words = Words { text, ..Words::default() };
-            let say = server.client.prepare(&profile, &row.folder, words).await?;
-            let sent = server.client.send(trimtab_host::Target::Session(id.clone()), say).await?;
-            return Ok(taken(id, Some(sent.request)));
+            let words = Words { text: words.unwrap_or_else(|| "continue".into()), ..Words::default() };
+            let said = say_under(&server, &goes_on(&server.profile), &id, words, None).await?;
+            return Ok(taken(id, Some(said.request)));
         }
         Action::Implement => {
             let text = words.unwrap_or_else(|| "Implement what we have talked about.".into());

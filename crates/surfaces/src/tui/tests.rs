@@ -623,7 +623,7 @@ fn esc_stops_what_runs_and_twice_goes_to_the_changes() {
     stage.now += 5_000;
     stage.key("esc");
     assert_eq!(stage.key("esc"), [Wish::LoadHistory]);
-    assert!(stage.view().contains("Changes"));
+    assert!(stage.view().contains("Change History"));
 }
 
 #[test]

@@ -142,7 +142,12 @@ impl Ollama {
                 format!("Fetch it with `ollama pull {}`, or choose another with --model.", self.model),
             ),
             _ if said.contains("does not support tools") => {
-                (Some(ProblemKind::Refused), "This model cannot use tools; choose another with --model.".into())
+                (
+                    Some(ProblemKind::Refused),
+                    "This model cannot use tools. Set answer.protocol = \"structured_json\" to work with it all the same, or \
+                     choose another with --model."
+                        .into(),
+                )
             }
             _ if said.contains("does not support thinking") => (
                 Some(ProblemKind::Refused),

@@ -83,14 +83,19 @@ impl Session {
                 let mine = |item: &&Item| {
                     request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
                 };
+                // What acts acts alone; a set that an earlier change of the same answer began has the name of that one.
+                let acts = |item: &&Item| item.progress == Progress::Acting && item.writes.is_some();
                 let writes = match &change.by {
                     Some(by) => Some(by.writes.clone()),
-                    None => items.find(mine).and_then(|item| item.writes.clone()),
+                    None => items.clone().find(acts).or_else(|| items.find(mine)).and_then(|item| item.writes.clone()),
                 };
                 let Some(writes) = writes else { return };
                 // What was taken back and is now built over cannot be brought forward any more.
                 self.history.truncate(self.in_force);
-                self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
+                match self.history.last_mut().filter(|set| set.id == change.change_set) {
+                    Some(set) => set.writes.extend(writes),
+                    None => self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false }),
+                }
                 self.in_force = self.history.len();
                 self.acted();
             }
@@ -184,8 +189,8 @@ impl Session {
             (SeriesState::Left, _) => series::note_of_rest(series),
             (SeriesState::Judging | SeriesState::Done, true) => {
                 let batch = active.take_batch();
-                let done = batch.as_ref().and_then(|batch| batch.items.first()?.done());
-                done.map(|done| series::report(series, done))
+                let item = batch.as_ref().and_then(|batch| batch.items.first());
+                item.and_then(|item| Some(series::report(series, item, item.done()?)))
             }
             _ => None,
         };

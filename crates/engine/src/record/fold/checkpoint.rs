@@ -5,7 +5,7 @@ use trimtab_vocab::{CallId, RequestId, SeriesState};
 
 use crate::flow::plan;
 use crate::record::{About, Batch, Checkpoint, Given, Phase, Progress, Session};
-use crate::turn::{answers, budget, outside, structured};
+use crate::turn::{answers, budget, outside, series, structured};
 
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
@@ -79,7 +79,13 @@ impl Session {
                 }
             }
             About::Series => {
-                active.hear(text);
+                let numbers = series::numbers(choice, text);
+                active.hear(text.filter(|_| numbers.is_none()));
+                if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
+                    let (kept, left) = std::mem::take(series).only(&numbers);
+                    *series = kept;
+                    active.steers.extend(series::left_out(&left));
+                }
                 if let Some(series) = &mut active.series {
                     series.agreed |= choice == answers::RUN;
                     series.each |= choice == answers::EACH;

@@ -52,6 +52,11 @@ impl Session {
                 self.set_progress(call, Progress::Acting);
                 self.acted();
             }
+            Fact::Command(CommandFact::Finished { call: Some(call), preview, .. }) => {
+                if let Some(item) = self.item_mut(call) {
+                    item.output = Some(preview.clone());
+                }
+            }
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {

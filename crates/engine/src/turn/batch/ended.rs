@@ -13,7 +13,7 @@ use super::call::{go, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::pictures;
-use crate::record::{Held, Item, Phase, Progress};
+use crate::record::{Held, Item, Phase, Progress, Session};
 use crate::step::Step;
 use crate::turn::{answers, choosing, guard, outcome, outside, overtime, prompt, tools, watched};
 use crate::{Prepared, Ran};
@@ -79,13 +79,15 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
         Some(reason) => finished(step, call, ToolStatus::Error, reason),
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
-            let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
             let said = if item.wish.name == pictures::SAVE { saved(&files) } else { summary(&files) };
             let (status, text) = match &item.chosen {
                 Some(chosen) => (ToolStatus::Partial, choosing::told(&said, chosen)),
                 None => (ToolStatus::Ok, said),
             };
-            let change_set = ChangeSetId::of(&request, call);
+            let joined = joined(step.session, &request, &writes);
+            let sets = step.session.in_force() - usize::from(joined.is_some());
+            let position = i32::try_from(sets).unwrap_or(i32::MAX);
+            let change_set = joined.unwrap_or_else(|| ChangeSetId::of(&request, call));
             step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
             let mark = |write: &FileWrite| {
                 write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
@@ -96,6 +98,17 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
         }
     }
     proceed(step);
+}
+
+/// The set that a change of an answer belongs to, if an earlier one has begun it: all files that one answer changes are
+/// one change, and are taken back as one. A file that the set has already is a change of its own.
+fn joined(session: &Session, request: &RequestId, writes: &[FileWrite]) -> Option<ChangeSetId> {
+    let batch = session.active()?.batch.as_ref().filter(|batch| batch.of_answer)?;
+    let set = session.history()[..session.in_force()].last()?;
+    let is_of_answer = batch.items.iter().any(|item| ChangeSetId::of(request, &item.call) == set.id);
+    let has_it = |write: &FileWrite| set.writes.iter().any(|known| known.path == write.path);
+    (is_of_answer && session.in_force() == session.history().len() && !writes.iter().any(has_it))
+        .then(|| set.id.clone())
 }
 
 fn summary(files: &[ChangedFile]) -> String {

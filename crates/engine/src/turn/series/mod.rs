@@ -18,7 +18,7 @@ use super::{batch, finish, next, reflection, structured};
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::proposal::recover::{Stop, recover};
-use crate::record::{About, Active, Done};
+use crate::record::{About, Active, Done, Item};
 use crate::route;
 use crate::step::Step;
 use verdict::{Standing, Verdict};
@@ -112,6 +112,27 @@ pub(super) fn begin(step: &mut Step<'_>) {
     }
 }
 
+/// The commands that a person wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
+/// them, and the words are for the model.
+pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
+    let text = text.filter(|_| matches!(choice, answers::RUN | answers::EACH))?.trim();
+    let list = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    list.split(',').map(|number| number.trim().parse().ok()).collect()
+}
+
+/// Why such a choice will not do.
+pub(crate) fn objection(active: &Active, choice: &str, text: Option<&str>) -> Option<String> {
+    let (numbers, offered) = (numbers(choice, text)?, active.series.as_ref()?.remaining.len());
+    let wrong = numbers.iter().find(|number| !(1..=offered).contains(*number))?;
+    Some(format!("There is no command {wrong}; they are numbered from 1 to {offered}."))
+}
+
+/// What the model is told of those that a person left out.
+pub(crate) fn left_out(left: &[String]) -> Option<String> {
+    let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
+    (!left.is_empty()).then(|| format!("[The user runs only a part of your commands. Not run: {}.]", left.join(", ")))
+}
+
 /// What will happen to a command once its turn comes, as far as that is known now.
 fn foreseen(step: &Step<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
@@ -153,7 +174,7 @@ pub(super) fn ran(step: &mut Step<'_>) {
     let Some(item) = active.batch.as_ref().and_then(|batch| batch.items.first()) else { return };
     let Some(done) = item.done() else { return };
     let command = item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let output = output_of(done);
+    let (_, output) = parts(item, done);
     let preview = if output.trim().is_empty() { String::new() } else { reflection::finding(output) };
     let ok = done.status == ToolStatus::Ok;
     let series = series.with(SeriesResult { command, ok, preview });
@@ -163,12 +184,18 @@ pub(super) fn ran(step: &mut Step<'_>) {
     next(step);
 }
 
-/// What a command wrote, without the line that says how it ended.
-fn output_of(done: &Done) -> &str {
-    match done.content.split_once('\n') {
+/// What the model is told of a command beside its end and its output, such as the files that it made, and what it wrote.
+/// Where the output is too long to be told whole, both are one text.
+fn parts<'a>(item: &'a Item, done: &'a Done) -> (&'a str, &'a str) {
+    let rest = match done.content.split_once('\n') {
         Some((first, rest)) if first.starts_with("Exit code ") => rest,
         None if done.content.starts_with("Exit code ") => "",
-        _ => &done.content,
+        _ => return ("", &done.content),
+    };
+    let Some(output) = item.output.as_deref() else { return ("", rest) };
+    match rest.strip_suffix(output) {
+        Some(notes) if notes.is_empty() || notes.ends_with('\n') || output.is_empty() => (notes.trim_end(), output),
+        _ => ("", rest),
     }
 }
 
@@ -188,21 +215,23 @@ fn head(output: &str) -> String {
 }
 
 /// What the model is told when a command has ended.
-pub(crate) fn report(series: &Series, done: &Done) -> String {
+pub(crate) fn report(series: &Series, item: &Item, done: &Done) -> String {
     let Some(last) = series.results.last() else { return String::new() };
-    let output = output_of(done);
+    let (notes, output) = parts(item, done);
     let ended =
         done.content.lines().next().filter(|line| !last.ok && line.starts_with("Exit code ")).unwrap_or_default();
+    let notes = if notes.is_empty() { String::new() } else { format!("\n{notes}") };
     if series.state == SeriesState::Done {
         if matches!(done.status, ToolStatus::Blocked | ToolStatus::Interrupted) {
             return format!("The command was not run, or not to its end: `{}`\n\n{}", last.command, done.content);
         }
-        return feedback(&last.command, output, ended);
+        return feedback(&last.command, output, ended) + &notes;
     }
     let mut text = series.progress(output);
     if !ended.is_empty() {
         text.push_str(&format!("\n{ended}"));
     }
+    text.push_str(&notes);
     text.push_str(&reminder(series));
     text
 }

@@ -18,6 +18,7 @@ use crate::cli::diff::{Loaded, glimpse, written};
 use crate::cli::elapsed::{Elapsed, in_words};
 use crate::cli::output::{calm, failed, no_colour, note, print, print_json, problem};
 use crate::cli::{Outcome, effects, handoff, images, memory};
+use crate::form::{self, Speech};
 
 pub(super) struct Screen {
     form: Form,
@@ -48,6 +49,10 @@ pub(super) struct Screen {
     aside: Option<CallId>,
     /// The change that was proposed last.
     proposed: Vec<FileWrite>,
+    /// The model answers in the form of those without tools,
+    in_form: bool,
+    /// and which of what it says is words.
+    speech: Speech,
     /// Tools that run, by call.
     tools: BTreeMap<CallId, String>,
     /// The step of a plan that is carried out; 0: none yet.
@@ -110,6 +115,8 @@ impl Screen {
             asked: None,
             aside: None,
             proposed: Vec::new(),
+            in_form: false,
+            speech: Speech::default(),
             tools: BTreeMap::new(),
             step: 0,
             since: 0,
@@ -260,6 +267,9 @@ impl Screen {
     fn pass(&mut self, fact: &Fact) {
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            Fact::Request(RequestFact::Received { images, settings, .. }) => {
+                self.in_form = form::is_used(settings, !images.is_empty());
+            }
             Fact::Tool(ToolFact::Started { call, name, input }) => {
                 self.tools.insert(call.clone(), tool_line(name, input));
             }
@@ -286,6 +296,7 @@ impl Screen {
         }
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
+            Fact::Request(RequestFact::Received { .. }) => self.pass(fact),
             Fact::Request(RequestFact::Joined { checkpoint: Some(checkpoint), .. }) => {
                 self.say(&format!("Taken as the answer to what is asked ({checkpoint})."));
             }
@@ -295,9 +306,12 @@ impl Screen {
             // A summary of the conversation is not said to the person.
             Fact::Reply(ReplyFact::Delta { call, .. }) if self.aside.as_ref() == Some(call) => {}
             Fact::Reply(ReplyFact::Delta { text, .. }) if self.live => {
-                self.clear_line();
-                self.shown.push_str(text);
-                let news = self.news(text);
+                let words = self.speech.take(text).into_owned();
+                if !words.is_empty() {
+                    self.clear_line();
+                }
+                self.shown.push_str(&words);
+                let news = self.news(&words);
                 if !news.is_empty() {
                     print(&calm(&news))?;
                     self.line_is_open = !news.ends_with('\n');
@@ -306,6 +320,11 @@ impl Screen {
             Fact::Model(ModelFact::Called { call, purpose, .. }) => {
                 self.again_at = None;
                 self.aside = purpose.as_ref().map(|_| call.clone());
+                self.speech = Speech::new(self.in_form);
+                // What an earlier call said has been read, and is no part of what this one says.
+                if self.in_form && self.aside.is_none() {
+                    self.end_shown()?;
+                }
             }
             Fact::Reply(ReplyFact::Saved { call, .. }) if self.aside.as_ref() == Some(call) => {}
             Fact::Reply(ReplyFact::Saved { partial: false, message, .. }) if wants_tools(message) => {
@@ -372,8 +391,9 @@ impl Screen {
                 }
             }
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
-                let words = message.text();
-                if self.shown.is_empty() {
+                let text = message.text();
+                let words = Speech::new(self.in_form).take(&text).into_owned();
+                if self.shown.is_empty() && (!self.in_form || !words.is_empty()) {
                     self.quote(&words);
                 } else {
                     self.end_line()?;
@@ -413,6 +433,12 @@ impl Screen {
                     self.end_shown()?;
                     let words = if self.live { calm(&answer.summary).into_owned() } else { answer.summary.clone() };
                     print(&with_line_end(words))?;
+                }
+                let sections = form::sections(&answer.sections);
+                if !sections.is_empty() {
+                    let words = if self.live { calm(&sections).into_owned() } else { sections };
+                    let gap = if answer.summary.trim().is_empty() { "" } else { "\n" };
+                    print(&with_line_end(format!("{gap}{words}")))?;
                 }
                 for next in &answer.next_steps {
                     let command = format!("trimtab run --continue {:?}", next.input_text);

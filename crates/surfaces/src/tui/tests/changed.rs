@@ -80,7 +80,7 @@ fn fits(view: &str, width: usize) {
 fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wide_one() {
     let mut narrow = opened(60, 16, vec![two_hunks()]);
     insta::assert_snapshot!(narrow.view(), @"
-    Changes of this session
+    Change History
     ● #1 notes.txt  +1 −1  1s ago
 
       notes.txt  +2 −2 ~2  ++--
@@ -99,7 +99,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
     ");
     let mut wide = opened(130, 12, vec![two_hunks()]);
     insta::assert_snapshot!(wide.view(), @"
-    Changes of this session
+    Change History
     ● #1 notes.txt  +1 −1  1s ago              notes.txt  +2 −2 ~2  ++--
                                              › @@ notes.txt:1 @@
                                                 1  1   line 1

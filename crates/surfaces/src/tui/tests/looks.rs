@@ -188,6 +188,34 @@ fn an_answer_has_its_sections_its_programs_and_what_was_done() {
 }
 
 #[test]
+fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
+    let mut stage = Stage::new(60, 16);
+    let facts = json!({"window": 1000, "maxOutput": 100, "tools": false, "images": false, "thinking": false});
+    stage.fact(json!({"type": "request.received", "text": "Mend it", "settings": {"model": "a/b", "facts": facts}}));
+    stage.fact(json!({"type": "model.called", "call": "c1", "model": "a/b", "attempt": 1}));
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "{\"summary\": \"It is men"}));
+    let screen = stage.screen();
+    assert!(screen.contains("It is men") && !screen.contains("summary"), "{screen}");
+    let form = "{\"summary\": \"It is mended.\", \"nextSteps\": []}";
+    stage.fact(json!({"type": "reply.delta", "call": "c1", "text": &form[22..]}));
+    let saved = |call: &str, text: &str| json!({"type": "reply.saved", "call": call, "message": {"role": "assistant", "parts": [{"type": "text", "text": text}]}});
+    stage.fact(saved("c1", form));
+    stage.fact(json!({"type": "answer", "summary": "It is mended."}));
+    // What decides on commands has no words for the person.
+    stage.fact(saved("c2", "{\"verdict\":\"continue\"}"));
+    insta::assert_snapshot!(stage.screen(), @"
+    › Mend it
+
+    It is mended.
+
+    ⠋ Writing... 0.0 s · step 1 of 25  esc stops
+    ────────────────────────────────────────────────────────────
+    › What would you like to have done?
+    auto · b · ~/boat · ⎇ main                            ? help
+    ");
+}
+
+#[test]
 fn after_a_talk_one_key_goes_over_to_the_work() {
     let mut stage = Stage::new(100, 20);
     stage.app.status.mode = trimtab_vocab::Mode::Chat;

@@ -9,6 +9,7 @@ use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 use super::{Reply, Tool};
 use crate::cli::elapsed;
 use crate::diff::grouped;
+use crate::form;
 use crate::tui::markdown::render;
 use crate::tui::text::{tame, wrap, wrapped};
 use crate::tui::theme::{Name, Theme};
@@ -170,14 +171,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             rows.push(Line::default());
         }
         rows.extend(wrapped(&tame(&section.heading), style(Name::Heading), width));
-        let mut text = section.content.trim_end().to_owned();
-        for block in &section.code_blocks {
-            // A fence that nothing in the code can end.
-            let fence = "`".repeat(3.max(longest_run(&block.code) + 1));
-            let language = block.language.split_whitespace().next().unwrap_or_default();
-            text += &format!("\n\n{fence}{}\n{}\n{fence}\n", language.replace('`', ""), block.code.trim_end());
-        }
-        rows.extend(render(&text, u16::try_from(width).unwrap_or(u16::MAX), *theme));
+        rows.extend(render(&form::body(section), u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
     let offers = &answer.next_steps[..answer.next_steps.len().min(3)];
     if !offers.is_empty() && !rows.is_empty() {
@@ -198,11 +192,6 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         rows.extend(signed("→", Name::Accent, words, width, theme));
     }
     rows
-}
-
-/// The longest run of the sign that fences are made of.
-fn longest_run(code: &str) -> usize {
-    code.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 fn ended(

@@ -14,6 +14,7 @@ use crate::cli::diff::written;
 use crate::cli::output;
 use crate::cli::{effects, handoff, images};
 use crate::diff::grouped;
+use crate::form::{self, Speech};
 
 pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
@@ -147,7 +148,8 @@ fn last_call(transcript: &Transcript) -> trimtab_vocab::CallId {
 
 fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
     match fact {
-        RequestFact::Received { text, pill, .. } => {
+        RequestFact::Received { text, pill, images, settings, .. } => {
+            transcript.in_form = form::is_used(settings, !images.is_empty());
             let note = pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from));
             transcript.entries.push(Entry::Said { text: text.clone(), note });
         }
@@ -234,7 +236,8 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
         ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. } if transcript.aside.as_ref() == Some(call) => {}
         ReplyFact::Delta { call, text } => {
             if transcript.reply(call).is_none() {
-                transcript.entries.push(Entry::Reply(Reply::new(call.clone())));
+                let speech = Speech::new(transcript.in_form);
+                transcript.entries.push(Entry::Reply(Reply::of(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.push(text);
@@ -256,8 +259,9 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
                 let at = at.unwrap_or(transcript.entries.len());
                 transcript.entries.insert(at, Entry::Thought { text: thought });
             }
-            if !is_known && !words.trim().is_empty() {
-                transcript.entries.push(Entry::Reply(Reply::new(call.clone())));
+            if !is_known && !Speech::new(transcript.in_form).take(&words).trim().is_empty() {
+                let speech = Speech::new(transcript.in_form);
+                transcript.entries.push(Entry::Reply(Reply::of(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.complete(&words);

@@ -51,6 +51,8 @@ pub(super) struct Transcript {
     unobserved: bool,
     /// A step of a plan is under way: the list of steps is told by the plan.
     in_plan: bool,
+    /// The model of the request answers in the form of those without tools.
+    in_form: bool,
 }
 
 /// A question that is open.

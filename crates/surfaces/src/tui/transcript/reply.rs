@@ -3,6 +3,7 @@
 use ratatui::text::Line;
 use trimtab_vocab::CallId;
 
+use crate::form::Speech;
 use crate::tui::markdown::{Stream, render};
 use crate::tui::text::wrap;
 use crate::tui::theme::Theme;
@@ -20,15 +21,21 @@ pub(in crate::tui) struct Reply {
     stream: Option<(Stream, usize)>,
     /// Bytes of the text that the layout has.
     laid_out: usize,
+    /// Which of what comes is words.
+    speech: Speech,
 }
 
 impl Reply {
     pub(super) fn new(call: CallId) -> Self {
-        Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0 }
+        Self::of(call, Speech::default())
+    }
+
+    pub(super) fn of(call: CallId, speech: Speech) -> Self {
+        Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0, speech }
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        self.text.push_str(text);
+        self.text.push_str(&self.speech.take(text));
     }
 
     /// The reply has come to its end, whole or not.
@@ -38,8 +45,8 @@ impl Reply {
 
     /// The words as they were saved. What was shown as it came stays; what is missing of it is added.
     pub(super) fn complete(&mut self, words: &str) {
-        if let Some(rest) = words.strip_prefix(&self.text).map(str::to_owned) {
-            self.push(&rest);
+        if let Some(rest) = self.speech.rest(words, &self.text) {
+            self.text.push_str(&rest);
         }
     }
 

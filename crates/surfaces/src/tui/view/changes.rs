@@ -302,7 +302,7 @@ impl Changes {
             }
             Some(_) => "",
         };
-        let inner = pager::frame(area, buf, theme, "Changes of this session", hint);
+        let inner = pager::frame(area, buf, theme, "Change History", hint);
         let is_empty = self.history.as_ref().is_some_and(|history| history.sets.is_empty());
         if is_empty {
             let line = Line::styled("No files were changed in this session.", theme.style(Name::Dim));
