@@ -1,7 +1,7 @@
 // The assistant's panel, as its documents describe it: what is sent, what is shown, and what waits for a person.
 
 import assert from 'node:assert/strict';
-import { browse } from './browse.mjs';
+import { becomes, browse } from './browse.mjs';
 
 /** An answer of the stream, in the documented pieces. */
 const pieces = (...sent) => sent.map(([name, data]) => `event: ${name}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`).join('');
@@ -120,8 +120,8 @@ await browse(
     await page.reload();
     await page.getByText('Which, and when?').waitFor();
     await say('the one with Bob');
-    assert.equal(asked.at(-1).clarify.question, 'Which, and when?');
     await page.getByText('Which, and when?').nth(1).waitFor();
+    assert.equal(asked.at(-1).clarify.question, 'Which, and when?');
     await page.getByRole('button', { name: 'Plan', exact: true }).click();
     await page.locator('.bubble input[type=date]').fill('2026-12-01');
     answer = () => stream(pieces(['result', { text: 'Bob is moved.', operations: [] }], ['done', 'true']));
@@ -141,7 +141,7 @@ await browse(
     await say('Fast');
     await page.getByText('Quick.').waitFor();
     free();
-    assert.equal(await page.getByText('A newer message took the place of this one.').count(), 1);
+    await becomes(() => page.getByText('A newer message took the place of this one.').count(), 1);
     assert.deepEqual(asked.at(-1).transcript.at(-1), { role: 'user', text: 'Slow' });
 
     // The question is not sent with the turn after its answer; the mode that is chosen is.

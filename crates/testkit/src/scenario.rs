@@ -642,6 +642,7 @@ impl Stage {
             "archive" => settings.archive_output = value == "true",
             "steps" => settings.max_steps = value.parse().expect("a number"),
             "window" => settings.facts.window = value.parse().expect("a number"),
+            "input_tokens" => settings.context.input_tokens = value.parse().expect("a number"),
             "tools" => settings.facts.tools = value == "true",
             "files" => settings.apply_files = serde_json::from_value(value.into()).expect("auto or ask"),
             "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),

@@ -58,7 +58,7 @@ fn a_single_command_of_several_is_run_by_its_number_and_the_others_are_not() {
         ! run 4
         @ banner
         ! run [2]
-        ?~ I ran the command: `touch made`
+        ?+ I ran the command: `touch made`
         ?~ [The user runs only a part of your commands. Not run: `mkdir -p app`, `touch app/a`.]
         < {"summary":"As you like."}
         "#,

@@ -41,8 +41,8 @@ fn short(log: &str) -> String {
 /// A request in a window of this size, answered with `cancel` if that is asked.
 fn in_a_window(settings: &str, is_asked: bool) -> String {
     let answer = if is_asked { "! cancel\n" } else { "" };
-    // At the first words of a session nobody is asked.
-    play(&format!("{settings}\n> hello\n< Hello.\n> {}\n{answer}< Done.\n", filler(255_000)))
+    // At the first words of a session nobody is asked. Words that take more than half of the window are sent all the same.
+    play(&format!("% input_tokens=1000000\n{settings}\n> hello\n< Hello.\n> {}\n{answer}< Done.\n", filler(255_000)))
 }
 
 #[test]
@@ -109,6 +109,7 @@ fn long(settings: &str, then: &str) -> String {
 alpha
 --- dialogue
 % window=100000
+% input_tokens=1000000
 {settings}
 > remark one: change @a.txt. {words}
 <@ edit_file {{\"path\":\"a.txt\",\"blocks\":[{{\"search\":\"alpha\",\"replace\":\"beta\"}}]}}
@@ -213,7 +214,7 @@ fn older_turns_are_summed_up_first_and_a_person_is_asked_if_that_is_not_enough()
     assert_eq!((count(&enough, "context.compressed"), count(&enough, "context.full")), (1, 0));
     let large = filler(190_000);
     let script = format!(
-        "% window=40000\n> one. {}\n< One.\n> two.\n< Two.\n> three. {large}\n! extend\n?+ three.\n< Three.\n",
+        "% window=40000\n% input_tokens=1000000\n> one. {}\n< One.\n> two.\n< Two.\n> three. {large}\n! extend\n?+ three.\n< Three.\n",
         filler(2_000)
     );
     let log = play(&script);

@@ -51,7 +51,6 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
         ("assessments", total.assessed),
         ("reopened requests", total.reopened),
         ("controls", total.controls),
-        ("repetitions", total.repeats),
         ("moves of the change history", total.moves),
     ] {
         assert!(often > 100, "only {often} {what}");
@@ -59,6 +58,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
     for (what, often) in [
         ("plans", total.plans),
         ("steps of plans", total.steps),
+        ("repetitions that somebody was asked about", total.repeats),
         ("questions before the work", total.clarified),
         ("messages that went to a request that ran", total.joined),
         ("sessions that went on in others", total.handoffs),
