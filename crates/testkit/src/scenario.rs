@@ -642,7 +642,6 @@ impl Stage {
             "archive" => settings.archive_output = value == "true",
             "steps" => settings.max_steps = value.parse().expect("a number"),
             "window" => settings.facts.window = value.parse().expect("a number"),
-            "input_tokens" => settings.context.input_tokens = value.parse().expect("a number"),
             "tools" => settings.facts.tools = value == "true",
             "files" => settings.apply_files = serde_json::from_value(value.into()).expect("auto or ask"),
             "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),
@@ -671,6 +670,7 @@ impl Stage {
             }
             "handoff_at" => settings.context.handoff_at = value.parse().expect("a number"),
             "strategy" => settings.context.strategy = serde_json::from_value(value.into()).expect("a strategy"),
+            "input_tokens" => settings.context.input_tokens = value.parse().expect("a number"),
             "session_mb" => settings.context.session_mb = value.parse().expect("a number"),
             name if name.starts_with("assistant.") => {
                 let mut changed = serde_json::to_value(&settings.auto_mode).expect("settings are JSON");

@@ -58,8 +58,8 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
     for (what, often) in [
         ("plans", total.plans),
         ("steps of plans", total.steps),
-        ("repetitions that somebody was asked about", total.repeats),
         ("questions before the work", total.clarified),
+        ("repetitions that a person was asked about", total.repeats),
         ("messages that went to a request that ran", total.joined),
         ("sessions that went on in others", total.handoffs),
         ("changes of tasks", total.task_sets),
