@@ -136,7 +136,9 @@ await browse(
       await first;
       return stream(pieces(['done', 'true']));
     };
+    const sofar = asked.length;
     await say('Slow');
+    await becomes(() => asked.length, sofar + 1);
     answer = () => stream(pieces(['result', { text: 'Quick.', operations: [] }], ['done', 'true']));
     await say('Fast');
     await page.getByText('Quick.').waitFor();
