@@ -28,6 +28,9 @@ pub fn measure(binary: &Path, table: &mut Table) {
     let program = Program::new(binary);
     std::fs::write(program.project().join("a.txt"), "one line\n".repeat(40)).expect("writes");
     assert_eq!(program.run(&["trust"]).code, Some(0));
+    // A window that is never full: a summary would be one more call of the model, for which there is no answer here.
+    let facts = "[\"anthropic/claude-sonnet-4-5\"]\nwindow = 10000000\n";
+    std::fs::write(program.home().join("models.toml"), facts).expect("writes");
     let long = long_session(&program);
     let gate = program.provider.gate();
     let words = ["some more of ", "the **words** ", "of an answer, ", "with `code` too.\n\n"];
