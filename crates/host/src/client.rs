@@ -210,8 +210,13 @@ impl Client {
 
     /// Takes in what a person says. When this returns, it cannot be lost any more.
     pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
-        let request = clock::request_id(self.inner.deps.world.clock.as_ref());
-        self.send_as(target, say, request, None).await.map_err(|error| match error {
+        self.send_as(target, say, clock::request_id(self.clock())).await
+    }
+
+    /// The same, under a name from [`crate::new_request`] that whoever says it has noted before: after a kill, it tells
+    /// them whether the words were taken in.
+    pub async fn send_as(&self, target: Target, say: Say, request: RequestId) -> Result<Sent, Problem> {
+        self.take_in(target, say, request, None).await.map_err(|error| match error {
             Unsent::Problem(problem) => problem,
             Unsent::Known(_) => store_problem(StoreError::Taken),
         })
@@ -223,7 +228,7 @@ impl Client {
         let request = clock::request_named(session, key);
         let said = serde_json::json!([say.text, say.mode, say.images, say.picture]);
         let print = hash(said.to_string().as_bytes());
-        match self.send_as(Target::Session(session.clone()), say, request, Some(&print)).await {
+        match self.take_in(Target::Session(session.clone()), say, request, Some(&print)).await {
             Ok(sent) => Ok(sent),
             Err(Unsent::Known(sent)) => {
                 let known = self.store().text(&RefKey::print_of(&sent.request)).await.map_err(store_problem)?;
@@ -237,7 +242,7 @@ impl Client {
         }
     }
 
-    async fn send_as(&self, target: Target, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
+    async fn take_in(&self, target: Target, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
         check_text(&say.text)?;
         let world = &self.inner.deps.world;
         world.models.find(&say.settings.model)?;
@@ -503,6 +508,11 @@ impl Client {
     /// Requests, newest first: the unfinished ones, or all.
     pub async fn jobs(&self, all: bool) -> Result<Vec<JobRow>, Problem> {
         self.store().jobs(all).await.map_err(store_problem)
+    }
+
+    /// How one request stands; none if it was never taken in.
+    pub async fn job(&self, request: &RequestId) -> Result<Option<JobRow>, Problem> {
+        self.store().job(request).await.map_err(store_problem)
     }
 
     /// A stored text.

@@ -128,6 +128,11 @@ pub fn raise_file_limit() {
     trimtab_world::open_files::raise();
 }
 
+/// A name for a request that will be said.
+pub fn new_request() -> trimtab_vocab::RequestId {
+    trimtab_world::clock::request_id(&trimtab_world::clock::SystemClock)
+}
+
 /// What time it is, for telling ages.
 pub fn now() -> trimtab_vocab::Time {
     use trimtab_world::clock::Clock;

@@ -313,6 +313,17 @@ impl State {
         self.is_alive(self.leases.get(session).and_then(|(owner, _)| *owner))
     }
 
+    fn job_row(&self, job: &Job) -> JobRow {
+        let owned = self.session_is_owned(&job.row.session);
+        let state = match job.status {
+            Some(status) => JobState::Finished(status),
+            None if job.running && owned => JobState::Running,
+            None if job.asked.is_some() && !owned => JobState::Interrupted,
+            None => JobState::Queued,
+        };
+        JobRow { state, ..job.row.clone() }
+    }
+
     fn running(&self) -> u32 {
         let running = |job: &&Job| job.status.is_none() && job.running && self.session_is_owned(&job.row.session);
         self.jobs.values().filter(running).count() as u32
@@ -580,19 +591,14 @@ impl Store for MemoryStore {
 
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
         self.operate(|state, _| {
-            let row = |job: &Job| {
-                let owned = state.session_is_owned(&job.row.session);
-                let state = match job.status {
-                    Some(status) => JobState::Finished(status),
-                    None if job.running && owned => JobState::Running,
-                    None if job.asked.is_some() && !owned => JobState::Interrupted,
-                    None => JobState::Queued,
-                };
-                JobRow { state, ..job.row.clone() }
-            };
-            Ok(state.jobs.values().rev().filter(|job| all || job.status.is_none()).map(row).collect())
+            let wanted = state.jobs.values().rev().filter(|job| all || job.status.is_none());
+            Ok(wanted.map(|job| state.job_row(job)).collect())
         })
         .await
+    }
+
+    async fn job(&self, request: &RequestId) -> Result<Option<JobRow>> {
+        self.operate(|state, _| Ok(state.jobs.get(request).map(|job| state.job_row(job)))).await
     }
 
     async fn checkpoints(&self) -> Result<Vec<Event>> {

@@ -215,8 +215,11 @@ async fn jobs_say_how_every_request_stands() {
         store.create_session(row("s1", "/a"), vec![job("r1"), job("r2")]).await.expect("made");
         let state = async |name: &str| {
             let jobs = store.jobs(true).await.expect("read");
-            jobs.into_iter().find(|job| job.request == request(name)).expect("listed").state
+            let listed = jobs.into_iter().find(|job| job.request == request(name)).expect("listed");
+            assert_eq!(store.job(&request(name)).await.expect("read"), Some(listed.clone()), "one as in the list");
+            listed.state
         };
+        assert_eq!(store.job(&request("r3")).await.expect("read"), None, "it was never said");
         assert_eq!(state("r1").await, JobState::Queued);
         let lease = owned(store.as_ref(), "s1").await;
         store.admit(&lease, &request("r1"), 5).await.expect("granted");

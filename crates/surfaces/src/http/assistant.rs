@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Interval;
-use trimtab_host::{Asked, JobRow, Sent, Watch};
+use trimtab_host::{Asked, Sent, Watch};
 use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
@@ -293,8 +293,10 @@ async fn message_begun(State(server): State<Shared>, Raw(body): Raw) -> Response
 
 /// The message of this name.
 async fn begun(server: &Shared, job: &str) -> Result<Sent, Failure> {
-    let is_it = |row: &JobRow| row.request.as_str() == job && row.folder.is_empty();
-    let found = server.client.jobs(true).await?.into_iter().find(is_it);
+    let found = match job.parse() {
+        Ok(request) => server.client.job(&request).await?.filter(|row| row.folder.is_empty()),
+        Err(_) => None,
+    };
     let row = found.ok_or_else(|| Failure::not_found("No message to the assistant has this name."))?;
     Ok(Sent { session: row.session, request: row.request })
 }

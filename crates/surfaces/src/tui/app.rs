@@ -10,17 +10,16 @@ use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
 
 use super::command::{self, Command};
-use super::composer::{Composer, Draft, Kept, Outcome as Typed, Source};
+use super::composer::{Composer, Draft, Kept, Outcome as Typed, Sending, Source};
 use super::dialog::{self, Dialogs};
 use super::keys::{Action, Chord, Input, Key, KeyMap};
-use super::news::{News, Wish};
+use super::news::{News, Saying, Wish};
 use super::pane::activity::Activity;
 use super::pane::batch::Batch;
 use super::pane::status::Status;
 use super::pane::steps::Steps;
 use super::pane::sticky::Sticky;
 use super::picker::Item;
-use super::sending::OnTheWay;
 use super::setup::Setup;
 use super::theme::Theme;
 use super::trace::Trace;
@@ -64,9 +63,8 @@ pub(super) struct App {
     wishes: Vec<Wish>,
     /// What was said in the session, and the number of the fact that tells it.
     said: Vec<(u64, String)>,
-    on_the_way: OnTheWay,
-    /// The number of the last fact that was seen.
-    seen: u64,
+    /// What was sent and is not known to have arrived, the oldest first.
+    on_the_way: Vec<Sending>,
     /// What is done goes away with it, so there is nothing to come back to.
     pub(super) passing: bool,
     /// The file that keys are kept in.
@@ -129,8 +127,7 @@ impl App {
             while_running,
             wishes: Vec::new(),
             said: Vec::new(),
-            on_the_way: OnTheWay::default(),
-            seen: 0,
+            on_the_way: Vec::new(),
             passing: false,
             keys_file: String::new(),
         }
@@ -149,13 +146,12 @@ impl App {
             News::Events(events) => events.iter().for_each(|event| self.see(event)),
             News::CaughtUp => {
                 self.transcript.caught_up(usize::from(self.size.width), &self.theme);
-                self.settle();
             }
-            News::Sent { sent, draft } => {
+            News::Sent(sent) => {
                 if self.session.is_none() {
                     self.session = Some(sent.session);
                 }
-                self.on_the_way.decided(&draft);
+                self.decided(&sent.request);
                 self.keep();
             }
             News::Diff { call, files } => {
@@ -220,8 +216,8 @@ impl App {
                 Some(View::Setup(setup)) => setup.failed(problem),
                 _ => self.say(problem),
             },
-            News::Unsent(draft) => {
-                self.on_the_way.decided(&draft);
+            News::Unsent { request, draft } => {
+                self.decided(&request);
                 self.composer.give_back(&draft);
                 self.keep();
             }
@@ -287,7 +283,6 @@ impl App {
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
         self.dialogs.begin_session();
         self.said.clear();
-        self.seen = 0;
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
@@ -306,12 +301,8 @@ impl App {
             return;
         }
         let live = !self.transcript.is_reading();
-        self.seen = event.seq.unwrap_or(self.seen);
         if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
             self.said.push((seq, text.clone()));
-        }
-        if !live {
-            self.arrived(event);
         }
         self.transcript.see(event);
         self.trace.see(event);
@@ -439,42 +430,22 @@ impl App {
 
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
-        let (answer, sending) = (self.dialogs.half(), self.on_the_way.kept());
-        let session = self.session.clone();
-        let kept = Kept { answer, sending, after: self.seen, session, ..self.composer.kept() };
-        self.wish(Wish::Keep(Box::new(kept)));
+        let (answer, sending) = (self.dialogs.half(), self.on_the_way.clone());
+        self.wish(Wish::Keep(Box::new(Kept { answer, sending, ..self.composer.kept() })));
     }
 
-    /// Goes on with what an earlier process left. `accepted` are requests of the session that have not ended.
-    pub(super) fn restore(&mut self, kept: Kept, accepted: Vec<(RequestId, String)>) {
+    /// Goes on with what an earlier process left. What was on its way has not arrived: it stands in the input again,
+    /// or is put away for later where other words stand.
+    pub(super) fn restore(&mut self, kept: Kept) {
         self.dialogs.restore(kept.answer.clone());
-        self.on_the_way.restore(&kept, accepted);
+        let lost = kept.sending.clone();
         self.composer.restore(kept);
+        lost.iter().for_each(|sending| self.composer.give_back(&sending.draft));
     }
 
-    /// A fact from before: if it is a message that an earlier process left, or left in the input, that one has arrived.
-    pub(super) fn arrived(&mut self, event: &Event) {
-        if let (Some(seq), Fact::Request(RequestFact::Received { text, .. } | RequestFact::Joined { text, .. })) =
-            (event.seq, &event.fact)
-        {
-            let said = self.on_the_way.arrived(event.request.as_ref(), seq, text);
-            self.was_said(said);
-        }
-    }
-
-    /// The log is read: what had not arrived when the program was killed stands in the input again.
-    pub(super) fn settle(&mut self) {
-        let (said, lost) = self.on_the_way.settle();
-        self.was_said(said);
-        lost.iter().for_each(|draft| self.composer.give_back(draft));
-        self.keep();
-    }
-
-    /// Words in the input that were said already leave it, unless something was done to them since.
-    fn was_said(&mut self, draft: Option<Draft>) {
-        if draft.is_some_and(|draft| draft == self.composer.draft()) {
-            self.composer.set_draft(&Draft::default());
-        }
+    /// A message has arrived, or could not be sent. Each takes its own time, so it need not be the oldest.
+    fn decided(&mut self, request: &RequestId) {
+        self.on_the_way.retain(|sending| sending.request != *request);
     }
 
     /// Puts something into the input.
@@ -586,9 +557,16 @@ impl App {
         }
         let mode = self.status.mode;
         let while_running = self.activity.is_open().then_some(while_running);
-        let session = self.session.clone();
-        self.on_the_way.send(draft.clone(), self.seen);
-        self.wish(Wish::Send { draft, mode, while_running, session });
+        self.say_in_session(draft, mode, while_running);
+    }
+
+    /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
+    /// said already, and none are lost that were not.
+    fn say_in_session(&mut self, draft: Draft, mode: Mode, while_running: Option<WhileRunning>) {
+        let (request, session) = (trimtab_host::new_request(), self.session.clone());
+        self.on_the_way.push(Sending { request: request.clone(), draft: draft.clone() });
+        self.keep();
+        self.wish(Wish::Send(Box::new(Saying { request, draft, mode, while_running, session })));
     }
 
     /// Carries a command of the program itself out.
@@ -611,10 +589,7 @@ impl App {
                 self.say("The mode holds for the next request.");
             }
             Command::Implement => {
-                let (session, mode) = (self.session.clone(), Mode::Implement);
-                let draft = Draft::new("Implement what we have talked about.");
-                self.on_the_way.send(draft.clone(), self.seen);
-                self.wish(Wish::Send { draft, mode, while_running: None, session });
+                self.say_in_session(Draft::new("Implement what we have talked about."), Mode::Implement, None);
             }
             Command::Control(control) => match self.session {
                 Some(_) => self.wish(Wish::Control(control)),

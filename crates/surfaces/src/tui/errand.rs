@@ -14,7 +14,7 @@ use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{Draft, Source, files};
 use super::desk::Desk;
 use super::keys::Input;
-use super::news::{News, Wish};
+use super::news::{News, Saying, Wish};
 use super::picker::Item;
 use crate::cli::diff::Loaded;
 use crate::cli::picture;
@@ -82,10 +82,7 @@ impl Errands {
     pub(super) fn run(&mut self, wish: Wish) {
         let client = self.client.clone();
         match wish {
-            Wish::Send { draft, mode, while_running, session } => {
-                let session = session.or_else(|| self.session.clone());
-                self.send(draft, mode, while_running, session);
-            }
+            Wish::Send(saying) => self.send(*saying),
             Wish::Keep(kept) => self.keeper.change(*kept),
             Wish::Paste => {
                 let drawer = Drawer::of(&self.profile().data);
@@ -258,22 +255,27 @@ impl Errands {
         self.spawn(async move { Ok(Some(told)) });
     }
 
-    fn send(&mut self, draft: Draft, mode: Mode, while_running: Option<WhileRunning>, session: Option<SessionId>) {
+    fn send(&mut self, saying: Saying) {
+        let Saying { request, draft, mode, while_running, session } = saying;
+        let session = session.or_else(|| self.session.clone());
+        let kept = self.keeper.written();
         // What cannot be kept for the next time is in the session all the same.
         let _ = self.said.add(&draft);
         let (client, profile, folder, news) =
             (self.client.clone(), self.profile(), self.folder.clone(), self.news.clone());
         tokio::spawn(async move {
             let target = session.map_or(Target::New { folder: folder.clone() }, Target::Session);
-            let told = match say(&client, profile, &folder, &draft, mode, while_running).await {
-                Ok(say) => client.send(target, say).await,
-                Err(problem) => Err(problem),
+            let told = async {
+                let say = say(&client, profile, &folder, &draft, mode, while_running).await?;
+                // Words that are taken in while the draft still has them would be said twice after a kill.
+                kept.await.map_err(unkept)?;
+                client.send_as(target, say, request.clone()).await
             };
-            match told {
-                Ok(sent) => drop(news.send(News::Sent { sent, draft }).await),
+            match told.await {
+                Ok(sent) => drop(news.send(News::Sent(sent)).await),
                 Err(problem) => {
                     // What was written must not be lost with the attempt.
-                    let _ = news.send(News::Unsent(draft)).await;
+                    let _ = news.send(News::Unsent { request, draft }).await;
                     let _ = news.send(News::Failed(problem)).await;
                 }
             }
@@ -391,6 +393,11 @@ async fn follow(client: Client, session: SessionId, after: u64, news: mpsc::Send
             }
         }
     }
+}
+
+fn unkept(error: String) -> Problem {
+    let message = format!("The message was not sent: that it is on its way could not be noted ({error}).");
+    Problem::new(ProblemKind::Internal, message).hint("Make room on the disk, then send it again.")
 }
 
 /// Goes on with whatever was cut off in a session. A person is there from now on.

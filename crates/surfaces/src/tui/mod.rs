@@ -24,7 +24,6 @@ mod news;
 mod pane;
 mod runtime;
 mod screen;
-mod sending;
 mod start;
 mod terminal;
 pub(crate) mod text;

@@ -27,7 +27,7 @@ pub(super) enum News {
     /// All that the log has is told; what follows is live.
     CaughtUp,
     /// What was said was taken in.
-    Sent { sent: Sent, draft: Draft },
+    Sent(Sent),
     /// The changes that a tool call made or wants to make, with their bytes.
     Diff { call: CallId, files: Arc<Vec<Loaded>> },
     /// The changes of a set of the history, with their bytes.
@@ -55,16 +55,29 @@ pub(super) enum News {
     /// This model is used from now on.
     Model(String),
     /// What was said could not be taken in; it is the person's again.
-    Unsent(Draft),
+    Unsent { request: RequestId, draft: Draft },
     /// The files of the folder.
     Files(Arc<Vec<Item>>),
+}
+
+/// What should be said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Saying {
+    /// What it will be called.
+    pub(super) request: RequestId,
+    pub(super) draft: Draft,
+    pub(super) mode: Mode,
+    /// What it does to a request that runs.
+    pub(super) while_running: Option<WhileRunning>,
+    /// Where; absent: in the session that is shown, or else in a new one.
+    pub(super) session: Option<SessionId>,
 }
 
 /// Something that should be done.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wish {
-    /// Say this in the session, or in a new one.
-    Send { draft: Draft, mode: Mode, while_running: Option<WhileRunning>, session: Option<SessionId> },
+    /// Say this in the session, or in a new one, once what was wished to be kept is kept.
+    Send(Box<Saying>),
     /// Take a request back that waits for its turn.
     Withdraw(RequestId),
     /// Look for what a list offers.

@@ -122,7 +122,7 @@ impl Runtime {
                     News::Tick
                 }
             };
-            if let News::Sent { sent, .. } = &told {
+            if let News::Sent(sent) = &told {
                 self.errands.made(&sent.session);
             }
             self.is_awaited |= is_awaited(&told);

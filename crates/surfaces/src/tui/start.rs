@@ -5,7 +5,7 @@ use std::path::Path;
 use ratatui::layout::Size;
 use trimtab_host::config::Profile;
 use trimtab_host::{Client, Drawer, JobRow, JobState, Pills};
-use trimtab_vocab::{Applying, Event, Mode, Problem, ProblemKind, RequestId, SessionId};
+use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
 
 use super::app::{App, Setting};
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -94,9 +94,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let (kept, keeper) = DraftKeeper::open(drawer.clone(), &drafts);
     let said = SaidFile::of(drawer, &folder);
     app.composer.set_history(said.read());
-    let elsewhere = said_elsewhere(&client, &folder, &kept, session.as_ref()).await?;
-    app.restore(kept, accepted(&client, session.as_ref()).await?);
-    elsewhere.iter().for_each(|event| app.arrived(event));
+    app.restore(without_arrived(&client, kept).await?);
     if let Some(draft) = draft {
         app.composer.set_draft(&Draft::new(draft));
     }
@@ -105,7 +103,6 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
         Some(session) => app.begin(session),
         None => {
             greet(&mut app, &profile);
-            app.settle();
             if passing {
                 app.transcript.note(Mark::Info, PASSING.to_owned());
             }
@@ -189,33 +186,16 @@ async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Re
     }
 }
 
-/// What was taken in for a session and has not ended: requests with their first words.
-async fn accepted(client: &Client, session: Option<&SessionId>) -> Result<Vec<(RequestId, String)>, Problem> {
-    let jobs = client.jobs(false).await?.into_iter().filter(|job| Some(&job.session) == session);
-    Ok(jobs.map(|job| (job.request, job.text)).collect())
-}
-
-/// What was said since in the session that the words were written in, if that is not the one that is opened now: what
-/// was sent in the last moment before an end must not stand in the input again. Words that were the first of a session
-/// are in the newest one.
-async fn said_elsewhere(
-    client: &Client,
-    folder: &str,
-    kept: &Kept,
-    session: Option<&SessionId>,
-) -> Result<Vec<Event>, Problem> {
-    if kept.draft.parts.is_empty() && kept.sending.is_empty() {
-        return Ok(Vec::new());
+/// What an earlier process left, without what was taken in after all before it ended.
+async fn without_arrived(client: &Client, mut kept: Kept) -> Result<Kept, Problem> {
+    let mut lost = Vec::new();
+    for sending in std::mem::take(&mut kept.sending) {
+        if client.job(&sending.request).await?.is_none() {
+            lost.push(sending);
+        }
     }
-    let written_in = match &kept.session {
-        Some(written_in) => Some(written_in.clone()),
-        None => client.latest(folder).await?.map(|row| row.id),
-    };
-    match written_in.filter(|written_in| Some(written_in) != session) {
-        // It may have been deleted since.
-        Some(written_in) => Ok(client.events(&written_in, kept.after).await.unwrap_or_default()),
-        None => Ok(Vec::new()),
-    }
+    kept.sending = lost;
+    Ok(kept)
 }
 
 /// A folder as a person names it.

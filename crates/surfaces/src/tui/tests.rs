@@ -6,11 +6,13 @@ mod looks;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
-use trimtab_vocab::{Control, Event, Mode, Time, WhileRunning};
+use trimtab_host::Sent;
+use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
 
 use super::app::{App, Setting};
+use super::composer::{Draft, Kept};
 use super::keys::{Input, KeyMap};
-use super::news::{News, Wish};
+use super::news::{News, Saying, Wish};
 use super::pane::status::{PARTS, Status};
 use super::theme::Theme;
 use crate::palette::Palette;
@@ -645,9 +647,45 @@ fn modes_go_in_a_circle_and_hold_for_what_is_said_next() {
     stage.key("shift-tab");
     stage.write("hello");
     let wishes = stage.key("enter");
-    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { mode: Mode::Chat, .. })), "{wishes:?}");
+    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send(saying) if saying.mode == Mode::Chat)), "{wishes:?}");
     stage.key("shift-tab");
     assert!(stage.screen().lines().last().expect("a line").starts_with("plan"));
+}
+
+fn sayings(wishes: &[Wish]) -> Vec<&Saying> {
+    wishes.iter().filter_map(|wish| if let Wish::Send(saying) = wish { Some(&**saying) } else { None }).collect()
+}
+
+/// What a kill would leave, if it came after these wishes.
+fn kept(wishes: &[Wish]) -> Kept {
+    let last = wishes.iter().rev().find_map(|wish| if let Wish::Keep(kept) = wish { Some(&**kept) } else { None });
+    last.expect("something is kept").clone()
+}
+
+#[test]
+fn a_message_is_noted_as_sent_before_it_is_and_until_it_has_arrived() {
+    let mut stage = Stage::new(80, 24);
+    stage.write("one");
+    let wishes = stage.key("enter");
+    let at = wishes.iter().position(|wish| matches!(wish, Wish::Send(_))).expect("it is sent");
+    let one = kept(&wishes[..at]);
+    assert_eq!((&one.draft, &one.sending[0].draft), (&Draft::default(), &Draft::new("one")));
+    assert_eq!(one.sending[0].request, sayings(&wishes)[0].request, "what it is called tells whether it has arrived");
+    stage.write("two");
+    let wishes = stage.key("enter");
+    let both = kept(&wishes);
+    assert_eq!(both.sending.len(), 2);
+    // Pictures of the first are still read when the second has arrived.
+    let sent = |request: &RequestId| Sent { session: "s1".parse().expect("a name"), request: request.clone() };
+    let wishes = stage.tell(News::Sent(sent(&both.sending[1].request)));
+    assert_eq!(kept(&wishes), one);
+    let wishes = stage.tell(News::Sent(sent(&both.sending[0].request)));
+    assert_eq!(kept(&wishes), Kept::default());
+    // After a kill, those that have not arrived are the person's again, each of them.
+    let mut next = Stage::new(80, 24);
+    next.app.restore(both);
+    assert_eq!(next.app.composer.draft(), Draft::new("one"));
+    assert_eq!(kept(&next.key("!")).stash, [Draft::new("two")]);
 }
 
 #[test]
@@ -656,10 +694,10 @@ fn what_is_said_while_something_runs_steers_it_or_waits() {
     at_work(&mut stage);
     stage.write("and the docs");
     let wishes = stage.key("enter");
-    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { while_running: Some(WhileRunning::Steer), .. })));
+    assert_eq!(sayings(&wishes)[0].while_running, Some(WhileRunning::Steer));
     stage.write("then rest");
     let wishes = stage.key("tab");
-    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send { while_running: Some(WhileRunning::Queue), .. })));
+    assert_eq!(sayings(&wishes)[0].while_running, Some(WhileRunning::Queue));
     stage.fact_of("r2", json!({"type": "request.received", "text": "then rest", "settings": {}}));
     assert!(stage.screen().contains("waits: then rest"), "{}", stage.screen());
     let wishes = stage.key("alt-up");

@@ -296,6 +296,8 @@ pub trait Store: Send + Sync {
     fn serve(&self) {}
     /// Requests, newest first; unfinished ones only, or all.
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
+    /// One request, if it was ever taken in.
+    async fn job(&self, request: &RequestId) -> Result<Option<JobRow>>;
     /// What waits for a person, oldest first, each as the event that opened it.
     async fn checkpoints(&self) -> Result<Vec<Event>>;
     /// Stores bytes under a name, outside of any step: what they are is settled by a later one.

@@ -304,6 +304,35 @@ fn read_event(text: &str) -> Result<Event> {
     serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("an event cannot be read: {error}")))
 }
 
+/// What is known of requests, one row each.
+const JOBS: &str =
+    "SELECT j.request, j.session, s.folder, j.text, j.created, j.status, j.asked, j.running, l.owner, j.served
+     FROM jobs j JOIN sessions s ON s.id = j.session LEFT JOIN leases l ON l.session = j.session";
+
+/// A row of [`JOBS`].
+fn read_job(row: &Row<'_>, owner: &Owner) -> rusqlite::Result<JobRow> {
+    let status: Option<String> = row.get(5)?;
+    let began = row.get::<_, Option<i64>>(6)?.is_some();
+    let running: bool = row.get(7)?;
+    let holder: Option<String> = row.get(8)?;
+    let owned = holder.is_some_and(|name| owner.is_alive(&name));
+    let state = match status {
+        Some(status) => JobState::Finished(serde_json::from_value(status.into()).unwrap_or(Status::Failed)),
+        None if running && owned => JobState::Running,
+        None if began && !owned => JobState::Interrupted,
+        None => JobState::Queued,
+    };
+    Ok(JobRow {
+        request: read_id(row, 0)?,
+        session: read_id(row, 1)?,
+        folder: row.get(2)?,
+        text: row.get(3)?,
+        created: Time::from_millis(row.get(4)?),
+        state,
+        served: row.get(9)?,
+    })
+}
+
 #[async_trait]
 impl Store for SqliteStore {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()> {
@@ -604,34 +633,19 @@ impl Store for SqliteStore {
     async fn jobs(&self, all: bool) -> Result<Vec<JobRow>> {
         let owner = Arc::clone(&self.owner);
         self.read(move |tx| {
-            let mut statement = tx.prepare(
-                "SELECT j.request, j.session, s.folder, j.text, j.created, j.status, j.asked, j.running, l.owner, j.served
-                 FROM jobs j JOIN sessions s ON s.id = j.session LEFT JOIN leases l ON l.session = j.session
-                 WHERE ?1 OR j.status IS NULL ORDER BY j.created DESC, j.rowid DESC",
-            )?;
-            let rows = statement.query_map([all], |row| {
-                let status: Option<String> = row.get(5)?;
-                let began = row.get::<_, Option<i64>>(6)?.is_some();
-                let running: bool = row.get(7)?;
-                let holder: Option<String> = row.get(8)?;
-                let owned = holder.is_some_and(|name| owner.is_alive(&name));
-                let state = match status {
-                    Some(status) => JobState::Finished(serde_json::from_value(status.into()).unwrap_or(Status::Failed)),
-                    None if running && owned => JobState::Running,
-                    None if began && !owned => JobState::Interrupted,
-                    None => JobState::Queued,
-                };
-                Ok(JobRow {
-                    request: read_id(row, 0)?,
-                    session: read_id(row, 1)?,
-                    folder: row.get(2)?,
-                    text: row.get(3)?,
-                    created: Time::from_millis(row.get(4)?),
-                    state,
-                    served: row.get(9)?,
-                })
-            })?;
+            let which = "WHERE ?1 OR j.status IS NULL ORDER BY j.created DESC, j.rowid DESC";
+            let mut statement = tx.prepare(&format!("{JOBS} {which}"))?;
+            let rows = statement.query_map([all], |row| read_job(row, &owner))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn job(&self, request: &RequestId) -> Result<Option<JobRow>> {
+        let (owner, request) = (Arc::clone(&self.owner), request.clone());
+        self.read(move |tx| {
+            let mut statement = tx.prepare_cached(&format!("{JOBS} WHERE j.request = ?1"))?;
+            Ok(statement.query_row([request.as_str()], |row| read_job(row, &owner)).optional()?)
         })
         .await
     }

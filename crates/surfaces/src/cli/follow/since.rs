@@ -1,6 +1,6 @@
 //! What has become of a request after a fact that was just shown.
 
-use trimtab_host::{Client, JobRow, JobState, Sent};
+use trimtab_host::{Client, JobState, Sent};
 use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{Event, Fact, Problem};
 
@@ -49,7 +49,7 @@ pub(super) async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) 
 
 /// Whether the request has ended for want of a person.
 pub(in crate::cli) async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
-    let job = client.jobs(true).await?.into_iter().find(|job| job.request == sent.request);
+    let job = client.job(&sent.request).await?;
     Ok(job.is_some_and(|job| matches!(job.state, JobState::Finished(Status::NeedsUser | Status::Limit))))
 }
 
@@ -60,8 +60,7 @@ pub(super) async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) 
     if has_since(client, sent, seq, moved, true).await? {
         return Ok(false);
     }
-    let ended = |job: &JobRow| job.request == sent.request && matches!(job.state, JobState::Finished(_));
-    Ok(client.jobs(true).await?.iter().any(ended))
+    Ok(client.job(&sent.request).await?.is_some_and(|job| matches!(job.state, JobState::Finished(_))))
 }
 
 /// What a request is asked that is still worked on: whoever it is asked of may take as long as they like.

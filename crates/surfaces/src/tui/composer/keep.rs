@@ -20,8 +20,12 @@ const LARGEST_FILE: usize = 4 << 20;
 /// Writes a draft down while it changes, beside the screen: never more often than is good, always the latest.
 #[derive(Debug)]
 pub struct DraftKeeper {
-    latest: watch::Sender<Kept>,
-    end: Arc<Notify>,
+    /// The latest draft, and its number.
+    latest: watch::Sender<(u64, Kept)>,
+    /// The number of the one that was written last, and why it could not be.
+    written: watch::Receiver<(u64, Option<String>)>,
+    /// Somebody waits: the next one is written without a pause.
+    hurry: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -31,31 +35,46 @@ impl DraftKeeper {
     pub fn open(drawer: Drawer, thing: &str) -> (Kept, Self) {
         let name = Drawer::name("draft", thing);
         let kept: Kept = drawer.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let (latest, mut changes) = watch::channel(kept.clone());
-        let end = Arc::new(Notify::new());
-        let ended = Arc::clone(&end);
+        let (latest, mut changes) = watch::channel((0, kept.clone()));
+        let (done, written) = watch::channel((0, None));
+        let hurry = Arc::new(Notify::new());
+        let hurried = Arc::clone(&hurry);
         let task = tokio::spawn(async move {
             while changes.changed().await.is_ok() {
-                let kept = changes.borrow_and_update().clone();
+                let (number, kept) = changes.borrow_and_update().clone();
                 let (drawer, name) = (drawer.clone(), name.clone());
-                // A draft that cannot be kept is still on the screen; there is nothing better to do about it.
-                let _ = tokio::task::spawn_blocking(move || write(&drawer, &name, &kept)).await;
-                let _ = tokio::time::timeout(PACE, ended.notified()).await;
+                // A draft that cannot be kept is still on the screen: only who wants to be sure of it is told.
+                let ended = tokio::task::spawn_blocking(move || write(&drawer, &name, &kept)).await;
+                let failed = ended.map_err(std::io::Error::other).flatten().err();
+                done.send_replace((number, failed.map(|error| error.to_string())));
+                let _ = tokio::time::timeout(PACE, hurried.notified()).await;
             }
         });
-        (kept, Self { latest, end, task })
+        (kept, Self { latest, written, hurry, task })
     }
 
     /// The draft is this one now.
     pub fn change(&self, kept: Kept) {
-        self.latest.send_replace(kept);
+        self.latest.send_modify(|latest| *latest = (latest.0 + 1, kept));
+    }
+
+    /// Ends when what is the latest draft now is written down.
+    pub fn written(&self) -> impl Future<Output = Result<(), String>> + Send + use<> {
+        let number = self.latest.borrow().0;
+        let mut written = self.written.clone();
+        self.hurry.notify_one();
+        async move {
+            let ended = written.wait_for(|(written, _)| *written >= number).await;
+            let (_, failed) = ended.map_err(|_| "the program ends".to_owned())?.clone();
+            failed.map_or(Ok(()), Err)
+        }
     }
 
     /// Ends when the latest draft is written down.
     pub async fn close(self) {
-        let Self { latest, end, task } = self;
+        let Self { latest, hurry, task, .. } = self;
         drop(latest);
-        end.notify_one();
+        hurry.notify_one();
         let _ = task.await;
     }
 }
@@ -133,6 +152,24 @@ mod tests {
         keeper.change(Kept::default());
         keeper.close().await;
         assert_eq!(drawer.read(&Drawer::name("draft", "session-1")), None);
+    }
+
+    #[tokio::test]
+    async fn who_has_to_be_sure_of_a_draft_waits_until_it_is_written_or_is_told_why_it_cannot_be() {
+        let data = tempfile::tempdir().expect("a folder");
+        let drawer = Drawer::of(data.path());
+        let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
+        let name = Drawer::name("draft", "s");
+        for text in ["one", "two", "three"] {
+            keeper.change(kept(text));
+            keeper.written().await.expect("written");
+            assert!(drawer.read(&name).expect("a draft").contains(text));
+        }
+        std::fs::remove_dir_all(data.path()).expect("removed");
+        std::fs::write(data.path(), "no folder any more").expect("written");
+        keeper.change(kept("four"));
+        keeper.written().await.expect_err("there is nowhere to write to");
+        std::fs::remove_file(data.path()).expect("removed");
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trimtab_vocab::{CheckpointId, SessionId};
+use trimtab_vocab::{CheckpointId, RequestId};
 
 pub use chip::{Draft, Part};
 pub use complete::Source;
@@ -68,19 +68,13 @@ pub struct Kept {
     /// What was sent and is not known to have arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sending: Vec<Sending>,
-    /// The number of the last fact that had been seen: if a later one says the same as the draft, it was sent.
-    #[serde(default)]
-    pub after: u64,
-    /// The session on the screen, whose facts are counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
 }
 
 /// A message on its way.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sending {
-    /// The number of the last fact that had been seen when it was sent: if it arrived, a later one tells of it.
-    pub after: u64,
+    /// Its name: whether it has arrived, the list of requests tells.
+    pub request: RequestId,
     /// What was said.
     pub draft: Draft,
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use trimtab_host::config::Flag;
 use trimtab_vocab::event::RequestFact;
-use trimtab_vocab::{Fact, FileState, FileWrite};
+use trimtab_vocab::{Fact, FileState, FileWrite, RequestId};
 
 use super::*;
+use crate::tui::composer::Kept;
 
 /// What waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,17 +52,19 @@ impl Person {
         }
     }
 
-    fn send(&mut self, words: &str) {
-        let wish = Wish::Send { draft: Draft::new(words), mode: Mode::Chat, while_running: None, session: None };
-        self.errands.run(wish);
+    fn send(&mut self, words: &str) -> RequestId {
+        let (request, draft) = (trimtab_host::new_request(), Draft::new(words));
+        let saying = Saying { request: request.clone(), draft, mode: Mode::Chat, while_running: None, session: None };
+        self.errands.run(Wish::Send(Box::new(saying)));
+        request
     }
 
     /// Says something, and waits for its end.
     async fn talk(&mut self, words: &str) -> SessionId {
-        self.send(words);
+        let request = self.send(words);
         let session = match self.hear().await {
-            News::Sent { sent, draft } => {
-                assert_eq!(draft, Draft::new(words), "it is told which words have arrived");
+            News::Sent(sent) => {
+                assert_eq!(sent.request, request, "it is told which words have arrived");
                 self.errands.made(&sent.session);
                 sent.session
             }
@@ -97,9 +100,28 @@ async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
 #[tokio::test]
 async fn words_that_could_not_be_sent_are_the_persons_again_and_it_is_said_why() {
     let mut person = person(Some("replay/no-such-recording.jsonl"));
-    person.send("Hello");
-    assert!(matches!(person.hear().await, News::Unsent(draft) if draft == Draft::new("Hello")));
+    let hello = person.send("Hello");
+    match person.hear().await {
+        News::Unsent { request, draft } => assert_eq!((request, draft), (hello, Draft::new("Hello"))),
+        other => panic!("{other:?}"),
+    }
     assert!(matches!(person.hear().await, News::Failed(_)));
+}
+
+#[tokio::test]
+async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
+    let mut person = person(Some("replay/demo"));
+    let drawer = person.errands.profile().data.join("drawer");
+    std::fs::create_dir_all(drawer.parent().expect("a folder")).expect("made");
+    std::fs::write(&drawer, "there is no room").expect("written");
+    person.errands.run(Wish::Keep(Box::new(Kept { draft: Draft::new("Hello"), ..Kept::default() })));
+    let request = person.send("Hello");
+    assert!(matches!(person.hear().await, News::Unsent { draft, .. } if draft == Draft::new("Hello")));
+    match person.hear().await {
+        News::Failed(problem) => assert!(problem.message.starts_with("The message was not sent"), "{problem:?}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(person.errands.client.job(&request).await.expect("read"), None);
 }
 
 #[tokio::test]

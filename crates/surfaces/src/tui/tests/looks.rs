@@ -225,7 +225,7 @@ fn after_a_talk_one_key_goes_over_to_the_work() {
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
     assert!(stage.screen().contains("alt-i implements it now"), "{}", stage.screen());
     let wishes = stage.key("alt-i");
-    let is_sent = |wish: &Wish| matches!(wish, Wish::Send { mode: trimtab_vocab::Mode::Implement, .. });
+    let is_sent = |wish: &Wish| matches!(wish, Wish::Send(saying) if saying.mode == trimtab_vocab::Mode::Implement);
     assert!(wishes.iter().any(is_sent), "{wishes:?}");
 }
 
