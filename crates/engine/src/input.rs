@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, CommandLists, Control, DryRun, Effects, Fault, FileState, FileWrite,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Effects, Fault, FileState, FileWrite, Lists,
     MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, Time, TimerId, Usage,
 };
 
@@ -222,7 +222,7 @@ pub enum Input {
     /// The settings say something about commands that they may not have said when a request was made.
     Listed {
         /// What they say.
-        lists: CommandLists,
+        lists: Lists,
     },
     /// A person removed one.
     RuleRemoved {

@@ -80,6 +80,8 @@ pub enum Effect {
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
+        /// Files with the folder's own instructions, in this order. They need not be there.
+        instructions: Vec<String>,
     },
     /// See something; answered by `Looked`.
     Look {

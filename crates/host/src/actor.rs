@@ -13,7 +13,7 @@ use trimtab_engine::handoff::Child;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
-    CallId, CommandLists, Event, Fact, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
+    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
     SessionId, Time,
 };
 use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, NewSession, SessionRow, StoreError};
@@ -329,8 +329,8 @@ impl Actor {
         self.record(outputs, commit).await
     }
 
-    /// What the settings say about commands, if that may have changed since a request was made.
-    async fn lists(&mut self, trusting: bool) -> Option<CommandLists> {
+    /// What the settings list, if that may have changed since a request was made.
+    async fn lists(&mut self, trusting: bool) -> Option<Lists> {
         let file = self.deps.settings.clone()?;
         let folder = self.session.folder()?.to_owned();
         let Self { session, received, .. } = self;

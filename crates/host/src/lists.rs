@@ -1,10 +1,10 @@
-//! The lists of commands in the settings, read again when somebody edits them: whoever adds a command to the list
-//! while a request runs means this request, too.
+//! The lists in the settings, of commands and of files with instructions, read again when somebody edits them: whoever adds
+//! a command to the list while a request runs means this request, too.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use trimtab_vocab::{CommandLists, Problem, Time};
+use trimtab_vocab::{Lists, Problem, Time};
 
 use crate::config::{self, Profile};
 
@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     trusted: bool,
 }
 
-/// What the settings say about commands in a folder, if that may be something new since a request was made. Whoever
+/// What the settings list for a folder, if that may be something new since a request was made. Whoever
 /// takes a request over may have other variables set; these are no reason for other lists, an edit is. Files that
 /// cannot be understood while they are being written change nothing.
 pub(crate) async fn news(
@@ -27,7 +27,7 @@ pub(crate) async fn news(
     trusted: bool,
     since: Time,
     last: &mut Option<Seen>,
-) -> Option<CommandLists> {
+) -> Option<Lists> {
     let own = Path::new(&folder).join(".trimtab/config.toml");
     // What a folder says counts once it is trusted, and is not even looked at before.
     let seen = Seen { files: [stamp(&file), if trusted { stamp(&own) } else { None }], trusted };
@@ -40,7 +40,7 @@ pub(crate) async fn news(
     if !is_edited {
         return None;
     }
-    let read = move || -> Result<CommandLists, Problem> {
+    let read = move || -> Result<Lists, Problem> {
         let profile = config::load(&[])?;
         let profile = if trusted { profile.in_project(&folder)? } else { profile };
         Ok(lists(&profile))
@@ -54,9 +54,10 @@ pub(crate) async fn news(
     }
 }
 
-fn lists(profile: &Profile) -> CommandLists {
+fn lists(profile: &Profile) -> Lists {
     let hands = &profile.hands;
-    CommandLists { apply: hands.commands, allow: hands.allow.clone(), ask: hands.ask.clone(), deny: hands.deny.clone() }
+    let (allow, ask, deny) = (hands.allow.clone(), hands.ask.clone(), hands.deny.clone());
+    Lists { apply: hands.commands, allow, ask, deny, files: profile.context.files.clone() }
 }
 
 fn millis(time: SystemTime) -> i64 {

@@ -12,7 +12,7 @@ use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
     CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, Look, MadePicture, OnConflict, Overtime,
-    RefKey, RequestId, Retry, Seen, SessionId, Watch,
+    RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -27,8 +27,8 @@ use crate::hub::News;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, Before};
 
-/// Files of the folder that are read as instructions, in this order.
-const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Files with instructions whose names everybody knows: nobody misses them, and nobody is told their names.
+const USUAL: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
 
@@ -335,6 +335,8 @@ pub(crate) struct Named {
     /// Files that the person will miss, should they not be there.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
+    /// Files with instructions.
+    pub(crate) instructions: Vec<String>,
 }
 
 /// Reads what a request names and what the folder says of itself.
@@ -346,7 +348,7 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), Trouble> {
     let hands = &deps.world.hands;
-    let Named { files, marked, urls } = named;
+    let Named { files, marked, urls, instructions: named } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let looks = files
         .into_iter()
@@ -380,13 +382,20 @@ pub(crate) async fn load(
         }
     }
     let mut instructions: Vec<String> = Vec::new();
-    for name in INSTRUCTIONS {
-        if let Ok(FileNow { content: Some((bytes, _)), .. }) = hands.read(&folder, name).await {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            // The one is often a copy of the other, or a link to it.
-            if !instructions.contains(&text) {
-                instructions.push(text);
+    for name in named {
+        let is_usual = USUAL.contains(&name.as_str());
+        match hands.read(&folder, &name).await {
+            // A link may lead to what is never sent by itself.
+            Ok(FileNow { content: Some((bytes, _)), real, .. }) if !names::has_secret(&real) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let text = if is_usual { text } else { format!("{name}:\n{text}") };
+                // The one is often a copy of the other, or a link to it.
+                if !instructions.contains(&text) {
+                    instructions.push(text);
+                }
             }
+            _ if is_usual => {}
+            _ => missing.push(name),
         }
     }
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));

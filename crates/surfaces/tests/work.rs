@@ -327,6 +327,48 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
 }
 
 #[test]
+fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_or_leaves_the_folder() {
+    let mut program = program();
+    program.set("TRIMTAB_CONTEXT_FILES", "house.md");
+    let project = program.project().to_owned();
+    let write = |path: &str, text: &str| std::fs::write(project.join(path), text).expect("a file");
+    for folder in ["docs", ".trimtab"] {
+        std::fs::create_dir_all(project.join(folder)).expect("a folder");
+    }
+    write("house.md", "Shoes stay outside.");
+    write("docs/style.md", "Short sentences.");
+    write(".env", "KEY=swordfish");
+    write("../outside.txt", "a neighbour's letter");
+    std::os::unix::fs::symlink(".env", project.join("innocent.md")).expect("a link");
+    let files = "[\"docs/style.md\", \".env\", \"innocent.md\", \"../outside.txt\", \"house.md\"]";
+    write(".trimtab/config.toml", &format!("[context]\nfiles = {files}\n"));
+    program.provider.push(says("I see."));
+    let first = program.run(&["run", "--json", "--trust", "tidy up main.rs"]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let request = program.provider.requests().last().expect("a request").clone();
+    let system = request.body["system"].to_string();
+    assert!(system.contains(r"house.md:\nShoes stay outside.\n\ndocs/style.md:\nShort sentences."), "{system}");
+    let sent = String::from_utf8_lossy(&request.raw).into_owned();
+    assert!(!sent.contains("swordfish") && !sent.contains("neighbour"), "{sent}");
+    let told: Vec<Value> = first.events().into_iter().filter(|event| event["type"] == "banner").collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        told[0]["text"],
+        "context.files names .env, which may hold secrets; it is not sent by itself.\n\
+         context.files names innocent.md, which cannot be read in this folder.\n\
+         context.files names ../outside.txt, which cannot be read in this folder."
+    );
+    program.provider.push(says("Still."));
+    let second = program.run(&["run", "--json", "--trust", "--continue", "tidy up the rest"]);
+    assert!(!second.stdout.contains("context.files"), "once is enough: {}", second.stdout);
+    write(".trimtab/config.toml", "[context]\nfiles = \"docs/style.md\"\n");
+    let refused = program.run(&["run", "--trust", "tidy up main.rs"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains(".trimtab/config.toml, line 2"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("context.files takes a list of texts"), "{}", refused.stderr);
+}
+
+#[test]
 fn what_a_folder_forbids_counts_from_the_moment_it_is_trusted() {
     let mut program = program();
     program.set("TRIMTAB_APPLY_COMMANDS", "auto");

@@ -68,7 +68,7 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
-    Applying, Approve, CommandLists, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Machine, Mode, Noop,
+    Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Lists, Machine, Mode, Noop,
     OnMaxTokens, Recovery, Request, RunSettings, WhileRunning,
 };
 pub use rule::{Rule, RuleVerdict};

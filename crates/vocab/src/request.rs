@@ -326,10 +326,13 @@ impl Default for Machine {
 }
 
 /// What happens when the conversation grows too large. Every field is a setting under `context`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContextSettings {
+    /// Files of the folder that are read as instructions, beside the usual ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// The part of a limit from which on a person is asked, 0 to 1.
     pub handoff_at: f64,
     /// What is done there.
@@ -342,7 +345,8 @@ pub struct ContextSettings {
 
 impl Default for ContextSettings {
     fn default() -> Self {
-        Self { handoff_at: 0.85, strategy: ContextStrategy::Both, session_mb: 64, input_tokens: 0 }
+        let (handoff_at, strategy) = (0.85, ContextStrategy::Both);
+        Self { files: Vec::new(), handoff_at, strategy, session_mb: 64, input_tokens: 0 }
     }
 }
 
@@ -457,11 +461,12 @@ pub enum Approve {
     Deny,
 }
 
-/// Which commands may run by themselves, which are asked about, and which are refused, as the settings say.
+/// Lists of the settings, which count anew when somebody edits them: which commands may run by themselves, which are asked
+/// about and which are refused, and which files are instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct CommandLists {
+pub struct Lists {
     /// Whether commands that are known to be safe are asked about.
     pub apply: Applying,
     /// Beginnings of commands that may run by themselves; absent: the documented ones.
@@ -473,26 +478,31 @@ pub struct CommandLists {
     /// Beginnings of commands that are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// Files of the folder that are read as instructions, beside the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 impl RunSettings {
-    /// The lists of commands in force.
-    pub fn lists(&self) -> CommandLists {
-        CommandLists {
+    /// The lists in force.
+    pub fn lists(&self) -> Lists {
+        Lists {
             apply: self.apply_commands,
             allow: self.commands_allowed.clone(),
             ask: self.commands_asked.clone(),
             deny: self.commands_denied.clone(),
+            files: self.context.files.clone(),
         }
     }
 
     /// Puts others in force.
-    pub fn relist(&mut self, lists: CommandLists) {
-        let CommandLists { apply, allow, ask, deny } = lists;
+    pub fn relist(&mut self, lists: Lists) {
+        let Lists { apply, allow, ask, deny, files } = lists;
         self.apply_commands = apply;
         self.commands_allowed = allow;
         self.commands_asked = ask;
         self.commands_denied = deny;
+        self.context.files = files;
     }
 }
 

@@ -75,7 +75,7 @@ impl Fill {
     /// there is. With an extension, the window is full when it is full.
     fn limit(&self, session: &Session) -> Option<(ContextLimit, u64, u64)> {
         let active = session.active().filter(|active| !active.told_full)?;
-        let settings = active.request.settings.context;
+        let settings = &active.request.settings.context;
         if settings.strategy == ContextStrategy::Compress {
             return None;
         }

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, CommandLists, FileChange, FileWrite, GeneratedImage, ImageId, MergedWrite,
-    Message, OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason,
-    TimerId, Todo, Usage,
+    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
+    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo,
+    Usage,
 };
 
 pub use about::About;
@@ -456,7 +456,7 @@ impl Session {
     }
 
     /// Requests that are not finished, and were made when the settings said something else about commands.
-    pub(crate) fn outdated(&self, lists: &CommandLists) -> Vec<RequestId> {
+    pub(crate) fn outdated(&self, lists: &Lists) -> Vec<RequestId> {
         let all = self.active.iter().chain(&self.waiting).chain(&self.parked).map(|active| &active.request);
         all.filter(|request| request.settings.lists() != *lists).map(|request| request.id.clone()).collect()
     }

@@ -5,9 +5,7 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
     BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
-use trimtab_vocab::{
-    Approve, CallId, ChangePart, CheckpointId, CommandLists, ProposalId, RequestId, Rule, RuleVerdict,
-};
+use trimtab_vocab::{Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict};
 
 use super::{batch, budget, choosing, finish, finish_for, overtime, series};
 use crate::record::{About, Active, Checkpoint, Phase};
@@ -412,7 +410,7 @@ pub(crate) fn rule_added(step: &mut Step<'_>, rule: Rule) {
 
 /// The lists of commands in the settings may be others than a request was made with. Like a rule, they count for
 /// what is asked from now on, and for what is being asked.
-pub(crate) fn listed(step: &mut Step<'_>, lists: &CommandLists) {
+pub(crate) fn listed(step: &mut Step<'_>, lists: &Lists) {
     let outdated = step.session.outdated(lists);
     for request in &outdated {
         step.say(Some(request), RequestFact::Relisted { lists: lists.clone() });

@@ -29,7 +29,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey, Reply, RequestId,
-    Retry, StopReason, TimerId, Usage,
+    Retry, StopReason, TimerId, Usage, names,
 };
 
 use crate::flow::{self, conversation};
@@ -126,7 +126,8 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
         .filter(|named| named.is_explicit || allowed(&named.url))
         .map(|named| named.url)
         .collect();
-    if files.is_empty() && urls.is_empty() && !(trusted && works) {
+    let instructions = if trusted && works { instructions(active) } else { Vec::new() };
+    if files.is_empty() && urls.is_empty() && instructions.is_empty() {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
@@ -137,7 +138,14 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     for host in hosts {
         step.say(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.ask(Effect::Load { request, files, marked, urls });
+    step.ask(Effect::Load { request, files, marked, urls, instructions });
+}
+
+/// Files of the folder that are read as instructions: the usual ones, then those that the settings name. A secret is never
+/// sent because a setting says so.
+fn instructions(active: &Active) -> Vec<String> {
+    let named = active.request.settings.context.files.iter().filter(|path| !names::has_secret(path));
+    ["AGENTS.md", "CLAUDE.md"].into_iter().map(str::to_owned).chain(named.cloned()).collect()
 }
 
 /// What the request names was read.
@@ -155,7 +163,7 @@ pub(crate) fn loaded(
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
     let files = context::fitting(files, &model_of(step).1);
     let count = files.len();
-    let unread = unread(step, &missing, absent);
+    let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
     if count > 0 || !missing.is_empty() || instructions.is_some() {
         step.say(Some(request), ContextFact::Loaded { files, missing, instructions });
     }
@@ -180,6 +188,21 @@ fn unread(step: &Step<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Str
         None => format!("@{path} cannot be read from here; sent as plain words."),
     };
     named.marked.iter().filter(|path| missing.contains(path)).map(line).collect()
+}
+
+/// What the settings name as instructions and the model will not see: a line each, when a conversation begins.
+fn uninstructed(step: &Step<'_>, missing: &[String]) -> Vec<String> {
+    let Some(active) = step.session.active().filter(|_| step.session.conversation().len() <= 1) else {
+        return Vec::new();
+    };
+    let line = |path: &String| match names::has_secret(path) {
+        true => Some(format!("context.files names {path}, which may hold secrets; it is not sent by itself.")),
+        false if missing.contains(path) => {
+            Some(format!("context.files names {path}, which cannot be read in this folder."))
+        }
+        false => None,
+    };
+    active.request.settings.context.files.iter().filter_map(line).collect()
 }
 
 /// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.

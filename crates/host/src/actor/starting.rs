@@ -48,7 +48,7 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls } => {
+            Effect::Load { request, files, marked, urls, instructions } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
                 // One that was begun before a question was answered is of no use any more.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
@@ -57,7 +57,7 @@ impl Actor {
                     reporter,
                     request.clone(),
                     folder,
-                    tools::Named { files, marked, urls },
+                    tools::Named { files, marked, urls, instructions },
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }

@@ -373,6 +373,13 @@ pub const KEYS: &[Key] = &[
          its end, replace cancels it.",
     ),
     key(
+        "context.files",
+        Kind::List,
+        "[]",
+        "Files of the folder that every request takes as instructions, beside AGENTS.md and CLAUDE.md: \
+         `[\"docs/style.md\"]`. A project adds its own.",
+    ),
+    key(
         "context.handoff_at",
         Kind::Float(0.1, 1.0),
         "0.85",

@@ -17,8 +17,7 @@ use super::rules;
 const LARGEST: u64 = 64 * 1024;
 
 /// What a project may say.
-const ALLOWED: &str =
-    "commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, apply.files and apply.commands";
+const ALLOWED: &str = "context.files, commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, apply.files and apply.commands";
 
 impl Profile {
     /// The settings in force in a trusted folder.
@@ -64,6 +63,20 @@ impl Profile {
                 self.raw.set(path, Value::Array(all), origin);
                 return Ok(());
             }
+            ("context.files", Value::Array(named)) => {
+                let named: Option<Vec<&str>> = named.iter().map(Value::as_str).collect();
+                let Some(named) = named else { return Err(no_list(&origin, path, &value)) };
+                let all = &mut self.context.files;
+                for file in named {
+                    if !all.iter().any(|known| known == file) {
+                        all.push(file.to_owned());
+                    }
+                }
+                let all = all.iter().cloned().map(Value::String).collect();
+                self.raw.set(path, Value::Array(all), origin);
+                return Ok(());
+            }
+            ("context.files", _) => return Err(no_list(&origin, path, &value)),
             ("apply.auto", Value::Boolean(false)) => {
                 if !is_said("apply.files") {
                     hands.files = Applying::Ask;
@@ -114,9 +127,14 @@ fn read(file: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
+fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
+    refused(place, &format!("{path} = {value} will not do"))
+        .hint(format!("{path} takes a list of texts, such as [\"docs/style.md\"]."))
+}
+
 fn foreign(place: &Origin, path: &str) -> Problem {
     refused(place, &format!("a project cannot set {path}"))
-        .hint(format!("It may set {ALLOWED}, and only more strictly. Put the rest into your own settings file."))
+        .hint(format!("It may set {ALLOWED}, and rules only more strictly. Put the rest into your own settings file."))
 }
 
 fn refused(place: &Origin, why: &str) -> Problem {

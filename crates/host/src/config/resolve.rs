@@ -400,7 +400,7 @@ impl Profile {
             copilot: self.copilot.clone(),
             snapshot_files: self.limits.snapshot_files,
             snapshot_mb: self.limits.snapshot_mb,
-            context: self.context,
+            context: self.context.clone(),
             auto_mode: self.auto_mode.clone(),
             memory: self.memory,
             image: self.image_settings(),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approve, Ask, CheckpointId, CommandLists, ImageRef, Mode, PictureWish, Pill, Problem, RefKey, RequestId,
-    RunSettings, Usage, WhileRunning,
+    Approve, Ask, CheckpointId, ImageRef, Lists, Mode, PictureWish, Pill, Problem, RefKey, RequestId, RunSettings,
+    Usage, WhileRunning,
 };
 
 /// A request came or ended.
@@ -89,11 +89,11 @@ pub enum RequestFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
     },
-    /// The person has edited the lists of commands while it was there; they count from here on.
+    /// The lists of the settings are others than when it came; they count from here on.
     #[serde(rename = "request.relisted")]
     Relisted {
         /// The lists.
-        lists: CommandLists,
+        lists: Lists,
     },
     /// It goes on after it had to wait for an answer or for room.
     #[serde(rename = "request.resumed")]
