@@ -91,6 +91,12 @@ pub(super) fn read(text: &str) -> Option<Command> {
     }
 }
 
+/// Whether a text is a command that takes no words.
+pub(super) fn is_plain(text: &str) -> bool {
+    let name = text.trim().strip_prefix('/').unwrap_or_default();
+    COMMANDS.iter().any(|row| row.name == name && matches!(row.meaning, Meaning::Plain(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

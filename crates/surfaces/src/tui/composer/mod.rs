@@ -25,6 +25,7 @@ pub use chip::{Draft, Part};
 pub use complete::Source;
 pub use files::files;
 
+use super::command;
 use super::keys::{Action, Chord, Input, KeyMap};
 use super::picker::{self, Item, Picker};
 use chip::Chips;
@@ -484,7 +485,11 @@ impl Composer {
                     (false, false) => format!("{sign}{item} "),
                 };
                 self.editor.replace(word, &written);
-                Some(self.after_change())
+                let changed = self.after_change();
+                // Nothing can follow it, so Enter means what was chosen; Tab only writes it out.
+                let is_said =
+                    action == Action::Send && source == Source::Commands && command::is_plain(self.editor.text());
+                Some(if is_said { self.send(action) } else { changed })
             }
             _ => Some(Outcome::Moved),
         }

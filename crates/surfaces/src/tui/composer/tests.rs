@@ -248,6 +248,25 @@ fn commands_and_tags_are_offered() {
 }
 
 #[test]
+fn enter_in_the_list_runs_a_command_that_takes_no_words_and_writes_others_out() {
+    let mut composer = composer();
+    let names = ["review", "changes", "model"].map(Item::new);
+    composer.offer(Source::Commands, Arc::new(names.into()));
+    write(&mut composer, "/cha");
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("/changes ")));
+    write(&mut composer, "/cha");
+    assert_eq!(press(&mut composer, &["tab"]), Outcome::Changed);
+    assert_eq!(composer.draft(), Draft::new("/changes "));
+    press(&mut composer, &["ctrl-c"]);
+    for (typed, written) in [("/mod", "/model "), ("/rev", "/review ")] {
+        write(&mut composer, typed);
+        assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "words may follow {written}");
+        assert_eq!(composer.draft(), Draft::new(written));
+        press(&mut composer, &["ctrl-c"]);
+    }
+}
+
+#[test]
 fn a_command_of_the_persons_own_looks_like_one() {
     let mut composer = composer();
     write(&mut composer, "!ls");
