@@ -504,6 +504,8 @@ fn a_request_is_stopped_and_made_again() {
     let mut stream = served.watch(&session, None);
     assert_eq!(served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "Say hello"})).status, 202);
     stream.until("model.called");
+    let document = served.get(&format!("/api/sessions/{session}"));
+    assert_eq!(document["messages"][0]["status"], "pending");
     control("cancel");
     let ended = stream.until("request.finished");
     assert_eq!(ended.last().expect("an end").1["status"], "cancelled");

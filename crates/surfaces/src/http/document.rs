@@ -84,8 +84,8 @@ struct Turn {
     answer: Option<Answer>,
     /// The reply so far, when it broke off.
     partial: Option<String>,
-    /// How it ended; absent: it has not.
-    status: Option<Status>,
+    /// How it ended, or `pending`; absent: its words went to another request.
+    status: Option<TurnStatus>,
     /// What went wrong.
     error: Option<Problem>,
     /// What it cost.
@@ -93,6 +93,26 @@ struct Turn {
     /// When it ended.
     finished: Option<Time>,
 }
+
+/// How a request stands.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum TurnStatus {
+    /// It has ended.
+    Ended(Status),
+    /// It has not.
+    Open(Pending),
+}
+
+/// What is said of a request that has not ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Pending {
+    /// It waits, runs or asks.
+    Pending,
+}
+
+const PENDING: Option<TurnStatus> = Some(TurnStatus::Open(Pending::Pending));
 
 impl SessionDocument {
     pub(super) fn new(row: SessionRow) -> Self {
@@ -124,7 +144,8 @@ impl SessionDocument {
         match (event.fact, request) {
             (Fact::Request(RequestFact::Received { text, refs, images, mode, tags, .. }), Some(request)) => {
                 self.prefill = None;
-                self.messages.push(Turn { refs, images, mode, tags, ..Turn::new(request, time, text) });
+                let status = PENDING;
+                self.messages.push(Turn { refs, images, mode, tags, status, ..Turn::new(request, time, text) });
             }
             (Fact::Request(RequestFact::Joined { text, into, checkpoint, tags }), Some(request)) => {
                 let (joined, answers) = (Some(into), checkpoint);
@@ -173,9 +194,10 @@ impl Turn {
                 self.partial = Some(message.text());
             }
             Fact::Request(RequestFact::Finished { status, error, usage, .. }) => {
-                (self.status, self.error, self.usage, self.finished) = (Some(status), error, usage, Some(time));
+                let status = Some(TurnStatus::Ended(status));
+                (self.status, self.error, self.usage, self.finished) = (status, error, usage, Some(time));
             }
-            Fact::Request(RequestFact::Reopened {}) => (self.status, self.error, self.finished) = (None, None, None),
+            Fact::Request(RequestFact::Reopened {}) => (self.status, self.error, self.finished) = (PENDING, None, None),
             _ => {}
         }
     }
