@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount, mount_remount};
 /// Set inside: where the small disk is to be.
 const INSIDE: &str = "TRIMTAB_HARD_DAY_INSIDE";
 /// Bytes that the disk has room for when it is not full.
-const LARGE: u64 = 1 << 30;
+const LARGE: u64 = 4 << 30;
 
 /// Runs the test again, inside; says how that ended. Nothing when this is inside already.
 ///
