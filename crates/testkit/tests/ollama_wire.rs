@@ -994,6 +994,7 @@ async fn each_status_has_its_kind_and_says_whether_to_try_again() {
 #[tokio::test]
 async fn an_error_that_ollama_is_known_for_says_what_to_do() {
     let refused = (ProblemKind::Refused, Retry::Never);
+    let no_tools = (ProblemKind::NoTools, Retry::Never);
     for (status, said, expected, hint) in [
         (404, "model 'qwen3:8b' not found", (ProblemKind::NotFound, Retry::Never), "ollama pull qwen3:8b"),
         (
@@ -1002,8 +1003,8 @@ async fn an_error_that_ollama_is_known_for_says_what_to_do() {
             (ProblemKind::NotFound, Retry::Never),
             "ollama pull qwen3:8b",
         ),
-        (400, "\"qwen3:8b\" does not support tools", refused, "cannot use tools"),
-        (400, "registry.ollama.ai/library/qwen3:8b does not support tools", refused, "--model"),
+        (400, "\"qwen3:8b\" does not support tools", no_tools, "cannot use tools"),
+        (400, "registry.ollama.ai/library/qwen3:8b does not support tools", no_tools, "--model"),
         (400, "\"qwen3:8b\" does not support thinking", refused, "limits.thinking_tokens"),
         (400, "\"qwen3:8b\" does not support chat", refused, "not made for conversations"),
         (401, "unauthorized", (ProblemKind::Auth, Retry::Never), "ollama signin"),

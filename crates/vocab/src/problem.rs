@@ -34,6 +34,8 @@ pub enum ProblemKind {
     Auth,
     /// The provider refused the request as it stands.
     Refused,
+    /// It refused it because the model cannot use tools, or its server was not set up for them.
+    NoTools,
     /// The provider asks to wait.
     RateLimited,
     /// The provider is overloaded or failing.

@@ -73,6 +73,8 @@ pub struct Session {
     marks: BTreeMap<String, String>,
     /// What the folder's own instructions say.
     instructions: Option<String>,
+    /// Models that were found to know no tools.
+    toolless: BTreeSet<String>,
     todos: Vec<Todo>,
     /// Change sets, oldest first.
     history: Vec<ChangeSet>,

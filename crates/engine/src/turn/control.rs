@@ -31,7 +31,7 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
     if let (Control::Adjust { approve, attended, max_steps, trusted }, Some(request)) = (&action, &wanted) {
         let (approve, attended, max_steps, trusted) = (*approve, *attended, *max_steps, *trusted);
         if step.session.unfinished(request).is_some() {
-            step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted });
+            step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: None });
         }
         return;
     }

@@ -14,7 +14,7 @@ mod noop;
 pub(crate) mod outcome;
 pub(crate) mod outside;
 pub(crate) mod overtime;
-mod prompt;
+pub(crate) mod prompt;
 pub mod reflection;
 pub(crate) mod retry;
 pub mod series;
@@ -376,7 +376,13 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
     let problem = fault.problem;
+    let is_work =
+        !(routing || prompting || repairing.is_some() || active.compressing.is_some() || active.assist.is_some());
+    let delay = if is_work && problem.kind == ProblemKind::NoTools && has_tools(active) { Some(0) } else { delay };
     step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
+    if problem.kind == ProblemKind::NoTools && delay.is_some() {
+        go_on_without_tools(step, &request);
+    }
     match delay {
         Some(_) => back_off(step),
         None if assistant::is_dispensable(step) => assistant::given_up(step, &problem),
@@ -387,6 +393,15 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
         None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
         None => finish(step, &request, Status::Failed, Some(problem)),
     }
+}
+
+/// The model turned out to know no tools: it answers with one object instead, like those that are known to know none.
+fn go_on_without_tools(step: &mut Step<'_>, request: &RequestId) {
+    let model = model_of(step).0;
+    let (approve, attended, max_steps, trusted) = (None, None, None, None);
+    step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
+    let text = format!("{model} cannot use tools; it says what it wants done in one answer instead.");
+    step.say(Some(request), BannerFact { level: Level::Info, text });
 }
 
 /// The call was ended because a person wanted it.

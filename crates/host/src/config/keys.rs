@@ -93,7 +93,8 @@ pub const KEYS: &[Key] = &[
         "answer.protocol",
         Kind::Choice(&["auto", "native_tools", "structured_json"]),
         "\"auto\"",
-        "How a model works: with tools where it can, always with tools, or by one JSON object that holds its whole answer.",
+        "How a model works: with tools where it can, with tools also where it is not known to, or by one JSON object that \
+         holds its whole answer. One that refuses tools goes on with the object by itself.",
     ),
     key(
         "image.batch",

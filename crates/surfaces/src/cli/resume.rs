@@ -191,7 +191,7 @@ fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<Outc
 async fn heard(client: &Client, sent: &Sent, after: u64) {
     let mut watch = client.watch(&sent.session, after);
     while let Ok(event) = watch.next().await {
-        let is_adjusted = matches!(event.fact, Fact::Request(RequestFact::Adjusted { .. }));
+        let is_adjusted = matches!(event.fact, Fact::Request(RequestFact::Adjusted { tools: None, .. }));
         if is_adjusted && event.request.as_ref() == Some(&sent.request) {
             return;
         }

@@ -75,6 +75,7 @@ impl From<Problem> for Failure {
             Kind::Limit => (StatusCode::TOO_MANY_REQUESTS, "limit"),
             Kind::Auth => (StatusCode::BAD_GATEWAY, "auth"),
             Kind::Refused => (StatusCode::BAD_GATEWAY, "refused"),
+            Kind::NoTools => (StatusCode::BAD_GATEWAY, "no_tools"),
             Kind::Overloaded => (StatusCode::BAD_GATEWAY, "overloaded"),
             Kind::Network => (StatusCode::BAD_GATEWAY, "network"),
             Kind::Stalled => (StatusCode::BAD_GATEWAY, "stalled"),

@@ -426,7 +426,7 @@ impl<'a> Story<'a> {
     fn request(&mut self, id: &'a RequestId, fact: &'a RequestFact) -> Result<(), String> {
         let told = self.told(id)?;
         match fact {
-            RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
+            RequestFact::Adjusted { approve, attended, max_steps, trusted, .. } => {
                 let settings = &mut told.settings;
                 settings.approve = approve.unwrap_or(settings.approve);
                 settings.attended = attended.unwrap_or(settings.attended);

@@ -88,6 +88,9 @@ pub enum RequestFact {
         /// The folder is trusted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
+        /// Whether its model can use tools: one that was found not to answers with one object.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<bool>,
     },
     /// The lists of the settings are others than when it came; they count from here on.
     #[serde(rename = "request.relisted")]

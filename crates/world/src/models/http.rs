@@ -529,10 +529,31 @@ async fn refused(response: Response) -> Fault {
             what = "refused the request";
         }
     }
+    if says_no_tools(&said) {
+        (kind, retry, what, hint) = (ProblemKind::NoTools, Retry::Never, "refused the request", Some(NO_TOOLS));
+    }
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let mut problem = Problem::new(kind, format!("The provider {what} (HTTP {}){said}", status.as_u16()));
     problem.hint = hint.map(str::to_owned);
     Fault { problem, retry }
+}
+
+/// What to do about a model that cannot use tools.
+pub(super) const NO_TOOLS: &str = "This model cannot use tools. Set answer.protocol = \"structured_json\" to work with it all \
+                                   the same, or choose another with --model.";
+
+/// Whether an error says that tools are what is wrong. There is no code for it; these are the words of Ollama, of two ages
+/// of llama.cpp, of OpenRouter, and of vLLM.
+pub(super) fn says_no_tools(said: &str) -> bool {
+    [
+        "does not support tools",
+        "tools param requires --jinja",
+        "Unsupported param: tools",
+        "No endpoints found that support tool use",
+        "tool choice requires --enable-auto-tool-choice",
+    ]
+    .iter()
+    .any(|words| said.contains(words))
 }
 
 /// What to do about a provider that cannot answer just now.

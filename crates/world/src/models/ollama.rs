@@ -141,14 +141,7 @@ impl Ollama {
                 Some(ProblemKind::NotFound),
                 format!("Fetch it with `ollama pull {}`, or choose another with --model.", self.model),
             ),
-            _ if said.contains("does not support tools") => {
-                (
-                    Some(ProblemKind::Refused),
-                    "This model cannot use tools. Set answer.protocol = \"structured_json\" to work with it all the same, or \
-                     choose another with --model."
-                        .into(),
-                )
-            }
+            _ if http::says_no_tools(said) => (Some(ProblemKind::NoTools), http::NO_TOOLS.into()),
             _ if said.contains("does not support thinking") => (
                 Some(ProblemKind::Refused),
                 "This model does not think; set limits.thinking_tokens to 0, or choose another with --model.".into(),

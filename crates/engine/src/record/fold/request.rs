@@ -6,14 +6,14 @@ use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, Wh
 use super::results::{INTERRUPTED, PASSED_OVER, results};
 use crate::flow::{execute, pace};
 use crate::record::{Active, Phase, Session};
-use crate::turn::ending;
+use crate::turn::{ending, prompt};
 
 impl Session {
     pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
             RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings } => {
-                let request = Request {
+                let mut request = Request {
                     id: id.clone(),
                     text: text.clone(),
                     refs: refs.clone(),
@@ -26,6 +26,7 @@ impl Session {
                     while_running: *while_running,
                     settings: RunSettings::clone(settings),
                 };
+                self.toolless.iter().for_each(|model| without_tools(&mut request, model));
                 self.known.insert(id.clone());
                 self.lineage.prefill = None;
                 match while_running {
@@ -74,13 +75,18 @@ impl Session {
                     active.phase = if active.batch.is_some() { Phase::Tools } else { Phase::Loading };
                 }
             }
-            RequestFact::Adjusted { approve, attended, max_steps, trusted } => {
+            RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } => {
                 if let Some(active) = self.unfinished_mut(id) {
                     let settings = &mut active.request.settings;
                     settings.approve = approve.unwrap_or(settings.approve);
                     settings.attended = attended.unwrap_or(settings.attended);
                     settings.max_steps = max_steps.unwrap_or(settings.max_steps);
                     settings.trusted = trusted.unwrap_or(settings.trusted);
+                    if *tools == Some(false) {
+                        let model = prompt::model(&active.request).0.to_owned();
+                        without_tools(&mut active.request, &model);
+                        self.toolless.insert(model);
+                    }
                 }
             }
             RequestFact::Relisted { lists } => {
@@ -181,5 +187,18 @@ impl Session {
             }
         }
         told.into_iter().for_each(|message| self.push(message));
+    }
+}
+
+/// What was found out about a model holds for whatever it is asked.
+fn without_tools(request: &mut Request, model: &str) {
+    let settings = &mut request.settings;
+    if settings.model == model {
+        settings.facts.tools = false;
+    }
+    if settings.vision_model == model
+        && let Some(facts) = &mut settings.vision_facts
+    {
+        facts.tools = false;
     }
 }

@@ -568,9 +568,13 @@ fn stopped(event: &Value) -> Fault {
         };
         (kind, retry, None)
     };
+    let said = http::error_message(event);
+    let no_tools = said.as_deref().is_some_and(http::says_no_tools);
+    let (kind, retry, hint) =
+        if no_tools { (ProblemKind::NoTools, Retry::Never, Some(http::NO_TOOLS)) } else { (kind, retry, hint) };
     let name = word("type").or(word("code")).map(|name| printable(name, 60));
     let name = name.or(status.map(|status| format!("error {status}"))).unwrap_or_else(|| "an error".into());
-    let message = http::error_message(event).map(|message| format!(": {message}")).unwrap_or_default();
+    let message = said.map(|message| format!(": {message}")).unwrap_or_default();
     let mut problem = Problem::new(kind, format!("The provider stopped with {name}{message}"));
     problem.hint = hint.map(str::to_owned);
     Fault { problem, retry }
