@@ -67,6 +67,8 @@ pub(super) struct App {
     on_the_way: Vec<Sending>,
     /// What is done goes away with it, so there is nothing to come back to.
     pub(super) passing: bool,
+    /// "Continue" is said by itself while steps are open.
+    pub(super) auto_continue: bool,
     /// The file that keys are kept in.
     pub(super) keys_file: String,
 }
@@ -129,6 +131,7 @@ impl App {
             said: Vec::new(),
             on_the_way: Vec::new(),
             passing: false,
+            auto_continue: false,
             keys_file: String::new(),
         }
     }
@@ -590,6 +593,14 @@ impl App {
             }
             Command::Implement => {
                 self.say_in_session(Draft::new("Implement what we have talked about."), Mode::Implement, None);
+            }
+            Command::AutoContinue => {
+                self.auto_continue = !self.auto_continue;
+                self.wish(Wish::AutoContinue(self.auto_continue));
+                self.say(match self.auto_continue {
+                    true => "From your next message on, it goes on by itself while steps are open.",
+                    false => "From your next message on, it ends where you would say “continue”.",
+                });
             }
             Command::Control(control) => match self.session {
                 Some(_) => self.wish(Wish::Control(control)),

@@ -15,6 +15,8 @@ pub(super) enum Command {
     Mode(Mode),
     /// Carry out what was talked about.
     Implement,
+    /// Go on by itself while steps are open, or no longer.
+    AutoContinue,
     Control(Control),
     Model(String),
     Fork,
@@ -65,6 +67,7 @@ pub(super) const COMMANDS: &[Row] = &[
     row("chat", Command::Mode(Mode::Chat), "talk only, nothing is done"),
     row("plan", Command::Mode(Mode::Plan), "look and plan, nothing is changed"),
     row("implement", Command::Implement, "carry out what was talked about"),
+    row("autocontinue", Command::AutoContinue, "go on by itself while steps are open; again: no longer"),
     row("pause", Command::Control(Control::Pause), "rest after this step"),
     row("resume", Command::Control(Control::Resume), "go on after a rest"),
     row("skip", Command::Control(Control::Skip), "leave what runs now, and go on with the next"),

@@ -214,6 +214,9 @@ impl Errands {
                     self.spawn(async move { models(&profile, &name).await.map(Some) });
                 }
             }
+            Wish::AutoContinue(on) => {
+                self.profile.lock().unwrap_or_else(PoisonError::into_inner).copilot.auto_continue = on;
+            }
             Wish::Model(name) => {
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(name.clone());
                 self.tell(News::Model(name));
@@ -240,6 +243,7 @@ impl Errands {
         }
         config::keep_key(&before, provider, key)?;
         let mut profile = config::load(&[])?;
+        profile.copilot.auto_continue = before.copilot.auto_continue;
         // Whoever gives a key means the models that it opens.
         let is_of = |model: &String| model.split_once('/').is_some_and(|(name, _)| name == provider);
         if !profile.model.as_ref().is_some_and(is_of) {

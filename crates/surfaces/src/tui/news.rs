@@ -92,6 +92,8 @@ pub(super) enum Wish {
     LoadModels,
     /// Use another model from the next request on.
     Model(String),
+    /// Say "continue" by itself from the next request on, or no longer.
+    AutoContinue(bool),
     /// Run a command of the person's own, as a shell does.
     Shell(String),
     /// Draw everything anew.

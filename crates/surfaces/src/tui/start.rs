@@ -109,7 +109,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
             Vec::<Wish>::new()
         }
     };
-    app.passing = passing;
+    (app.passing, app.auto_continue) = (passing, profile.copilot.auto_continue);
     let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
         Ended::Left => None,

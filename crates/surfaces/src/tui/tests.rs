@@ -689,6 +689,18 @@ fn a_message_is_noted_as_sent_before_it_is_and_until_it_has_arrived() {
 }
 
 #[test]
+fn going_on_by_itself_is_switched_on_and_off() {
+    let mut stage = Stage::new(80, 24);
+    for on in [true, false] {
+        stage.write("/autoc");
+        let wishes = stage.key("enter");
+        assert!(wishes.contains(&Wish::AutoContinue(on)), "{wishes:?}");
+        let told = if on { "goes on by itself" } else { "it ends where" };
+        assert!(stage.screen().contains(told), "{}", stage.screen());
+    }
+}
+
+#[test]
 fn what_is_said_while_something_runs_steers_it_or_waits() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);

@@ -125,6 +125,19 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
 }
 
 #[tokio::test]
+async fn going_on_by_itself_holds_from_the_next_message_on() {
+    let mut person = person(Some("replay/demo"));
+    person.errands.run(Wish::AutoContinue(true));
+    let session = person.talk("What is a trim tab?").await;
+    let events = person.errands.client.events(&session, 0).await.expect("read");
+    let settings = events.iter().find_map(|event| match &event.fact {
+        Fact::Request(RequestFact::Received { settings, .. }) => Some(settings.clone()),
+        _ => None,
+    });
+    assert!(settings.expect("a request").copilot.auto_continue);
+}
+
+#[tokio::test]
 async fn an_export_takes_no_other_files_place() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
