@@ -27,15 +27,15 @@ pub(crate) fn refusal(plan: &CommandPlan) -> Option<String> {
 /// Why a line does not stay in the folder though its words say so.
 pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let root = Path::new(folder).canonicalize().ok()?;
-    let parts = judge(line, &Policy::new(folder, "")).argv?;
+    let verdict = judge(line, &Policy::new(folder, ""));
     let led_out = |place: &Path, named: &str| {
         let path = place.join(named);
         let real = path.canonicalize().ok().filter(|real| !real.starts_with(&root) && is_within(&path, folder))?;
         Some(format!("`{named}` leads out of the folder through a link, to {}", real.display()))
     };
     let mut place = PathBuf::from(folder);
-    for words in parts {
-        for word in words.get(1..).unwrap_or_default() {
+    for (words, read) in verdict.argv?.into_iter().zip(verdict.reads) {
+        for word in words.iter().skip(1).chain(&read) {
             // A path may be glued to the name of an option; whatever is no path of anything is none here either.
             let mut pieces = word.split(['=', ':', ',']).chain([word.as_str()]).filter(|piece| !piece.is_empty());
             if let Some(why) = pieces.find_map(|piece| led_out(&place, piece)) {
@@ -53,10 +53,7 @@ pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
             place = place.join(to);
         }
     }
-    // What is read with `<` is no word of the command.
-    let ends = |c: char| c.is_whitespace() || "<>|&;()".contains(c);
-    let mut read = line.split('<').skip(1).filter_map(|rest| rest.trim_start().split(ends).next());
-    read.find_map(|named| led_out(&place, named.trim_matches(['"', '\''])))
+    None
 }
 
 /// Whether a command follows the links that it comes across below a folder.
@@ -68,6 +65,7 @@ fn follows(words: &[String]) -> bool {
     match words.first().map(String::as_str) {
         Some("grep" | "egrep" | "fgrep") => flagged('R', "--dereference-recursive"),
         Some("diff") => flagged('r', "--recursive"),
+        Some("ls") => flagged('R', "--recursive") && flagged('L', "--dereference"),
         _ => false,
     }
 }
@@ -135,6 +133,10 @@ mod tests {
             "grep -n --file=docs/secret x src/a.rs",
             "cat < docs/secret",
             "cat <'src/notes'",
+            "cat < src/no\\tes",
+            "cd src && cat <notes && cd ..",
+            "ls -RL src",
+            "ls --recursive --dereference",
             "grep -R x",
             "grep -Rn x src",
             "diff -r src inside",
@@ -146,6 +148,10 @@ mod tests {
             "cat src/a.rs",
             "cat inside/a.rs",
             "ls",
+            "ls -R src",
+            "ls -L src/a.rs",
+            "cat <src/a.rs",
+            "echo 'a < docs/secret'",
             "cat broken",
             "cat missing",
             "ls ..",

@@ -55,6 +55,9 @@ pub struct Verdict {
     /// The exact words of each part, when they are known.
     #[serde(skip)]
     pub argv: Option<Vec<Vec<String>>>,
+    /// Files that each of these parts reads without naming them among its words: what stands behind a `<`.
+    #[serde(skip)]
+    pub reads: Vec<Vec<String>>,
     /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
     #[serde(skip)]
     pub direct: Option<Vec<String>>,
@@ -126,7 +129,10 @@ const ONLY_IN_SHELL: &[&str] = &[
 
 /// Decides on a command line.
 pub fn judge(line: &str, policy: &Policy) -> Verdict {
-    let ask = |reason: String| Verdict { decision: Decision::Ask, reason, rule: None, argv: None, direct: None };
+    let ask = |reason: String| {
+        let (decision, rule, argv, reads, direct) = (Decision::Ask, None, None, Vec::new(), None);
+        Verdict { decision, reason, rule, argv, reads, direct }
+    };
     if line.len() > LONGEST_LOOK {
         return ask(format!("the line is longer than {LONGEST_LOOK} bytes"));
     }
@@ -150,7 +156,12 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     let argv: Vec<Vec<String>> =
         reading.parts.iter().map(|part| part.words.iter().map(|word| word.text.clone()).collect()).collect();
     let direct = direct(&reading.parts, &argv);
-    let known = Verdict { argv: Some(argv.clone()), direct, ..ask(String::new()) };
+    let read = |part: &Part| {
+        let targets = part.redirects.iter().filter(|redirect| !redirect.writes);
+        targets.map(|redirect| redirect.target.text.clone()).collect()
+    };
+    let reads = reading.parts.iter().map(read).collect();
+    let known = Verdict { argv: Some(argv.clone()), reads, direct, ..ask(String::new()) };
     if !policy.sandboxed {
         return Verdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
     }
