@@ -13,4 +13,6 @@ mod export;
 mod form;
 pub(crate) mod http;
 pub mod palette;
+mod picture;
 pub mod tui;
+mod words;

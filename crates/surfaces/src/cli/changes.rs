@@ -13,11 +13,12 @@ use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
 pub(super) use travel::{Forward, Rewind, named_parts};
 
-use super::diff::{Loaded, Looks, show};
-use super::effects;
+use super::diff::{Looks, show};
 use super::output::{age, calm, note, print, print_json};
 use super::{Outcome, place};
+use crate::diff::Loaded;
 use crate::diff::counted;
+use crate::words::effects;
 
 /// Where the history is.
 #[derive(Debug, Default, Args)]

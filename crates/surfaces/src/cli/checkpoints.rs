@@ -9,10 +9,11 @@ use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
 use super::ask::{self, Offer};
 use super::changes::named_parts;
-use super::follow::{Asking, Form, choice_line, details, follow};
+use super::follow::{Asking, Form, choice_line, follow};
 use super::output::{age, calm, print, print_json};
 use super::run::Approve;
 use super::{Outcome, place};
+use crate::words::details;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

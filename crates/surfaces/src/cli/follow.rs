@@ -16,14 +16,13 @@ use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFac
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::output::{calm, note};
-use super::question;
 use super::run::Approve;
 use super::{Outcome, telemetry};
+use crate::words::details;
 use asked::{Question, answered, part};
 pub(super) use behind::Behind;
 pub(super) use screen::ASKED_ELSEWHERE;
 use screen::Screen;
-pub(crate) use screen::tool_line;
 pub(super) use since::is_parked;
 use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
 
@@ -232,64 +231,6 @@ async fn watch(
             None => {}
         }
     }
-}
-
-/// What a person should know before they answer, a line each.
-pub(crate) fn details(event: &Event) -> Vec<String> {
-    let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = &event.fact else { return Vec::new() };
-    let text = |name: &str| body.get(name).and_then(|value| value.as_str());
-    let mut lines = Vec::new();
-    if let Some(old) = text("editedFrom") {
-        lines.push(format!("You have edited it. The model had asked for: {old}"));
-    }
-    lines.extend(text("sign").map(|sign| format!("It said: {sign}")));
-    if let Some(plan) = body.get("plan") {
-        let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
-        let fence = match field("sandbox") {
-            "workspace" | "" => " and may write only there (sandbox: workspace)".to_owned(),
-            "read-only" => " and may write nothing (sandbox: read-only)".to_owned(),
-            "off" => " without a sandbox".to_owned(),
-            other => format!(", sandbox: {other}"),
-        };
-        lines.push(format!("It would run in {}{fence}{terminal}.", field("cwd")));
-    }
-    for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
-        let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        let note = match field("decision") {
-            "auto" => String::new(),
-            "deny" => format!("  (will be refused: {})", field("reason")),
-            _ => format!("  (will be asked about: {})", field("reason")),
-        };
-        lines.push(format!("  {}{note}", field("shown")));
-    }
-    let remaining = body.get("remaining").and_then(|list| list.as_array()).into_iter().flatten();
-    let remaining: Vec<String> = remaining.filter_map(|one| Some(format!("`{}`", one.as_str()?))).collect();
-    match text("reason") {
-        Some(reason) if !remaining.is_empty() => {
-            lines.push(format!("The model says: {reason}"));
-            lines.push(format!("Next: {}", remaining.join(", ")));
-        }
-        Some(reason) => lines.push(format!("Asked because {reason}.")),
-        None => {}
-    }
-    let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
-    lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
-    lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
-    if let (Some(hunks), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) =
-        (body.get("hunks").and_then(|hunks| hunks.as_u64()), &event.fact)
-    {
-        lines.push(format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."));
-        lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
-    }
-    if body.contains_key("fingerprint") && text("about") == Some("tool") {
-        lines.push(
-            "Another command instead: `allow --text \"COMMAND\"`, at a prompt `e COMMAND`; it is judged anew."
-                .to_owned(),
-        );
-    }
-    lines.extend(question::lines(body));
-    lines
 }
 
 /// A choice as it is listed.

@@ -9,6 +9,7 @@ use trimtab_vocab::{Control, Problem, SessionId};
 use super::changes::{Where, at_rest};
 use super::output::{calm, note, print, print_json};
 use super::{Outcome, place};
+use crate::words::EXTENDED;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,10 +71,6 @@ impl Extend {
         Ok(Outcome::Done)
     }
 }
-
-/// What an extension means.
-pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
-                                   fits the model's window. What was summed up stays readable (trimtab ref).";
 
 /// Passes the wish on, and waits for what comes of it.
 async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, Say, Target, refined};
-use trimtab_vocab::{GeneratedImage, ImageFact, ImageId, PictureWish, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
 
 use super::changes::Where;
 use super::follow::{Asking, Form, follow};
-use super::output::{calm, note, print, print_json, sentence};
+use super::output::{calm, note, print, print_json};
 use super::run::{Approve, dollars};
 use super::{Outcome, place};
+use crate::words::one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,10 +169,6 @@ fn line(number: usize, picture: &GeneratedImage) -> String {
     format!("{number:>3} [{mark}] {} {prompt} ({what})\n", picture.id)
 }
 
-fn one_line(prompt: &str) -> String {
-    prompt.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 impl Make {
     async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
@@ -271,19 +268,4 @@ fn found<'a>(gallery: &'a [GeneratedImage], name: &str) -> Result<&'a GeneratedI
         Problem::new(ProblemKind::NotFound, format!("There is no picture {name} in this session."))
             .hint("`trimtab images list` shows those that there are.")
     })
-}
-
-/// What is told of pictures while a request runs.
-pub(crate) fn told(fact: &ImageFact) -> Option<String> {
-    match fact {
-        ImageFact::Made { image, key, media_type, bytes, cost_usd, original_prompt, .. } => {
-            let (size, prompt) = (bytes.div_ceil(1_000), one_line(original_prompt));
-            Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
-        }
-        ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
-            Some(format!("  {} Trying again in {:.1} s.", sentence(&error.message), *wait as f64 / 1_000.0))
-        }
-        ImageFact::Failed { image: Some(image), error, .. } => Some(format!("  not made: {image}: {error}")),
-        _ => None,
-    }
 }

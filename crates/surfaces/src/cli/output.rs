@@ -1,14 +1,14 @@
 //! Words for people, objects for programs.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use ratatui::text::Line;
 use serde::Serialize;
-use trimtab_vocab::{Problem, ProblemKind, Time};
+use trimtab_vocab::{Problem, ProblemKind};
 
 pub(super) use crate::palette::no_colour;
-use crate::tui::text::wrap;
+use crate::words::wrap;
+pub(super) use crate::words::{age, calm, failed};
 
 const CLOSED: &str = "standard output was closed";
 
@@ -60,75 +60,14 @@ fn folded(text: &str, size: Option<(u16, u16)>) -> String {
     rows.map(|row| row.to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// Words of others as a sentence, so that another one may follow.
-pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
-    let ends = text.trim_end().ends_with(['.', '!', '?', '…']);
-    if ends { Cow::Borrowed(text) } else { Cow::Owned(format!("{}.", text.trim_end())) }
-}
-
-/// How a call failed, as a sentence; what failed the same way just before is not told at length again.
-pub(crate) fn failed(before: &mut String, message: &str) -> String {
-    if before == message {
-        return "Failed again in the same way.".to_owned();
-    }
-    message.clone_into(before);
-    sentence(message).into_owned()
-}
-
-/// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
-/// title or worse.
-pub(crate) fn calm(text: &str) -> Cow<'_, str> {
-    let is_wild = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if text.contains(is_wild) {
-        Cow::Owned(text.chars().map(|c| if is_wild(c) { '\u{fffd}' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// How long ago something was, in a word or two.
-pub(crate) fn age(then: Time, now: Time) -> String {
-    let seconds = (now.millis() - then.millis()).max(0) / 1_000;
-    match seconds {
-        0..60 => format!("{seconds}s ago"),
-        60..3_600 => format!("{}m ago", seconds / 60),
-        3_600..172_800 => format!("{}h ago", seconds / 3_600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(calm("a\u{1b}]0;x\u{7}b\r\u{9b}31m"), "a\u{fffd}]0;x\u{fffd}b\u{fffd}\u{fffd}31m");
-        assert_eq!(calm("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
-        assert_eq!(calm("x\u{202e}txt.exe"), "x\u{fffd}txt.exe");
-    }
-
-    #[test]
-    fn what_fails_in_the_same_way_is_told_at_length_once() {
-        let mut before = String::new();
-        assert_eq!(failed(&mut before, "No connection"), "No connection.");
-        assert_eq!(failed(&mut before, "No connection"), "Failed again in the same way.");
-        assert_eq!(failed(&mut before, "It broke."), "It broke.");
-    }
 
     #[test]
     fn problems_are_broken_between_words_on_a_terminal_and_nowhere_else() {
         let text = "  Set a key, or start a model on this machine.";
         assert_eq!(folded(text, None), text);
         assert_eq!(folded(text, Some((30, 24))), "  Set a key, or start a model\n  on this machine.");
-    }
-
-    #[test]
-    fn ages_are_short() {
-        let at = |seconds: i64| age(Time::from_millis(0), Time::from_millis(seconds * 1_000));
-        assert_eq!([at(5), at(90), at(7_200), at(400_000)], ["5s ago", "1m ago", "2h ago", "4d ago"]);
-        assert_eq!(age(Time::from_millis(9_000), Time::from_millis(0)), "0s ago");
     }
 }

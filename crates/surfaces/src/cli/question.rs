@@ -1,78 +1,13 @@
-//! Questions, plans and steps in words, and the words that answer them at the terminal.
+//! The words that answer a question at the terminal.
 
 use std::io;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use trimtab_vocab::Question;
 use trimtab_vocab::event::Choice;
-use trimtab_vocab::{PlanStep, Question, Requirements};
 
 use super::output::{calm, note};
-
-/// What a person should see before they answer, a line each.
-pub(super) fn lines(body: &Map<String, Value>) -> Vec<String> {
-    match body.get("about").and_then(Value::as_str) {
-        // One question alone is the title already.
-        Some("clarify") => match questions(body).as_slice() {
-            [one] => asked(one, 1).split_off(1),
-            several => several.iter().zip(1..).flat_map(|(question, number)| asked(question, number)).collect(),
-        },
-        Some("plan") => plan(body),
-        Some("understanding") => {
-            let Requirements { requirements, decisions, open, .. } = field(body, "requirements").unwrap_or_default();
-            let list = |what: &str, items: Vec<String>| {
-                let items = items.into_iter().map(|item| format!("  - {item}"));
-                let head = (items.len() > 0).then(|| format!("{what}:"));
-                head.into_iter().chain(items).collect::<Vec<_>>()
-            };
-            [list("Requirements", requirements), list("Decided", decisions), list("Not decided yet", open)].concat()
-        }
-        Some("stepBefore" | "stepFailed") => {
-            let details: String = field(body, "details").unwrap_or_default();
-            details.lines().map(|line| format!("  {line}")).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn field<T: DeserializeOwned>(body: &Map<String, Value>, name: &str) -> Option<T> {
-    T::deserialize(body.get(name)?).ok()
-}
-
-fn questions(body: &Map<String, Value>) -> Vec<Question> {
-    field(body, "questions").unwrap_or_default()
-}
-
-fn asked(question: &Question, number: usize) -> Vec<String> {
-    let mut lines = vec![format!("{number}. {}", question.text)];
-    lines.extend(question.options.iter().map(|option| format!("     {}  {}", option.id, option.title)));
-    if question.several {
-        lines.push("     (several may be chosen, with commas between them)".into());
-    }
-    lines
-}
-
-fn plan(body: &Map<String, Value>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let summary: String = field(body, "summary").unwrap_or_default();
-    lines.extend(Some(summary).filter(|summary| !summary.is_empty()));
-    let steps: Vec<PlanStep> = field(body, "steps").unwrap_or_default();
-    for (number, step) in steps.iter().enumerate() {
-        let estimate = step.estimate.as_ref().map(|estimate| format!(" ({estimate})")).unwrap_or_default();
-        lines.push(format!("{}. {}{estimate}", number + 1, step.title));
-        lines.extend(step.details.lines().map(|line| format!("     {line}")));
-        for (what, list) in [("files", &step.files), ("commands", &step.commands)] {
-            lines.extend((!list.is_empty()).then(|| format!("     {what}: {}", list.join(", "))));
-        }
-        let before = step.depends_on.iter().filter_map(|id| steps.iter().position(|other| other.id == *id));
-        let before: Vec<String> = before.map(|at| (at + 1).to_string()).collect();
-        let word = if before.len() == 1 { "step" } else { "steps" };
-        lines.extend((!before.is_empty()).then(|| format!("     after {word} {}", before.join(", "))));
-    }
-    let assumptions: Vec<String> = field(body, "assumptions").unwrap_or_default();
-    lines.extend(assumptions.iter().map(|assumption| format!("Assumed: {assumption}")));
-    lines
-}
+use crate::words::{asked, questions};
 
 /// Lists the choices, and says how to choose.
 pub(super) fn list(choices: &[Choice], by_number: bool) {
@@ -160,48 +95,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn shown(body: Value) -> String {
-        lines(body.as_object().expect("an object")).join("\n")
-    }
-
-    #[test]
-    fn a_plan_is_readable() {
-        let body = json!({"about": "plan", "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
-            {"id": "s1", "title": "Write it", "details": "With care.", "files": ["a.rs", "b.rs"], "estimate": "5 min"},
-            {"id": "s2", "title": "Test it", "commands": ["cargo test"], "dependsOn": ["s1"]}]});
-        insta::assert_snapshot!(shown(body), @r"
-        A log-in.
-        1. Write it (5 min)
-             With care.
-             files: a.rs, b.rs
-        2. Test it
-             commands: cargo test
-             after step 1
-        Assumed: SQLite
-        ");
-    }
-
-    #[test]
-    fn questions_are_readable() {
-        let body = json!({"about": "clarify", "questions": [{"id": "db", "text": "Which database?"}, {"id": "auth",
-            "text": "Which log-ins?", "several": true, "options": [{"id": "g", "title": "Google"}]}]});
-        insta::assert_snapshot!(shown(body), @r"
-        1. Which database?
-        2. Which log-ins?
-             g  Google
-             (several may be chosen, with commas between them)
-        ");
-        let one = json!({"about": "clarify", "questions": [{"id": "auth", "text": "Which log-in?",
-            "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]});
-        assert_eq!(shown(one), "     g  Google\n     h  GitHub", "its text is the title");
-    }
-
-    #[test]
-    fn what_is_not_as_expected_shows_nothing() {
-        assert_eq!(shown(json!({"about": "plan", "steps": 7})), "");
-        assert_eq!(shown(json!({"about": "budget"})), "");
-    }
 
     #[test]
     fn words_that_a_choice_needs_are_asked_for_one_by_one() {

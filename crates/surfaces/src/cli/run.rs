@@ -13,7 +13,8 @@ use super::changes;
 use super::follow::{Asking, Form, follow};
 use super::handoff::quoted;
 use super::output::{calm, note};
-use super::{Outcome, picture, place};
+use super::{Outcome, place};
+use crate::picture;
 
 const EXAMPLES: &str = "\
 Examples:

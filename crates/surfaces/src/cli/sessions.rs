@@ -9,11 +9,11 @@ use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, TaskWrite, TasksFact};
 
-use super::elapsed::{self, Elapsed};
 use super::output::{age, calm, print, print_json};
 use super::{Outcome, place};
 use crate::export::{about, pieces};
 use crate::form;
+use crate::words::elapsed::{self, Elapsed};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,6 +7,7 @@
 mod content;
 mod draw;
 mod heading;
+mod loaded;
 mod stat;
 pub(crate) mod syntax;
 pub(crate) mod visible;
@@ -14,6 +15,7 @@ mod words;
 
 pub use draw::draw;
 pub(crate) use draw::grouped;
+pub(crate) use loaded::{Loaded, written};
 pub use stat::{counted, stat};
 pub use syntax::Token;
 pub(crate) use visible::visible;

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
-use crate::cli::diff::Loaded;
+use crate::diff::Loaded;
 use crate::diff::{Layout, Role, View, draw};
 
 /// The rows of several changed files, at most `most` of them; `rest` says where the others are.

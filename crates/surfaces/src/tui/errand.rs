@@ -16,8 +16,8 @@ use super::desk::Desk;
 use super::keys::Input;
 use super::news::{News, Saying, Wish};
 use super::picker::Item;
-use crate::cli::diff::Loaded;
-use crate::cli::picture;
+use crate::diff::Loaded;
+use crate::picture;
 
 /// Facts that are read at once while a session is opened.
 const QUEUE: usize = 64;

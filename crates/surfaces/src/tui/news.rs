@@ -13,7 +13,7 @@ use super::composer::{Draft, Kept, Source};
 use super::keys::Input;
 use super::picker::Item;
 use super::setup::Secret;
-use crate::cli::diff::Loaded;
+use crate::diff::Loaded;
 
 /// Something that happened.
 #[derive(Debug)]

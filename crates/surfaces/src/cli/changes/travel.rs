@@ -6,9 +6,9 @@ use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
 use super::{Where, at_rest, find_set};
-use crate::cli::effects;
 use crate::cli::output::{calm, note, print};
 use crate::cli::{Outcome, place};
+use crate::words::effects;
 
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]

@@ -14,11 +14,13 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, SeriesState, StepStatus};
 
 use super::{Asking, Form, choice_line, describe};
-use crate::cli::diff::{Loaded, glimpse, written};
-use crate::cli::elapsed::{Elapsed, in_words};
+use crate::cli::diff::glimpse;
 use crate::cli::output::{calm, failed, no_colour, note, print, print_json, problem};
-use crate::cli::{Outcome, effects, handoff, images, memory};
+use crate::cli::{Outcome, handoff, memory};
+use crate::diff::{Loaded, written};
 use crate::form::{self, Speech};
+use crate::words::elapsed::{Elapsed, in_words};
+use crate::words::{self, effects, tool_line};
 
 pub(super) struct Screen {
     form: Form,
@@ -79,19 +81,6 @@ pub(super) fn status_word(status: ToolStatus) -> &'static str {
         ToolStatus::Interrupted => "stopped:",
         _ => "failed:",
     }
-}
-
-/// A tool call in one line.
-pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
-    let main = ["command", "path", "pattern", "url", "from", "question", "key"];
-    let what = main.iter().find_map(|field| input.get(*field)?.as_str());
-    let what = what.map(|what| what.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
-    let mut line = format!("{name} {what}");
-    if line.chars().count() > 160 {
-        line = line.chars().take(159).collect();
-        line.push('…');
-    }
-    line.trim_end().to_owned()
 }
 
 impl Screen {
@@ -337,7 +326,7 @@ impl Screen {
             }
             Fact::Tool(fact) => self.show_tool(fact),
             Fact::Image(fact) => {
-                if let Some(line) = images::told(fact) {
+                if let Some(line) = words::of_picture(fact) {
                     self.say(&calm(&line));
                 }
             }
@@ -418,7 +407,7 @@ impl Screen {
                 let told = handoff::in_words(child, change_sets.len(), prefill.as_deref());
                 self.say(&calm(told.trim_end()));
             }
-            Fact::Session(SessionFact::Extended { .. }) => self.say(handoff::EXTENDED),
+            Fact::Session(SessionFact::Extended { .. }) => self.say(words::EXTENDED),
             Fact::Session(SessionFact::Refused { reason }) => self.say(&calm(reason)),
             Fact::Banner(BannerFact { level, text }) => {
                 let mark = if *level == Level::Info { "note" } else { "warning" };

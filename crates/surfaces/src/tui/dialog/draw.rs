@@ -9,8 +9,9 @@ use trimtab_vocab::event::CheckpointKind;
 use super::Dialog;
 use crate::tui::diffs;
 use crate::tui::keys::{Action, KeyMap};
-use crate::tui::text::{cut, hints, tame, wrap, wrapped};
+use crate::tui::text::{cut, hints, tame, wrapped};
 use crate::tui::theme::{Name, Theme};
+use crate::words::wrap;
 
 /// Rows of a change that a question shows.
 const DIFF: usize = 16;

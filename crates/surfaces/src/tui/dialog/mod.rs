@@ -17,8 +17,8 @@ use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time};
 use self::clarify::Clarify;
 use super::composer::{Composer, Draft, HalfAnswer, Outcome as Typed};
 use super::keys::{Action, Input, Key, KeyMap};
-use crate::cli::diff::Loaded;
-use crate::cli::follow::details;
+use crate::diff::Loaded;
+use crate::words::details;
 
 /// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
 /// after so many milliseconds without a key.

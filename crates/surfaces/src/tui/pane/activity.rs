@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, ReplyFact, RequestFact, StageFact, ToolFact};
 use trimtab_vocab::{Event, Fact, RequestId, StepStatus, Time};
 
-use crate::cli::elapsed::Elapsed;
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{Name, Theme};
 use crate::tui::transcript;
+use crate::words::elapsed::Elapsed;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 

@@ -9,7 +9,7 @@ use trimtab_vocab::{ChangePart, ChangeSetId, Control, FileState, FileWrite, OnCo
 use unicode_width::UnicodeWidthStr;
 
 use super::Stage;
-use crate::cli::diff::Loaded;
+use crate::diff::Loaded;
 use crate::tui::news::{News, Wish};
 
 fn id(name: &str) -> ChangeSetId {

@@ -7,12 +7,13 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
 use super::{Reply, Tool};
-use crate::cli::elapsed;
 use crate::diff::grouped;
 use crate::form;
 use crate::tui::markdown::render;
-use crate::tui::text::{tame, wrap, wrapped};
+use crate::tui::text::{tame, wrapped};
 use crate::tui::theme::{Name, Theme};
+use crate::words::elapsed;
+use crate::words::wrap;
 
 /// One thing that was said or done.
 #[derive(Debug)]

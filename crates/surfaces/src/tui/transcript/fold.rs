@@ -10,11 +10,10 @@ use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
 
 use super::tool::Command;
 use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
-use crate::cli::diff::written;
-use crate::cli::output;
-use crate::cli::{effects, handoff, images};
 use crate::diff::grouped;
+use crate::diff::written;
 use crate::form::{self, Speech};
+use crate::words::{self, effects};
 
 pub(super) fn see(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
@@ -33,7 +32,7 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
         Fact::Reply(fact) => replies(transcript, fact),
         Fact::Tool(fact) => tools(transcript, fact),
         Fact::Image(fact) => {
-            if let Some(line) = images::told(fact) {
+            if let Some(line) = words::of_picture(fact) {
                 transcript.note(Mark::Info, line.trim().to_owned());
             }
         }
@@ -204,7 +203,7 @@ fn sessions(transcript: &mut Transcript, fact: &SessionFact) {
             transcript.entries.push(Entry::Block { lines: text.lines().map(str::to_owned).collect() });
         }
         SessionFact::Forked { from, .. } => transcript.note(Mark::Info, format!("Forked from session {from}.")),
-        SessionFact::Extended { .. } => transcript.note(Mark::Info, handoff::EXTENDED),
+        SessionFact::Extended { .. } => transcript.note(Mark::Info, words::EXTENDED),
         SessionFact::Refused { reason } => transcript.note(Mark::Warning, reason.clone()),
         _ => {}
     }
@@ -224,7 +223,7 @@ fn models(transcript: &mut Transcript, fact: &ModelFact) {
                     0 => "now".to_owned(),
                     millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                 };
-                let what = output::failed(&mut transcript.failure, &error.message);
+                let what = words::failed(&mut transcript.failure, &error.message);
                 transcript.note(Mark::Warning, format!("{what} Trying again {when}."));
             }
         }

@@ -44,7 +44,7 @@ pub(super) struct Transcript {
     /// What is asked.
     asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, Asked>,
     /// When requests began, for what is said at their end.
-    times: std::collections::BTreeMap<RequestId, crate::cli::elapsed::Elapsed>,
+    times: std::collections::BTreeMap<RequestId, crate::words::elapsed::Elapsed>,
     /// What requests have done so far.
     done: std::collections::BTreeMap<RequestId, done::Done>,
     /// It was said that what commands do to files is not seen.
@@ -207,7 +207,7 @@ impl Transcript {
     }
 
     /// The changes of a tool call, as they can be drawn.
-    pub(super) fn set_diff(&mut self, call: &CallId, files: std::sync::Arc<Vec<crate::cli::diff::Loaded>>) {
+    pub(super) fn set_diff(&mut self, call: &CallId, files: std::sync::Arc<Vec<crate::diff::Loaded>>) {
         if let Some(tool) = self.tool(call) {
             tool.diff = Some(files);
         }

@@ -5,8 +5,8 @@ use trimtab_vocab::CallId;
 
 use crate::form::Speech;
 use crate::tui::markdown::{Stream, render};
-use crate::tui::text::wrap;
 use crate::tui::theme::Theme;
+use crate::words::wrap;
 
 /// What a model says.
 #[derive(Debug)]

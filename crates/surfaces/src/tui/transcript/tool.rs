@@ -9,11 +9,12 @@ use trimtab_vocab::event::{ChangedFile, ToolStatus};
 use trimtab_vocab::{CallId, FileWrite};
 
 use super::entry::signed;
-use crate::cli::diff::Loaded;
-use crate::cli::elapsed;
+use crate::diff::Loaded;
 use crate::tui::diffs;
-use crate::tui::text::{cut, first_line, tame, wrap};
+use crate::tui::text::{cut, first_line, tame};
 use crate::tui::theme::{Name, Theme};
+use crate::words::elapsed;
+use crate::words::wrap;
 
 /// Rows of a command's output while it runs.
 const WINDOW: usize = 5;
@@ -254,7 +255,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         "set_steps" => ("write the steps", "Writing the steps", "Wrote the steps", String::new()),
         "propose_plan" => ("plan", "Planning", "Planned", String::new()),
         _ => {
-            let line = crate::cli::follow::tool_line(name, input);
+            let line = crate::words::tool_line(name, input);
             let (name, what) = line.split_once(' ').unwrap_or((&line, ""));
             return (tame(name), what.to_owned());
         }

@@ -11,13 +11,14 @@ use trimtab_vocab::{ChangePart, ChangeSetId, Control, OnConflict, Time};
 
 use super::Outcome;
 use super::pager::{self, Pager};
-use crate::cli::diff::Loaded;
-use crate::cli::output::age;
+use crate::diff::Loaded;
 use crate::tui::diffs::{self, Row};
 use crate::tui::keys::{Action, Chord, Input, KeyMap};
 use crate::tui::news::Wish;
-use crate::tui::text::{cut, tame, wrap};
+use crate::tui::text::{cut, tame};
 use crate::tui::theme::{Name, Theme};
+use crate::words::age;
+use crate::words::wrap;
 
 /// From so many columns on, the list stands beside the change.
 const WIDE: u16 = 110;

@@ -10,7 +10,7 @@ use trimtab_vocab::{ChangePart, CheckpointId};
 
 use super::Outcome;
 use super::pager::{self, Pager};
-use crate::cli::diff::Loaded;
+use crate::diff::Loaded;
 use crate::tui::diffs::{self, Row};
 use crate::tui::keys::{Action, Input, KeyMap};
 use crate::tui::news::Wish;

@@ -9,8 +9,8 @@ use super::Outcome;
 use super::pager::{self, Pager};
 use crate::tui::command::COMMANDS;
 use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::text::wrap;
 use crate::tui::theme::{Name, Theme};
+use crate::words::wrap;
 
 /// Columns for keys.
 const KEYS: usize = 22;

@@ -10,8 +10,9 @@ use super::pager;
 use crate::tui::composer::{Composer, Draft, Outcome as Typed};
 use crate::tui::keys::{Action, Input, KeyMap};
 use crate::tui::news::Wish;
-use crate::tui::text::{tame, wrap};
+use crate::tui::text::tame;
 use crate::tui::theme::{Name, Theme};
+use crate::words::wrap;
 
 /// The plan under the editor.
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use trimtab_vocab::{SessionId, Time};
 
 use super::Outcome;
 use super::pager;
-use crate::cli::output::age;
 use crate::tui::composer::{Composer, Draft, Outcome as Typed};
 use crate::tui::keys::{Action, Chord, Input, Key, KeyMap};
 use crate::tui::news::Wish;
 use crate::tui::picker::{self, Item, Picker};
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{Name, Theme};
+use crate::words::age;
 
 /// The list.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use trimtab_vocab::event::{ByCommand, Change};
 
-use super::output::calm;
+use super::calm;
 
 /// Files that a line names.
 const NAMED: usize = 5;
