@@ -2,8 +2,8 @@
 //!
 //! A surface is a fold over events: it shows facts and passes on wishes. It must not hold logic of
 //! its own, and the manifest gives it no way to: it knows the vocabulary and the host's client.
-//! Surfaces do not know each other. How things are said to a person is decided here; the words of
-//! problems, banners and stages come with the facts.
+//! Surfaces do not know each other; only the command line names them, for it starts them. How things
+//! are said to a person is decided here; the words of problems, banners and stages come with the facts.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 

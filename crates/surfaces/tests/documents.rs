@@ -55,6 +55,33 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     found
 }
 
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let each = entries.flat_map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => vec![(path.clone(), std::fs::read_to_string(&path).unwrap_or_default())],
+    });
+    each.collect()
+}
+
+#[test]
+fn surfaces_do_not_know_each_other() {
+    let place = root().join("crates/surfaces/src");
+    for (surface, others) in [
+        ("tui", ["crate::cli", "crate::http"].as_slice()),
+        ("http", &["crate::cli", "crate::tui"]),
+        ("words", &["crate::cli", "crate::tui", "crate::http"]),
+        ("diff", &["crate::cli", "crate::tui", "crate::http"]),
+    ] {
+        let files = sources(&place.join(surface));
+        assert!(!files.is_empty(), "{surface}");
+        for (path, text) in files {
+            let named = others.iter().find(|other| text.contains(*other));
+            assert_eq!(named, None, "{}", path.display());
+        }
+    }
+}
+
 #[test]
 fn the_readmes_two_commands_are_the_ones_that_exist() {
     let readme = read("README.md");
