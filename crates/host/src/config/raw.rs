@@ -212,6 +212,9 @@ impl Raw {
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
                     None if matches!(name, "TRIMTAB_HOME" | "TRIMTAB_CONFIG") => {}
+                    // Whoever thinks that their sessions are kept elsewhere has to know that they are not.
+                    None if name == keys::env_name(STORE) && !text.is_empty() => return Err(unknown(STORE, &origin)),
+                    None if name == keys::env_name(STORE) => {}
                     None => self.stray.push(name.to_owned()),
                 },
                 _ => {}
@@ -418,6 +421,11 @@ mod tests {
         let problem = added("[store]\nurl = \"postgres://db\"").expect_err("elsewhere");
         assert_eq!(problem.message, "There is no setting called store.url (c.toml, line 2).");
         assert!(problem.hint.is_some_and(|hint| hint.contains("SQLite")));
+        let under = |url: &str| {
+            Raw::default().add_environment(&BTreeMap::from([("TRIMTAB_STORE_URL".to_owned(), url.to_owned())]))
+        };
+        under("").expect("the data folder");
+        assert!(under("postgres://db").expect_err("elsewhere").message.contains("TRIMTAB_STORE_URL"));
     }
 
     #[test]
