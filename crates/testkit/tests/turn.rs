@@ -1292,3 +1292,70 @@ fn without_a_person_a_command_is_ended_when_its_time_is_up() {
     r1 tool.finished {"call":"c1t1","status":"error","preview":"Timed out: it was ended after 1 s. Ask for more with timeout_s, do less at once, or let the user set commands.timeouts.\nbegun\n"}
     "#);
 }
+
+#[test]
+fn a_model_without_tools_is_found_out_once_in_a_session_and_works_with_one_object() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > change @a.txt
+        <!! no_tools: m does not support tools
+        ?^ You have no tools. Answer with one JSON object
+        <… {"summ
+        ^K
+        ?^ You have no tools. Answer with one JSON object
+        < {"summary":"Changed.","fileChanges":[{"path":"a.txt","content":"beta\\n"}]}
+        > once more, @a.txt
+        ?^ You have no tools. Answer with one JSON object
+        < {"summary":"Changed.","fileChanges":[{"path":"a.txt","content":"gamma\\n"}]}
+        > hello
+        < Hi.
+        "#,
+    );
+    let kinds = ["model.called", "model.failed", "request.adjusted", "banner", "change.applied", "request.finished"];
+    insta::assert_snapshot!(only(&log, &kinds), @r#"
+    r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
+    r1 model.failed {"call":"c1","error":{"kind":"no_tools","message":"m does not support tools"},"retryInMs":0}
+    r1 request.adjusted {"tools":false}
+    r1 banner {"level":"info","text":"scripted/model cannot use tools; it says what it wants done in one answer instead."}
+    r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
+    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.called {"call":"c3","model":"scripted/model","attempt":2}
+    r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r2 model.called {"call":"c4","model":"scripted/model","attempt":1}
+    r2 change.applied {"changeSet":"r2-x-c4t1","position":1,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
+    r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r3 model.called {"call":"c5","model":"scripted/model","attempt":1}
+    r3 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    --- a.txt
+    gamma
+    "#);
+}
+
+#[test]
+fn tools_may_be_refused_in_the_middle_of_the_work() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        > look at a.txt
+        <@ read_file {"path":"a.txt"}
+        <!! no_tools: m does not support tools
+        ?^ You have no tools
+        ?~ alpha
+        < {"summary":"It says alpha."}
+        "#,
+    );
+    insta::assert_snapshot!(only(&log, &["tool.finished", "request.adjusted", "answer", "request.finished"]), @r#"
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"1\talpha"}
+    r1 request.adjusted {"tools":false}
+    r1 answer {"summary":"It says alpha."}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
+    --- a.txt
+    alpha
+    "#);
+}
