@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,6 +15,8 @@ use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
 
 use crate::program::Program;
 
+/// How long the end of what a program wrote is waited for, once it has ended.
+const REST: Duration = Duration::from_secs(3);
 /// A wait that takes longer is a test that would hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Rows that have scrolled away and are kept.
@@ -24,6 +27,8 @@ pub struct Terminal {
     child: Child,
     ours: File,
     seen: Arc<Mutex<Seen>>,
+    /// Ends when nobody can write any more and all that was written is understood.
+    reader: JoinHandle<()>,
 }
 
 struct Seen {
@@ -74,8 +79,8 @@ impl Terminal {
             answers: true,
         }));
         let (reading, shared) = (ours.try_clone().expect("a terminal"), Arc::clone(&seen));
-        std::thread::spawn(move || listen(reading, &shared));
-        Self { child, ours, seen }
+        let reader = std::thread::spawn(move || listen(reading, &shared));
+        Self { child, ours, seen, reader }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -258,6 +263,11 @@ impl Terminal {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
+                // What it wrote last may still be on its way. Something that it left behind may hold the terminal, too.
+                let until = Instant::now() + REST;
+                while !self.reader.is_finished() && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
                 return status.code();
             }
             assert!(Instant::now() < until, "the program does not end; the screen shows:\n{}", self.screen());

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Pills, Say, Target, local_model};
-use trimtab_vocab::{Approve, Mode, Problem, SessionId};
+use trimtab_host::{Client, Say, Target, Words, local_model};
+use trimtab_vocab::{Mode, Problem, SessionId};
 
 use super::follow::{Asking, Form, follow};
 use super::output::{note, problem};
@@ -51,18 +51,12 @@ async fn say(
     mode: Mode,
     session: &mut Option<SessionId>,
 ) -> Result<Outcome, Problem> {
-    let trusted = profile.trusts(folder);
-    let reads = trusted || client.trusts(folder).await?;
-    let profile = if reads { profile.clone().in_project(folder)? } else { profile.clone() };
-    let mut settings = profile.run_settings()?;
-    (settings.attended, settings.approve, settings.trusted) = (true, Approve::Ask, trusted);
-    let pill = Pills::load(&profile, reads.then_some(folder)).called(text)?;
+    let words = Words { text: text.to_owned(), mode, ..Words::default() };
+    let say = Say { while_running: None, ..client.prepare(profile, folder, words).await? };
     let target = match session {
         Some(session) => Target::Session(session.clone()),
         None => Target::New { folder: folder.to_owned() },
     };
-    let say =
-        Say { text: text.to_owned(), mode, settings, images: Vec::new(), pill, while_running: None, picture: None };
     let sent = client.send(target, say).await?;
     *session = Some(sent.session.clone());
     follow(client, &sent, 0, Form::Text, Asking::AtTheTerminal).await

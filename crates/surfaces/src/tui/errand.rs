@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, Drawer, JobState, Pills, Say, Target};
+use trimtab_host::{Client, Drawer, JobState, Say, Target, Words};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -270,7 +270,7 @@ impl Errands {
         tokio::spawn(async move {
             let target = session.map_or(Target::New { folder: folder.clone() }, Target::Session);
             let told = async {
-                let say = say(&client, profile, &folder, &draft, mode, while_running).await?;
+                let say = say(&client, &profile, &folder, &draft, mode, while_running).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
                 kept.await.map_err(unkept)?;
                 client.send_as(target, say, request.clone()).await
@@ -423,28 +423,17 @@ async fn go_on(client: &Client, session: &SessionId) -> Result<(), Problem> {
 /// What a person says, with what is in force for it.
 async fn say(
     client: &Client,
-    mut profile: Profile,
+    profile: &Profile,
     folder: &str,
     draft: &Draft,
     mode: Mode,
     while_running: Option<WhileRunning>,
 ) -> Result<Say, Problem> {
-    if profile.model.is_none() {
-        profile.model = trimtab_host::local_model(&profile).await;
-    }
-    let trusted = profile.trusts(folder);
-    let reads = trusted || client.trusts(folder).await?;
-    let model = profile.model.clone();
-    if reads {
-        profile = profile.in_project(folder)?;
-        profile.model = model;
-    }
-    let mut settings = profile.run_settings()?;
-    (settings.attended, settings.approve, settings.trusted) = (true, Approve::Ask, trusted);
-    let text = draft.text();
-    let pill = Pills::load(&profile, reads.then_some(folder)).called(&text)?;
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
-    Ok(Say { text, mode, settings, images, pill, while_running, picture: None })
+    let words = Words { text: draft.text(), mode, images, ..Words::default() };
+    let say = client.prepare(profile, folder, words).await?;
+    // Where nothing runs on the screen, nothing is meant.
+    Ok(Say { while_running, ..say })
 }
 
 fn at(folder: &str, file: &Path) -> PathBuf {
