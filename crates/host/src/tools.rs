@@ -27,8 +27,6 @@ use crate::hub::News;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, Before};
 
-/// Files with instructions whose names everybody knows: nobody misses them, and nobody is told their names.
-const USUAL: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
 
@@ -383,7 +381,8 @@ pub(crate) async fn load(
     }
     let mut instructions: Vec<String> = Vec::new();
     for name in named {
-        let is_usual = USUAL.contains(&name.as_str());
+        // Nobody misses these, and nobody is told their names.
+        let is_usual = names::INSTRUCTIONS.contains(&name.as_str());
         match hands.read(&folder, &name).await {
             // A link may lead to what is never sent by itself.
             Ok(FileNow { content: Some((bytes, _)), real, .. }) if !names::has_secret(&real) => {

@@ -104,6 +104,9 @@ pub fn decides_what_runs(name: &str) -> bool {
     )
 }
 
+/// Files of a folder that are instructions by their names, in the order in which they are read.
+pub const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
 /// Whether any part of a path is the name of a secret.
 pub fn has_secret(path: &str) -> bool {
     path.split(['/', '\\']).any(is_secret)

@@ -145,7 +145,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
 /// sent because a setting says so.
 fn instructions(active: &Active) -> Vec<String> {
     let named = active.request.settings.context.files.iter().filter(|path| !names::has_secret(path));
-    ["AGENTS.md", "CLAUDE.md"].into_iter().map(str::to_owned).chain(named.cloned()).collect()
+    names::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
 }
 
 /// What the request names was read.

@@ -17,7 +17,8 @@ use super::rules;
 const LARGEST: u64 = 64 * 1024;
 
 /// What a project may say.
-const ALLOWED: &str = "context.files, commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, apply.files and apply.commands";
+const ALLOWED: &str = "context.files, commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, \
+                       apply.files and apply.commands";
 
 impl Profile {
     /// The settings in force in a trusted folder.
