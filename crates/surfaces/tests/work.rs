@@ -299,6 +299,27 @@ fn words_that_come_with_a_yes_reach_the_model() {
 }
 
 #[test]
+fn however_many_answer_the_same_question_each_of_them_comes_to_an_end() {
+    let mut program = program();
+    program.set("TRIMTAB_APPLY_FILES", "ask");
+    for round in 0..12 {
+        program.provider.push(asks(&[("write_file", json!({"path": format!("{round}.txt"), "content": "hi\n"}))]));
+        let asked = program.run(&["run", "--json", "--trust", "write it"]);
+        assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+        program.provider.push(says("I did."));
+        let checkpoint = checkpoint(&asked);
+        let answers = ["answer", &checkpoint, "allow", "--json"];
+        let all: Vec<Running> = (0..8).map(|_| program.spawn(&answers)).collect();
+        let ended: Vec<Ended> = all.into_iter().map(Running::wait).collect();
+        assert!(ended.iter().any(|one| one.code == Some(0)), "{ended:?}");
+        for one in ended.iter().filter(|one| one.code != Some(0)) {
+            assert!(one.stderr.contains("answered elsewhere"), "{one:?}");
+        }
+        assert!(program.project().join(format!("{round}.txt")).exists());
+    }
+}
+
+#[test]
 fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     let program = program();
     std::fs::write(program.project().join("AGENTS.md"), "Speak like a pirate.").expect("a file");

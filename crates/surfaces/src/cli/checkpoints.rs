@@ -134,6 +134,8 @@ impl Answer {
         }
         let sent = Sent { session: event.session.clone(), request: request.clone() };
         let after = last_seq(&client, &sent).await?;
+        // Somebody else may have answered it meanwhile, and all that came of it may be there already: nothing would follow.
+        find(&client, checkpoint).await?;
         let asking = Asking::of(self.approve, self.json);
         let action = Control::Adjust {
             approve: Some(self.approve.into()),

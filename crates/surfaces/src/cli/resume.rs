@@ -98,6 +98,8 @@ impl Resume {
     /// What waits for a person goes on once it is answered: by the options of this call, or at the
     /// terminal. Otherwise it stays open.
     async fn go_on(&self, client: &Client, sent: &Sent, behind: &Behind, asking: Asking) -> Result<Outcome, Problem> {
+        // Looked at before what is asked: what somebody else answers from here on is news.
+        let after = last_seq(client, sent).await?;
         let open = asked(client, sent).await?;
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
             &open
@@ -119,7 +121,6 @@ impl Resume {
             }
             _ => None,
         };
-        let after = last_seq(client, sent).await?;
         let is_told = given.is_none();
         let given = match given {
             None if asking == Asking::AtTheTerminal => {
