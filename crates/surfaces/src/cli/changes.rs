@@ -18,7 +18,7 @@ use super::output::{age, calm, note, print, print_json};
 use super::{Outcome, place};
 use crate::diff::Loaded;
 use crate::diff::counted;
-use crate::words::effects;
+use crate::words::{effects, sentence};
 
 /// Where the history is.
 #[derive(Debug, Default, Args)]
@@ -76,11 +76,11 @@ pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<Hist
         let (all, now) = (history.sets.len(), history.in_force);
         let refused = history.refused.as_ref().filter(|refused| refused.at > began);
         let how = match refused {
-            None => "is finished now".to_owned(),
-            Some(refused) => format!("could not be finished: {}", refused.reason),
+            None => "is finished now.".to_owned(),
+            Some(refused) => format!("could not be finished: {}", sentence(&refused.reason)),
         };
         note(&calm(&format!(
-            "A move of the change history was cut off; it {how}. {now} of {all} changes are in force."
+            "A move of the change history was cut off; it {how} {now} of {all} changes are in force."
         )));
     }
     Ok(history)
