@@ -406,6 +406,10 @@ pub struct Ran {
     pub lost: bool,
     /// It did not start, and why.
     pub not_started: Option<String>,
+    /// It was to run without a question and did not start, because a fence or the snapshot that undo needs could
+    /// not be had. The reason; a person is asked with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
     /// Milliseconds it took.
     pub took_ms: u64,
     /// What it wrote, in order, as a terminal would show it in the end.

@@ -63,7 +63,7 @@ pub use picture::{
 };
 pub use pill::Pill;
 pub use plan::{
-    Approval, Approved, ChangePart, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
+    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
     OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};

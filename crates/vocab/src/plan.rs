@@ -195,6 +195,10 @@ pub struct CommandRun {
     pub archive: bool,
     /// How it is fenced in.
     pub sandbox: Sandbox,
+    /// Nobody was asked about it: it gets the least fence that its class needs, and does not start where that
+    /// fence, or the snapshot that undo needs, cannot be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automatic: Option<CommandClass>,
     /// The folder that it may write to.
     pub folder: String,
 }
@@ -212,6 +216,17 @@ impl CommandRun {
         }
         fields.to_string()
     }
+}
+
+/// What a command needs that runs without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandClass {
+    /// It only reads: everything is mounted read-only, secrets are absent, and there is no network.
+    Read,
+    /// It builds, tests or lints: it may write in the folder, under a snapshot that undo uses.
+    Check,
 }
 
 /// How a command is fenced in.

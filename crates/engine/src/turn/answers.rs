@@ -80,7 +80,7 @@ pub(super) fn compact_choices() -> Vec<Choice> {
 }
 
 pub(crate) fn choice(id: &str, label: &str) -> Choice {
-    Choice { id: id.into(), label: label.into() }
+    Choice::new(id, label)
 }
 
 /// A question.

@@ -91,7 +91,7 @@ pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
     body.insert("budgetUsd".into(), json!(bill.budget));
     body.insert("spentUsd".into(), json!(bill.spent));
     body.insert("nextCallUsd".into(), json!(bill.next));
-    let choice = |id: &str, label: &str| Choice { id: id.into(), label: label.into() };
+    let choice = |id: &str, label: &str| Choice::new(id, label);
     step.say(
         Some(&request),
         CheckpointFact::Opened {

@@ -178,6 +178,23 @@ pub struct Choice {
     pub id: String,
     /// What a person reads.
     pub label: String,
+    /// The number that chooses it on every surface. It belongs to the answer, not to its position, so that it
+    /// does not move when another answer is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u8>,
+    /// The letter that chooses it on every surface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<char>,
+    /// It makes a rule, so it takes a second, visible step that shows the rule.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirm: bool,
+}
+
+impl Choice {
+    /// An answer without a fixed key.
+    pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { id: id.into(), label: label.into(), number: None, key: None, confirm: false }
+    }
 }
 
 /// A person decided something once and for all.

@@ -61,6 +61,7 @@ impl Scene {
             plain_git: self.plain_git,
             terminal: self.terminal,
             sandbox,
+            automatic: None,
             folder,
         };
         CommandPlan::of(Approved::witness(run, Approval::Answer))

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use programs::Finding;
 use read::{Join, Part};
+use trimtab_vocab::CommandClass;
 use word::shown;
 
 /// What happens with a command.
@@ -52,6 +53,9 @@ pub struct Verdict {
     pub reason: String,
     /// The rule that decided: the allowed prefixes, or what refused it.
     pub rule: Option<String>,
+    /// What it needs if it runs without a question.
+    #[serde(skip)]
+    pub class: CommandClass,
     /// The exact words of each part, when they are known.
     #[serde(skip)]
     pub argv: Option<Vec<Vec<String>>>,
@@ -131,7 +135,7 @@ const ONLY_IN_SHELL: &[&str] = &[
 pub fn judge(line: &str, policy: &Policy) -> Verdict {
     let ask = |reason: String| {
         let (decision, rule, argv, reads, direct) = (Decision::Ask, None, None, Vec::new(), None);
-        Verdict { decision, reason, rule, argv, reads, direct }
+        Verdict { decision, reason, rule, class: CommandClass::Check, argv, reads, direct }
     };
     if line.len() > LONGEST_LOOK {
         return ask(format!("the line is longer than {LONGEST_LOOK} bytes"));
@@ -181,6 +185,8 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
         }
     }
     let rule = used.join(", ");
+    let class = if only_looks(line, policy) { CommandClass::Read } else { CommandClass::Check };
+    let known = Verdict { class, ..known };
     Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
 }
 

@@ -268,6 +268,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     let active = session.active();
     let settings = active.map(|active| active.request.settings.clone()).unwrap_or_default();
     let verdict = active.map(|active| command::judge(command, &permit::policy(session, active)));
+    let class = verdict.as_ref().map(|verdict| verdict.class);
     let (direct, words) = verdict.map_or((None, None), |verdict| (verdict.direct, verdict.argv));
     let limit = overtime::limit(&settings, command, words.as_deref(), timeout_s);
     // Also behind `timeout 60`, and a file of that name does no harm.
@@ -287,6 +288,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         plain_git,
         terminal: false,
         sandbox: settings.sandbox,
+        automatic: class.filter(|_| by_itself && settings.sandbox != Sandbox::Off),
         folder,
     }
 }

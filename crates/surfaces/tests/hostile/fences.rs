@@ -1,0 +1,1 @@
+//! What a command must not do inside its fence.

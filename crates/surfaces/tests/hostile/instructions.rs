@@ -1,0 +1,1 @@
+//! Instruction files, trust, and what is read before it.

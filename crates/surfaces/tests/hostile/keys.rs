@@ -1,0 +1,1 @@
+//! Keys and text that must not answer, run or navigate.

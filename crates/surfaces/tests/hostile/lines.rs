@@ -1,0 +1,1 @@
+//! Command lines that must not run without a question.

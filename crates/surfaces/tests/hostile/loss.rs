@@ -1,0 +1,1 @@
+//! What must not be lost without a question.

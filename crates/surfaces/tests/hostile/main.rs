@@ -1,0 +1,14 @@
+//! The hostile suite: every attack that a review has found, against the real binary. Each test is one attack, and
+//! its name says what must not happen. `SECURITY.md` has the threat model behind it.
+
+mod approvals;
+mod edits;
+mod fences;
+mod instructions;
+mod keys;
+mod lines;
+mod loss;
+mod page;
+mod repositories;
+mod shown;
+mod trail;

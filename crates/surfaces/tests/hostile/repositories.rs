@@ -1,0 +1,1 @@
+//! What a hostile repository must not make git run.

@@ -1,0 +1,1 @@
+//! What is shown is what runs: terminal escapes, bidirectional text, long commands.
