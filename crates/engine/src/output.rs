@@ -299,4 +299,13 @@ impl Change {
             Self::Delete { path } | Self::Move { from: path, .. } | Self::Save { folder: path, .. } => path,
         }
     }
+
+    /// Every file that is changed, [`Change::path`] first.
+    pub fn paths(&self) -> Vec<String> {
+        match self {
+            Self::Edit(edit) => edit.paths(),
+            Self::Move { from, to } => vec![from.clone(), to.clone()],
+            other => vec![other.path().to_owned()],
+        }
+    }
 }

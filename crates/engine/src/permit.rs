@@ -123,7 +123,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     let folder = session.folder();
     // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
     let places: Vec<String> = match errand {
-        Errand::Change(change) => paths(change).into_iter().map(|path| plain(path, folder)).collect(),
+        Errand::Change(change) => change.paths().iter().map(|path| plain(path, folder)).collect(),
         Errand::Look(look) => secret_in(look).map(|path| plain(path, folder)).into_iter().collect(),
         _ => Vec::new(),
     };
@@ -151,6 +151,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     let by_text =
         |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
     let delicate = places.iter().find_map(|place| guard(place));
+    let is_edit = matches!(errand, Errand::Change(Change::Edit(_)));
+    // An edit that leaves nothing of a file deletes it, whatever it is called.
+    let discards = is_edit && writes.unwrap_or_default().iter().any(FileWrite::discards);
     let unread = destroys_unread(session, errand, writes.unwrap_or_default());
     // A yes to everything was not meant for what is treated with care, and a yes about the one end of a move
     // says nothing about the other.
@@ -171,7 +174,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
             };
             // Both ends of a move count, unless it is to be allowed.
             let other = verdict != RuleVerdict::Allow && places.iter().any(|place| covers(place));
-            rule.verdict == verdict && (covers(subject) || other)
+            // A yes to an edit of several files is a yes to each of them.
+            let all = verdict != RuleVerdict::Allow || !is_edit || places.iter().all(|place| covers(place));
+            rule.verdict == verdict && (covers(subject) || other) && all
         };
         session.rules().iter().filter(|rule| verdict != RuleVerdict::Allow || is_meant(rule)).find(about)
     };
@@ -217,6 +222,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
         let by_setting = match errand {
             Errand::Change(_) if unread => false,
             Errand::Change(Change::Delete { .. }) if settings.confirm_deletes => false,
+            Errand::Change(_) if discards && settings.confirm_deletes => false,
             Errand::Change(_) => settings.apply_files == Applying::Auto && delicate.is_none(),
             Errand::Run { .. } => {
                 tool != OUTSIDE
@@ -237,6 +243,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
         (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
         (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
         (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
+        (Errand::Change(_), _) if discards => ask("a file would be deleted or emptied".into(), subject),
         (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { outside: Some(why), .. }, _) => {
@@ -261,8 +268,12 @@ pub(crate) const UNREAD: &str = "a file would be replaced that the model has not
 /// Whether a file would be deleted or replaced whole that the model has never read. An edit is no such thing:
 /// it names what it replaces; nor is a move, which keeps the content.
 fn destroys_unread(session: &Session, errand: &Errand, writes: &[FileWrite]) -> bool {
-    matches!(errand, Errand::Change(Change::Delete { .. } | Change::Edit(Edit::WholeFile { .. })))
-        && writes.iter().any(|write| write.before.is_some() && session.mark(&write.path).is_none())
+    let replaces = matches!(errand, Errand::Change(Change::Delete { .. } | Change::Edit(Edit::WholeFile { .. })));
+    let edits = matches!(errand, Errand::Change(Change::Edit(_)));
+    writes.iter().any(|write| {
+        let destroys = (replaces && write.before.is_some()) || (edits && write.discards());
+        destroys && session.mark(&write.path).is_none()
+    })
 }
 
 /// What the command policy needs to know.
@@ -311,13 +322,6 @@ fn allowed_by_prefix(session: &Session, active: &Active, command: &str) -> Optio
 /// The parts of a path, lower case: file systems differ in whether case counts.
 fn parts(path: &str) -> impl Iterator<Item = String> {
     path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").map(str::to_lowercase)
-}
-
-fn paths(change: &Change) -> Vec<&str> {
-    match change {
-        Change::Move { from, to } => vec![from, to],
-        other => vec![other.path()],
-    }
 }
 
 /// Files that are treated with more care than others. `docs/decisions/0015-paths.md` has the whole table.

@@ -5,55 +5,44 @@ use std::sync::Arc;
 
 use trimtab_engine::proposal::command::{self, Decision, Policy, Verdict};
 use trimtab_engine::proposal::compare::{self, Stats};
-use trimtab_engine::proposal::edit::{self, After, Edit};
+use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
 use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdict, Sandbox};
 
 use crate::config::Profile;
-use crate::hands::{FileNow, Hands, RealHands};
-use crate::prepare::unfit;
+use crate::hands::{Hands, RealHands};
+use crate::prepare::{Pair, edit_files, unfit};
 
 /// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
 /// says what it would do.
 pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
     let hands = RealHands::new(std::env::vars_os(), &[]);
-    let FileNow { path, real, content } = hands.read(folder, edit.path()).await?;
-    if let Some(reason) = trimtab_engine::hidden_by_links(edit.path(), folder, &real) {
+    let pairs = edit_files(&hands, folder, edit, None).await.map_err(|unedited| unedited.reason)?;
+    if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
         return Err(reason);
     }
-    if let Some(reason) = unfit(&path, content.is_some()) {
-        return Err(reason);
-    }
-    let (before, state) = content.unzip();
-    let after = match edit::apply(edit, before.as_deref()).map_err(|refusal| refusal.reason)? {
-        After::Write(bytes) => Some(bytes),
-        After::Delete => None,
-    };
-    let (_, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
-    let mode = state.as_ref().map_or(0o644, |state| state.mode);
-    let mut contents = BTreeMap::new();
-    let mut keep = |bytes: Option<Vec<u8>>| {
-        bytes.map(|bytes| {
+    let (mut contents, mut writes) = (BTreeMap::new(), Vec::new());
+    for Pair { path, before, after, mode } in pairs {
+        let before = before.map(|(bytes, _)| bytes);
+        let (_, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
+        let mut keep = |bytes: Vec<u8>| {
             let hash = trimtab_world::store::hash(&bytes);
             contents.insert(hash.clone(), bytes);
             FileState { hash, mode }
-        })
-    };
-    let (before, after) = (keep(before), keep(after));
-    let (is_new, is_deleted) = (before.is_none(), after.is_none());
-    let file = ChangedFile { path: path.clone(), added, removed, modified, is_new, is_deleted };
-    let name = after.as_ref().or(before.as_ref()).map_or("nothing", |state| &state.hash[..16]);
+        };
+        let (before, after) = (before.map(&mut keep), after.map(&mut keep));
+        writes.push(FileWrite { path, before, after, added, removed, modified });
+    }
+    let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
+    let state = writes.iter().find_map(|write| write.after.as_ref().or(write.before.as_ref()));
+    let name = state.map_or("nothing", |state| &state.hash[..16]);
     let change_set: ChangeSetId = format!("edit-{name}").parse().map_err(|_| "The change has no name.".to_owned())?;
-    let set = FileSet {
-        change_set,
-        folder: folder.to_owned(),
-        writes: vec![FileWrite { path, before, after, added, removed, modified }],
-    };
+    let set = FileSet { change_set, folder: folder.to_owned(), writes };
     let plan = trimtab_engine::by_hand(set)?;
     if !dry {
         hands.write(&plan, Arc::new(contents)).await?;
     }
-    Ok(vec![file])
+    Ok(files)
 }
 
 /// What the policy would do with a command in a folder. `allow`: the beginnings that may run by

@@ -1,7 +1,7 @@
 //! Finds out what a change would make of the files, and stores both states, before anybody is asked.
 
 use trimtab_engine::proposal::compare::{self, Stats};
-use trimtab_engine::proposal::edit::{self, After, Edit, RefusalKind};
+use trimtab_engine::proposal::edit::{self, After, Edit, FileAfter, RefusalKind};
 use trimtab_engine::{Change, Narrowed, NoEffect, Prepared, merge};
 use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId};
 use trimtab_world::store::{Store, StoreError};
@@ -24,51 +24,25 @@ pub(crate) async fn prepare(
     if let Change::Save { folder: place, pictures } = change {
         return save(deps, session, folder, place, pictures).await;
     }
-    let FileNow { path, content, .. } = match read(hands, folder, change.path()).await {
-        Ok(now) => now,
-        Err(reason) => return Ok(Prepared::Refused { reason }),
-    };
-    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), change, seen) {
-        return Ok(Prepared::Refused { reason });
-    }
     let pairs = match change {
-        Change::Edit(edit) => match edit::apply(edit, content.as_ref().map(|(bytes, _)| bytes.as_slice())) {
-            Ok(After::Write(bytes)) => vec![(path, content, Some(bytes))],
-            Ok(After::Delete) => vec![(path, content, None)],
-            Err(refusal) => {
-                let reason = format!("{path} was not changed: {}", refusal.reason);
-                return Ok(match no_effect(edit, refusal.kind) {
-                    Some(why) => Prepared::NoEffect { why, reason },
-                    None => Prepared::Refused { reason },
-                });
-            }
+        Change::Edit(edit) => match edited(hands, folder, edit, seen).await {
+            Ok(pairs) => pairs,
+            Err(refused) => return Ok(refused),
         },
-        Change::Delete { .. } | Change::Move { .. } if content.is_none() => {
-            return Ok(Prepared::Refused { reason: format!("There is no file {path}.") });
-        }
-        Change::Delete { .. } | Change::Save { .. } => vec![(path, content, None)],
-        Change::Move { to, .. } => match read(hands, folder, to).await {
-            Ok(FileNow { path: to, content: None, .. }) => {
-                let bytes = content.as_ref().map(|(bytes, _)| bytes.clone());
-                vec![(path, content, None), (to, None, bytes)]
-            }
-            Ok(FileNow { path: to, .. }) => {
-                return Ok(Prepared::Refused { reason: format!("{to} exists already; nothing was moved.") });
-            }
+        other => match placed(hands, folder, other, seen).await {
+            Ok(pairs) => pairs,
             Err(reason) => return Ok(Prepared::Refused { reason }),
         },
     };
-    if let Some(reason) = pairs.iter().find_map(|(path, before, _)| unfit(path, before.is_some())) {
+    if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
         return Ok(Prepared::Refused { reason });
     }
-    let moved_mode = pairs.first().and_then(|(_, before, _)| before.as_ref()).map(|(_, state)| state.mode);
     let (mut writes, mut diffs, mut hunks) = (Vec::new(), Vec::new(), Vec::new());
-    for (path, before, after) in pairs {
+    for Pair { path, before, after, mode } in pairs {
         let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
         let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
         hunks.push(u32::try_from(all).unwrap_or(u32::MAX));
         let (diff, Stats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
-        let mode = before.as_ref().map(|(_, state)| state.mode).or(moved_mode).unwrap_or(NEW_FILE);
         let after = match after {
             Some(bytes) => Some(keep(deps.world.store.as_ref(), session, bytes, mode).await?),
             None => None,
@@ -81,6 +55,101 @@ pub(crate) async fn prepare(
         diffs.push(diff);
     }
     Ok(Prepared::Ready { writes, diffs, hunks })
+}
+
+/// A file before and after a change.
+pub(crate) struct Pair {
+    pub(crate) path: String,
+    pub(crate) before: Option<(Vec<u8>, FileState)>,
+    pub(crate) after: Option<Vec<u8>>,
+    /// The mode of the file afterwards.
+    pub(crate) mode: u32,
+}
+
+/// Why an edit was not made.
+pub(crate) struct Unedited {
+    /// The file that it is for.
+    pub(crate) path: String,
+    pub(crate) reason: String,
+    /// The class of the reason, if the edit itself is it and not a file.
+    pub(crate) kind: Option<RefusalKind>,
+}
+
+/// What an edit makes of its files: all of them, or none.
+pub(crate) async fn edit_files(
+    hands: &dyn Hands,
+    folder: &str,
+    edit: &Edit,
+    seen: Option<&str>,
+) -> Result<Vec<Pair>, Unedited> {
+    let mut files: Vec<(String, FileNow)> = Vec::new();
+    for name in edit.paths() {
+        let refused = |reason| Unedited { path: name.clone(), reason, kind: None };
+        let now = read(hands, folder, &name).await.map_err(refused)?;
+        // Two names of one file would be two changes, of which the second undoes the first.
+        if let Some((other, _)) = files.iter().find(|(_, known)| known.real == now.real) {
+            return Err(refused(format!("{other} and {name} are the same file. Give one edit for each file.")));
+        }
+        files.push((name, now));
+    }
+    let first = files.first().map(|(_, now)| (now.path.clone(), now.content.as_ref().map(|(_, state)| state)));
+    let (path, state) = first.unwrap_or_default();
+    if let Some(reason) = stale(&path, state, &Change::Edit(edit.clone()), seen) {
+        return Err(Unedited { path, reason, kind: None });
+    }
+    let bytes = |now: &FileNow| now.content.as_ref().map(|(bytes, _)| bytes.clone());
+    let before: Vec<(String, Option<Vec<u8>>)> = files.iter().map(|(name, now)| (name.clone(), bytes(now))).collect();
+    let given = before.iter().map(|(name, bytes)| (name.clone(), bytes.as_deref())).collect();
+    let refused = |refusal: edit::Refusal| Unedited { path, reason: refusal.reason, kind: Some(refusal.kind) };
+    let all = edit::apply(edit, &given).map_err(refused)?;
+    let mode_of = |name: &str| {
+        let state = files.iter().find(|(known, _)| known == name).and_then(|(_, now)| now.content.as_ref());
+        state.map(|(_, state)| state.mode)
+    };
+    let modes: Vec<u32> = all
+        .iter()
+        .map(|file| mode_of(&file.path).or(file.from.as_deref().and_then(mode_of)).unwrap_or(NEW_FILE))
+        .collect();
+    let mut pairs = Vec::with_capacity(all.len());
+    for (FileAfter { path, after, .. }, mode) in all.into_iter().zip(modes) {
+        let Some(at) = files.iter().position(|(name, _)| *name == path) else { continue };
+        let (_, now) = files.swap_remove(at);
+        let after = match after {
+            After::Write(bytes) => Some(bytes),
+            After::Delete => None,
+        };
+        pairs.push(Pair { path: now.path, before: now.content, after, mode });
+    }
+    Ok(pairs)
+}
+
+async fn edited(hands: &dyn Hands, folder: &str, edit: &Edit, seen: Option<&str>) -> Result<Vec<Pair>, Prepared> {
+    edit_files(hands, folder, edit, seen).await.map_err(|Unedited { path, reason, kind }| match kind {
+        None => Prepared::Refused { reason },
+        Some(kind) => {
+            let reason = format!("{path} was not changed: {reason}");
+            match no_effect(edit, kind) {
+                Some(why) => Prepared::NoEffect { why, reason },
+                None => Prepared::Refused { reason },
+            }
+        }
+    })
+}
+
+/// What deleting or moving a file makes of it.
+async fn placed(hands: &dyn Hands, folder: &str, change: &Change, seen: Option<&str>) -> Result<Vec<Pair>, String> {
+    let FileNow { path, content, .. } = read(hands, folder, change.path()).await?;
+    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), change, seen) {
+        return Err(reason);
+    }
+    let Some((bytes, state)) = content else { return Err(format!("There is no file {path}.")) };
+    let mode = state.mode;
+    let gone = Pair { path, before: Some((bytes.clone(), state)), after: None, mode };
+    let Change::Move { to, .. } = change else { return Ok(vec![gone]) };
+    match read(hands, folder, to).await? {
+        FileNow { path, content: None, .. } => Ok(vec![gone, Pair { path, before: None, after: Some(bytes), mode }]),
+        FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
+    }
 }
 
 /// What a part of a change makes of the files: from the states that were stored, so that it is the change which was

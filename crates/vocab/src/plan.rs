@@ -93,6 +93,17 @@ pub struct FileWrite {
     pub modified: u64,
 }
 
+/// The hash of no bytes at all.
+const EMPTY: &str = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+
+impl FileWrite {
+    /// Whether a file that holds something holds nothing afterwards: it is deleted, or emptied, which comes to the same.
+    pub fn discards(&self) -> bool {
+        let is_empty = |state: &Option<FileState>| state.as_ref().is_none_or(|state| state.hash == EMPTY);
+        (self.before.is_some() && self.after.is_none()) || (!is_empty(&self.before) && is_empty(&self.after))
+    }
+}
+
 /// Files to change together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,12 +1,13 @@
-//! Search blocks: whole lines, found and replaced one block after another.
+//! Search blocks: whole lines or a part of one, found and replaced one block after another.
 
 use std::borrow::Cow;
 
-use super::hunk::{Hunk, HunkLine, Op};
+use super::hunk::{Hunk, HunkLine, Numbers, Op};
 use super::lines::{self, Ending, Line, Text, is_blank, split, without_bom};
+use super::numbered::{self, Numbering, Unnumbered};
 use super::place::Finder;
 use super::splice::{Splice, splice};
-use super::{After, Block, Refusal, RefusalKind, elision};
+use super::{After, Block, Refusal, RefusalKind, elision, part};
 
 pub(super) fn apply(path: &str, blocks: &[Block], before: Option<&[u8]>) -> Result<After, Refusal> {
     let Some(before) = before else {
@@ -28,22 +29,54 @@ pub(super) fn apply(path: &str, blocks: &[Block], before: Option<&[u8]>) -> Resu
 }
 
 fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let file = Text::of(bytes);
+    let refusal = match replace_lines(path, name, block, None, bytes, &file) {
+        Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
+        other => return other,
+    };
+    match numbered::take_off(block, &file) {
+        Numbering::None => {}
+        Numbering::Mixed => {
+            let reason =
+                format!("{name} has line numbers in front of some lines. Give the lines without the line numbers.");
+            return Err(Refusal::new(RefusalKind::Malformed, reason));
+        }
+        Numbering::TakenOff(Unnumbered { block, first }) => {
+            return replace_lines(path, name, &block, Some(first), bytes, &file).map_err(|mut refusal| {
+                refusal.reason.push_str(" Give the lines without the line numbers.");
+                refusal
+            });
+        }
+    }
+    let (search, replacement) = (without_bom(&block.search), without_bom(&block.replace));
+    part::replace(path, name, &file, search, replacement).unwrap_or(Err(refusal))
+}
+
+/// Replaces whole lines. `first` is the number that the first one was given.
+fn replace_lines(
+    path: &str,
+    name: &str,
+    block: &Block,
+    first: Option<usize>,
+    bytes: &[u8],
+    file: &Text<'_>,
+) -> Result<Vec<u8>, Refusal> {
     let search = split(without_bom(&block.search).as_bytes());
     if search.iter().all(|line| is_blank(line.text)) {
         let reason = format!("{name} is empty. Give the lines of {path} that are to be replaced.");
         return Err(Refusal::new(RefusalKind::EmptySearch, reason));
     }
     let replace = split(without_bom(&block.replace).as_bytes());
-    let hunk = Hunk { lines: compare(&search, &replace), ..Hunk::default() };
+    let numbers = first.map(|old| Numbers { old, old_count: None, new: None, new_count: None });
+    let hunk = Hunk { lines: compare(&search, &replace), numbers, ..Hunk::default() };
     elision::refuse(path, name, &hunk.lines, hunk.old().map(|line| line.text))?;
     lines::writable(path, bytes, hunk.added())?;
-    let file = Text::of(bytes);
-    let placed = Finder::new(path, &file).place(name, &hunk, 0)?;
+    let placed = Finder::new(path, file).place(name, &hunk, 0)?;
     let style = match replace.first().map(|line| line.ending) {
         Some(Ending::CrLf) => Ending::CrLf,
         _ => Ending::Lf,
     };
-    splice(path, &file, vec![Splice { name: name.to_owned(), hunk: &hunk, placed }], style)
+    splice(path, file, vec![Splice::new(name.to_owned(), &hunk, placed)], style)
 }
 
 /// The two sides as one hunk: lines that both have are context, so that they are not written again

@@ -111,6 +111,36 @@ pub(super) fn git_means(rest: &str, path: &str) -> bool {
     rest.is_empty() || is(rest) || { pairs }.any(|(old, new)| is(old) && is(new))
 }
 
+/// The path of `diff --git a/P b/P`, if both names are the same.
+pub(super) fn git_path(rest: &str) -> Option<String> {
+    let rest = rest.trim();
+    let pairs = rest.match_indices(' ').take(64).map(|(at, _)| (name(&rest[..at]), name(&rest[at + 1..])));
+    let mut same = pairs.filter_map(|pair| match pair {
+        (Name::Path(old), Name::Path(new)) => {
+            let (old, new) = (old.strip_prefix("a/")?.to_owned(), new.strip_prefix("b/")?.to_owned());
+            (old == new).then_some(old)
+        }
+        _ => None,
+    });
+    same.next()
+}
+
+/// The text behind `@@` that says after which line the hunk lies. Numbers that went wrong and dots are no such text.
+pub(super) fn anchor(line: &str) -> Option<&str> {
+    let text = line.strip_prefix("@@")?.trim();
+    let text = text.strip_suffix("@@").unwrap_or(text).trim();
+    let mut words = text.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_number = |word: &str, mark: char| {
+        word.strip_prefix(mark).is_some_and(|rest| {
+            !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || ",.?_XxYyNn*".contains(c))
+        })
+    };
+    let is_numbers = is_number(first, '-') && (second.is_empty() || is_number(second, '+'));
+    let says_nothing = text.chars().all(|c| matches!(c, '.' | '…' | '*' | '-' | '+' | ',' | ' '));
+    (!is_numbers && !says_nothing).then_some(text)
+}
+
 /// Reads the numbers of an `@@` line; whatever else stands there is no number.
 pub(super) fn numbers(line: &str) -> Option<Numbers> {
     let mut words = line.trim_start_matches('@').split("@@").next()?.split_whitespace();

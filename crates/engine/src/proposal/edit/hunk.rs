@@ -39,6 +39,15 @@ pub(super) struct Hunk<'t> {
     pub(super) markers_missing: bool,
     /// The hunk comes from a diff, where a column in front of each line is the marker's.
     pub(super) has_markers: bool,
+    /// Lines of the file that the hunk lies after, outermost first.
+    pub(super) anchors: Vec<&'t [u8]>,
+    /// The anchor stands behind line numbers, where git puts the last heading before the hunk. It may be out of
+    /// date, so one that is not in the file says nothing.
+    pub(super) anchor_is_heading: bool,
+    /// `*** End of File` follows.
+    pub(super) at_end: bool,
+    /// Lines that are only added and have no anchor go to the end of the file, as in a Codex patch.
+    pub(super) appends: bool,
 }
 
 /// `@@ -old,old_count +new,new_count @@`, as written.

@@ -9,20 +9,25 @@
 //! no hunk touches cannot change, whatever the encoding.
 //!
 //! The way of an edit through the files here: `diff` (with `header`) or `block` reads it into hunks,
-//! `place` finds where each hunk fits (`occur` searches, `indent` judges indentation), `splice`
-//! builds the new text, `elision` and `joined` look for damage in what is added, and `nearest`
-//! explains a refusal.
+//! `place` finds where each hunk fits (`occur` searches, `indent` judges indentation, `anchor` holds it to
+//! what it says about its place, `gaps` reads over blank lines), `splice` builds the new text, `elision` and
+//! `joined` look for damage in what is added, and `nearest` explains a refusal. `numbered` takes copied line
+//! numbers off a block, and `part` replaces a part of a line.
 
+mod anchor;
 mod block;
 mod diff;
 mod elision;
+mod gaps;
 mod header;
 mod hunk;
 mod indent;
 mod joined;
 mod lines;
 mod nearest;
+mod numbered;
 mod occur;
+mod part;
 mod place;
 mod splice;
 #[cfg(test)]
@@ -35,14 +40,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Edit {
-    /// A unified diff of one file.
+    /// A unified diff or a Codex patch.
     UnifiedDiff {
-        /// The file, relative to the folder.
+        /// The file, relative to the folder. A patch of several files names it among others.
         path: String,
         /// The diff; headers and numbers may be missing or wrong.
         diff: String,
     },
-    /// Whole lines to find, and what takes their place.
+    /// Lines to find, and what takes their place.
     SearchReplace {
         /// The file, relative to the folder.
         path: String,
@@ -65,9 +70,17 @@ impl Edit {
             Edit::UnifiedDiff { path, .. } | Edit::SearchReplace { path, .. } | Edit::WholeFile { path, .. } => path,
         }
     }
+
+    /// Every file that the edit is about, [`Edit::path`] first: a patch may change, create, delete and move several.
+    pub fn paths(&self) -> Vec<String> {
+        match self {
+            Edit::UnifiedDiff { path, diff } => diff::paths(path, diff),
+            Edit::SearchReplace { path, .. } | Edit::WholeFile { path, .. } => vec![path.clone()],
+        }
+    }
 }
 
-/// Whole lines to find, and the lines that take their place.
+/// Lines to find, and the lines that take their place. A part of one line is found as well if it occurs only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// The lines as they stand in the file.
@@ -113,15 +126,17 @@ pub enum RefusalKind {
     Placeholder,
     /// Two lines of the diff stand on one (`-old+new`).
     RunTogether,
+    /// What the hunk says about its place is not where its lines are.
+    Contradiction,
     /// Two hunks touch the same lines.
     Overlap,
     /// The edit creates a file that exists.
     Exists,
     /// The edit changes a file that does not exist.
     Missing,
-    /// The diff is about another file, or moves one.
+    /// The diff is about another file.
     OtherPath,
-    /// The diff is about several files.
+    /// The diff is about a file that was not given, or whose name is not certain.
     SeveralFiles,
     /// A file is to be deleted, but its text is not what the diff removes.
     Differs,
@@ -139,14 +154,47 @@ impl Refusal {
     }
 }
 
-/// Applies `edit` to the bytes of its file, `None` if there is no such file.
+/// What becomes of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileAfter {
+    /// The file, as the edit names it.
+    pub path: String,
+    /// What it is to be.
+    pub after: After,
+    /// The file that moves here.
+    pub from: Option<String>,
+}
+
+/// The bytes of the files that an edit is about, by the names of [`Edit::paths`]. `None`: there is no such file.
+#[derive(Debug, Clone, Default)]
+pub struct Files<'f>(Vec<(String, Option<&'f [u8]>)>);
+
+impl<'f> FromIterator<(String, Option<&'f [u8]>)> for Files<'f> {
+    fn from_iter<T: IntoIterator<Item = (String, Option<&'f [u8]>)>>(files: T) -> Self {
+        Self(files.into_iter().collect())
+    }
+}
+
+impl<'f> Files<'f> {
+    fn get(&self, path: &str) -> Result<Option<&'f [u8]>, Refusal> {
+        let found = self.0.iter().find(|(name, _)| name == path).map(|(_, bytes)| *bytes);
+        found.ok_or_else(|| {
+            let reason =
+                format!("The diff is about {} as well. Give one edit for each file.", lines::shown(path.as_bytes()));
+            Refusal::new(RefusalKind::SeveralFiles, reason)
+        })
+    }
+}
+
+/// Applies `edit` to its files: all of them, or none.
 ///
-/// Pure and total: no input makes it panic. Memory grows with the sizes of the file and of the edit.
+/// Pure and total: no input makes it panic. Memory grows with the sizes of the files and of the edit.
 /// So does time, but for search blocks, each of which reads the file that the one before it made.
-pub fn apply(edit: &Edit, before: Option<&[u8]>) -> Result<After, Refusal> {
+pub fn apply(edit: &Edit, files: &Files<'_>) -> Result<Vec<FileAfter>, Refusal> {
+    let one = |path: &str, after: After| vec![FileAfter { path: path.to_owned(), after, from: None }];
     match edit {
-        Edit::UnifiedDiff { path, diff } => diff::apply(path, diff, before),
-        Edit::SearchReplace { path, blocks } => block::apply(path, blocks, before),
-        Edit::WholeFile { path, content } => whole::apply(path, content, before),
+        Edit::UnifiedDiff { path, diff } => diff::apply(path, diff, files),
+        Edit::SearchReplace { path, blocks } => Ok(one(path, block::apply(path, blocks, files.get(path)?)?)),
+        Edit::WholeFile { path, content } => Ok(one(path, whole::apply(path, content, files.get(path)?)?)),
     }
 }

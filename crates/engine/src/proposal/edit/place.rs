@@ -7,6 +7,8 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::anchor::Budget;
+use super::gaps::{self, Packed};
 use super::hunk::{Hunk, Op};
 use super::indent::Reindent;
 use super::lines::{Text, is_blank, shown, split_indent, trim_end};
@@ -15,11 +17,13 @@ use super::{Refusal, RefusalKind, joined, nearest};
 
 /// Where a hunk goes, and what it adds there.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct Placed<'t> {
     /// The first line of the old side.
     pub(super) start: usize,
     /// The added lines, in the file's style.
     pub(super) added: Vec<Vec<u8>>,
+    /// The hunk with the file's blank lines instead of its own.
+    pub(super) aligned: Option<Hunk<'t>>,
 }
 
 /// Finds places in one file.
@@ -30,6 +34,8 @@ pub(super) struct Finder<'f> {
     /// The edit names this file as the old one, so that line 0 means its top and not a new file.
     pub(super) old_file_named: bool,
     indexes: [OnceCell<Index<'f>>; 4],
+    packed: OnceCell<Packed<'f>>,
+    pub(super) budget: Budget,
 }
 
 /// Comparing candidates under the looser views takes no more steps than this in all.
@@ -45,11 +51,17 @@ impl<'f> Finder<'f> {
             lacks_final_newline: !file.lines.is_empty() && !file.ends_with_newline(),
             old_file_named: false,
             indexes: Default::default(),
+            packed: OnceCell::new(),
+            budget: Budget::default(),
         }
     }
 
     pub(super) fn index(&self, view: View) -> &Index<'f> {
         self.indexes[view as usize].get_or_init(|| Index::new(view, &self.texts))
+    }
+
+    pub(super) fn path(&self) -> &'f str {
+        self.path
     }
 
     pub(super) fn texts(&self) -> &[&'f [u8]] {
@@ -58,7 +70,7 @@ impl<'f> Finder<'f> {
 
     /// The place for `hunk`, called `name` in refusals. `shift` is by how many lines the hunks
     /// before it lengthen the file.
-    pub(super) fn place(&self, name: &str, hunk: &Hunk<'_>, shift: isize) -> Result<Placed, Refusal> {
+    pub(super) fn place<'t>(&self, name: &str, hunk: &Hunk<'t>, shift: isize) -> Result<Placed<'t>, Refusal> {
         let old: Vec<&[u8]> = hunk.old().map(|line| line.text).collect();
         if old.is_empty() {
             let start = self.insertion(name, hunk, shift)?;
@@ -105,14 +117,31 @@ impl<'f> Finder<'f> {
         }
         match self.choose(name, hunk, &markers_left_out)? {
             Some(start) => self.verbatim(name, hunk, start),
-            None => Err(self.not_found(name, hunk, &old)),
+            None => self.over_blank_lines(name, hunk)?.ok_or_else(|| self.not_found(name, hunk, &old)),
         }
     }
 
-    /// Where a hunk without an old side goes: only a line number can say.
+    /// The place of a hunk whose context has other blank lines than the file, if there is only one.
+    fn over_blank_lines<'t>(&self, name: &str, hunk: &Hunk<'t>) -> Result<Option<Placed<'t>>, Refusal> {
+        let packed = self.packed.get_or_init(|| Packed::new(&self.texts));
+        let [lines] = packed.places(hunk)[..] else { return Ok(None) };
+        let Some((aligned, start)) = gaps::aligned(hunk, lines, &self.texts) else { return Ok(None) };
+        self.bound(name, &aligned, &[start])?;
+        let placed = self.verbatim(name, &aligned, start)?;
+        Ok(Some(Placed { aligned: Some(aligned), ..placed }))
+    }
+
+    /// Where a hunk without an old side goes: only a line number, an anchor or the end of the file can say.
     fn insertion(&self, name: &str, hunk: &Hunk<'_>, shift: isize) -> Result<usize, Refusal> {
         if self.texts.is_empty() {
             return Ok(0);
+        }
+        let anchored = self.after_anchor(name, hunk)?;
+        if hunk.at_end || (hunk.appends && hunk.anchors.is_empty() && hunk.numbers.is_none()) {
+            return Ok(self.texts.len());
+        }
+        if let Some(start) = anchored {
+            return Ok(start);
         }
         let after = hunk.numbers.filter(|numbers| numbers.old_count == Some(0)).and_then(|numbers| {
             let agrees = numbers
@@ -135,6 +164,7 @@ impl<'f> Finder<'f> {
     /// One of the places that fit, if there are any: the only one, or the one that the line number
     /// names, or the one at the end if the old side says that it ends the file.
     fn choose(&self, name: &str, hunk: &Hunk<'_>, places: &[usize]) -> Result<Option<usize>, Refusal> {
+        let places = &self.bound(name, hunk, places)?[..];
         if let [] | [_] = places {
             return Ok(places.first().copied());
         }
@@ -187,7 +217,9 @@ impl<'f> Finder<'f> {
             let inside = view != View::Tabs || self.pairs(old, start).all(|(edit, file)| only_tabs_differ(edit, file));
             if !marker_in_doubt && inside {
                 fits.push(start);
-                if fits.len() >= MOST_PLACES || hunk.named() == Some(start) {
+                // Where an anchor chooses, all places have to be known.
+                let is_enough = fits.len() >= MOST_PLACES && hunk.anchors.is_empty() && !hunk.at_end;
+                if is_enough || hunk.named() == Some(start) {
                     break;
                 }
             }
@@ -208,14 +240,14 @@ impl<'f> Finder<'f> {
     }
 
     /// The added lines as written.
-    fn verbatim(&self, name: &str, hunk: &Hunk<'_>, start: usize) -> Result<Placed, Refusal> {
+    fn verbatim<'t>(&self, name: &str, hunk: &Hunk<'t>, start: usize) -> Result<Placed<'t>, Refusal> {
         self.refuse_if_repeated(name, hunk, start)?;
         joined::refuse_added(name, hunk, &self.texts, start)?;
-        Ok(Placed { start, added: hunk.added().map(<[u8]>::to_vec).collect() })
+        Ok(Placed { start, added: hunk.added().map(<[u8]>::to_vec).collect(), aligned: None })
     }
 
     /// The added lines in the file's indentation, if that is certain for each of them.
-    fn restyled(&self, name: &str, hunk: &Hunk<'_>, start: usize, old: &[&[u8]]) -> Result<Placed, Refusal> {
+    fn restyled<'t>(&self, name: &str, hunk: &Hunk<'t>, start: usize, old: &[&[u8]]) -> Result<Placed<'t>, Refusal> {
         let indents = self.indents(old, start);
         let unsure = |line: &[u8]| {
             let reason = format!(
@@ -248,7 +280,7 @@ impl<'f> Finder<'f> {
             added.push(whole);
         }
         joined::refuse_added(name, hunk, &self.texts, start)?;
-        Ok(Placed { start, added })
+        Ok(Placed { start, added, aligned: None })
     }
 
     /// Refuses if the lines at the place are the new side to the byte, although the old side fits

@@ -9,12 +9,16 @@ use super::{Refusal, RefusalKind};
 
 /// A hunk, and where it goes.
 pub(super) struct Splice<'h, 't> {
-    pub(super) name: String,
-    pub(super) hunk: &'h Hunk<'t>,
-    pub(super) placed: Placed,
+    name: String,
+    hunk: Cow<'h, Hunk<'t>>,
+    placed: Placed<'t>,
 }
 
-impl Splice<'_, '_> {
+impl<'h, 't> Splice<'h, 't> {
+    pub(super) fn new(name: String, hunk: &'h Hunk<'t>, mut placed: Placed<'t>) -> Self {
+        let hunk = placed.aligned.take().map_or(Cow::Borrowed(hunk), Cow::Owned);
+        Splice { name, hunk, placed }
+    }
     fn start(&self) -> usize {
         self.placed.start
     }
@@ -44,7 +48,7 @@ pub(super) fn splice(
     let newline = splices
         .iter()
         .filter(|splice| splice.end() == file.lines.len())
-        .find_map(|splice| final_newline(splice.hunk))
+        .find_map(|splice| final_newline(&splice.hunk))
         .unwrap_or(file.lines.is_empty() || file.ends_with_newline());
     Ok(written(file.bom, out, newline, style))
 }

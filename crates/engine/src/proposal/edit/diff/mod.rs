@@ -1,38 +1,81 @@
 //! Unified diffs, as models write them: each hunk goes where its old side stands.
 
+mod damage;
+mod names;
 mod read;
 mod wrapping;
 
 use super::hunk::{Hunk, Op};
 use super::indent::Reindent;
-use super::lines::{self, Text, is_blank, split_indent, without_bom};
+use super::lines::{self, Ending, Text, is_blank, split_indent, without_bom};
 use super::occur::View;
 use super::place::Finder;
 use super::splice::{Splice, splice};
-use super::{After, Refusal, RefusalKind, elision};
+use super::{After, FileAfter, Files, Refusal, RefusalKind, elision};
 use read::Diff;
 
-pub(super) fn apply(path: &str, diff: &str, before: Option<&[u8]>) -> Result<After, Refusal> {
+/// The files that a diff of `path` is about, `path` among them. One that cannot be read is about `path` alone.
+pub(super) fn paths(path: &str, diff: &str) -> Vec<String> {
     let lines = lines::split(without_bom(diff).as_bytes());
-    let mut diff = read::read(path, wrapping::unwrapped(&lines)?)?;
+    let files = wrapping::unwrapped(&lines).and_then(|lines| read::read(path, lines)).map(|patch| patch.files);
+    let Ok(files) = files else { return vec![path.to_owned()] };
+    let mut paths = vec![path.to_owned()];
+    for name in files.into_iter().flat_map(|file| [Some(file.path), file.to]).flatten() {
+        if !paths.contains(&name) {
+            paths.push(name);
+        }
+    }
+    paths
+}
+
+pub(super) fn apply(path: &str, diff: &str, files: &Files<'_>) -> Result<Vec<FileAfter>, Refusal> {
+    let lines = lines::split(without_bom(diff).as_bytes());
+    let mut patch = read::read(path, wrapping::unwrapped(&lines)?)?;
+    let mut all = Vec::new();
+    for diff in &mut patch.files {
+        let before = files.get(&diff.path)?;
+        let after = file_after(diff, patch.style, before)?;
+        let Some(to) = diff.to.take() else {
+            all.push(FileAfter { path: diff.path.clone(), after, from: None });
+            continue;
+        };
+        if files.get(&to)?.is_some() {
+            let reason = format!("{to} exists already, so {} cannot be moved there.", diff.path);
+            return Err(Refusal::new(RefusalKind::Exists, reason));
+        }
+        all.push(FileAfter { path: diff.path.clone(), after: After::Delete, from: None });
+        all.push(FileAfter { path: to, after, from: Some(diff.path.clone()) });
+    }
+    Ok(all)
+}
+
+fn file_after(diff: &mut Diff<'_>, style: Ending, before: Option<&[u8]>) -> Result<After, Refusal> {
+    let path = &diff.path.clone();
     if before.is_none() {
-        add_blank_lines(&mut diff);
+        add_blank_lines(diff);
     }
     if let Some(before) = before {
-        lines::readable(path, before, true)?;
+        lines::readable(path, before, !diff.unseen && !diff.hunks.is_empty())?;
     }
     match before {
         Some(_) if diff.creates => {
             let reason = format!("The diff creates {path}, which exists. Give a diff against its present text.");
             Err(Refusal::new(RefusalKind::Exists, reason))
         }
-        None if diff.deletes || diff.hunks.iter().any(|hunk| hunk.old_len() > 0) => {
+        None if diff.deletes || diff.to.is_some() || diff.hunks.iter().any(|hunk| hunk.old_len() > 0) => {
             let reason = format!("{path} does not exist, so the lines that the diff expects are not there.");
             Err(Refusal::new(RefusalKind::Missing, reason))
         }
-        Some(before) if diff.deletes => delete(path, &diff, before),
+        None if !diff.creates && diff.hunks.iter().any(|hunk| hunk.appends) => {
+            let reason =
+                format!("{path} does not exist, so it cannot be updated. Create it with `*** Add File: {path}`.");
+            Err(Refusal::new(RefusalKind::Missing, reason))
+        }
+        Some(_) if diff.unseen && diff.hunks.is_empty() => Ok(After::Delete),
+        Some(before) if diff.deletes => delete(path, diff, before),
+        Some(before) if diff.to.is_some() && !diff.hunks.iter().any(Hunk::changes) => Ok(After::Write(before.to_vec())),
         None if diff.creates && diff.hunks.is_empty() => Ok(After::Write(Vec::new())),
-        before => change(path, &diff, before),
+        before => change(path, diff, style, before),
     }
 }
 
@@ -60,7 +103,7 @@ fn partly(diff: &Diff<'_>, finder: &Finder<'_>, refusal: Refusal) -> Refusal {
     refusal
 }
 
-fn change(path: &str, diff: &Diff<'_>, before: Option<&[u8]>) -> Result<After, Refusal> {
+fn change(path: &str, diff: &Diff<'_>, style: Ending, before: Option<&[u8]>) -> Result<After, Refusal> {
     if !diff.hunks.iter().any(Hunk::changes) {
         let reason = format!("The diff adds and removes nothing in {path}.");
         return Err(Refusal::new(RefusalKind::NoChange, reason));
@@ -82,10 +125,10 @@ fn change(path: &str, diff: &Diff<'_>, before: Option<&[u8]>) -> Result<After, R
         shift +=
             hunk.added().count() as isize - hunk.lines.iter().filter(|line| line.op == Op::Remove).count() as isize;
         if hunk.changes() {
-            splices.push(Splice { name, hunk, placed });
+            splices.push(Splice::new(name, hunk, placed));
         }
     }
-    let after = splice(path, &file, splices, diff.style)?;
+    let after = splice(path, &file, splices, style)?;
     if before == Some(&after[..]) {
         let reason = format!("The diff changes nothing in {path}: what it would write is there already.");
         return Err(Refusal::new(RefusalKind::NoChange, reason));

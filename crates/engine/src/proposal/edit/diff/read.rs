@@ -4,38 +4,57 @@ use super::super::header::{self, Name};
 use super::super::hunk::{Hunk, HunkLine, Op};
 use super::super::lines::{Ending, Line, is_blank, shown};
 use super::super::{Refusal, RefusalKind};
+use super::damage;
+use super::names::{self, Section, Target};
 
-/// A diff of one file.
+/// What a patch does to one file.
 #[derive(Debug)]
 pub(super) struct Diff<'t> {
+    pub(super) path: String,
+    /// Where the file moves.
+    pub(super) to: Option<String>,
     pub(super) hunks: Vec<Hunk<'t>>,
     /// It says that the file is new.
     pub(super) creates: bool,
     /// It says that the file goes.
     pub(super) deletes: bool,
+    /// The file goes, and the patch does not give its text.
+    pub(super) unseen: bool,
     /// Its old side names the file.
     pub(super) old_named: bool,
-    /// How lines end if there is no file to tell.
+}
+
+/// The files of a patch, and how lines end if there is no file to tell.
+#[derive(Debug)]
+pub(super) struct Patch<'t> {
+    pub(super) files: Vec<Diff<'t>>,
     pub(super) style: Ending,
 }
 
-/// Reads the diff of `path`; refuses what is about other files, or is no diff.
-pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Diff<'t>, Refusal> {
+/// Marks that only a header of a Codex patch begins with.
+pub(super) const STAR_HEADERS: [&str; 4] = ["*** Update File:", "*** Add File:", "*** Delete File:", "*** Begin Patch"];
+
+/// Reads the diff of `path`, which may be about other files as well; refuses what is no diff.
+pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Patch<'t>, Refusal> {
     let mut reader = Reader {
         path,
         lines,
-        hunks: Vec::new(),
+        sections: Vec::new(),
+        current: Section::default(),
         open: None,
-        headed: false,
+        anchors: Vec::new(),
+        adding: false,
         last_header: 0,
-        names: Names::default(),
         content: [false; 2],
         around: [false; 2],
     };
-    reader.last_header =
-        (0..lines.len()).rfind(|at| reader.is_pair(*at) || reader.starts(*at, "diff --git ")).unwrap_or(0);
+    reader.last_header = (0..lines.len())
+        .rfind(|at| reader.is_pair(*at) || reader.starts(*at, "diff --git ") || reader.is_star_header(*at))
+        .unwrap_or(0);
     let headless = !(0..lines.len()).any(|at| {
-        reader.is_pair(at) || ["@@", "diff --git ", "*** Update File:"].iter().any(|mark| reader.starts(at, mark))
+        reader.is_pair(at)
+            || reader.is_star_header(at)
+            || ["@@", "diff --git "].iter().any(|mark| reader.starts(at, mark))
     });
     if headless {
         // Nothing but marked lines: they are one hunk. Text before them would be taken for context
@@ -46,86 +65,68 @@ pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Diff<'t>, Refus
     while at < lines.len() {
         at += reader.line(at)?;
     }
-    reader.close()?;
-    if reader.hunks.is_empty() && !reader.headed || (headless && !reader.hunks.iter().any(Hunk::changes)) {
+    reader.end_section()?;
+    let sections = reader.sections;
+    let changes = sections.iter().flat_map(|section| &section.hunks).any(Hunk::changes);
+    if sections.is_empty() || (headless && !changes) {
         let reason = "The diff has no lines that begin with + or -, so it says nothing that could be changed.";
         return Err(Refusal::new(RefusalKind::Malformed, reason));
     }
-    reader.names.check(path)?;
     // As GNU patch does: if the headers end with CRLF as well, the diff was converted on its way.
     let style = match (reader.content, reader.around) {
         ([false, true], [true, false]) => Ending::CrLf,
         _ => Ending::Lf,
     };
-    let Names { creates, deletes, old_named, .. } = reader.names;
-    Ok(Diff { hunks: reader.hunks, creates, deletes, old_named, style })
+    Ok(Patch { files: files(path, sections)?, style })
 }
 
-/// What headers say about files.
-#[derive(Debug, Default)]
-struct Names {
-    creates: bool,
-    deletes: bool,
-    old_named: bool,
-    ours: bool,
-    others: Vec<String>,
-    moved: bool,
-}
-
-impl Names {
-    fn pair(&mut self, path: &str, old: Option<Name>, new: Option<Name>) {
-        self.creates |= old == Some(Name::Nothing);
-        self.deletes |= new == Some(Name::Nothing);
-        if let Some(Name::Path(new)) = &new {
-            if header::means(new, path) { self.ours = true } else { self.others.push(new.clone()) }
-        }
-        if let Some(Name::Path(old)) = &old {
-            if header::old_means(old, path) {
-                self.old_named = true;
-                self.ours |= new.is_none() || self.deletes;
-            } else {
-                self.moved |= matches!(&new, Some(Name::Path(new)) if header::means(new, path));
-                self.others.push(old.clone());
+/// One diff for each file. Several parts about one file are one diff if they only change it.
+fn files<'t>(path: &str, sections: Vec<Section<'t>>) -> Result<Vec<Diff<'t>>, Refusal> {
+    let targets = names::targets(path, &sections)?;
+    let mut files: Vec<Diff<'t>> = Vec::with_capacity(sections.len());
+    for (section, Target { path, to }) in sections.into_iter().zip(targets) {
+        let old_named = section.old_named();
+        let Section { hunks, creates, deletes, unseen, .. } = section;
+        let diff = Diff { path, to, hunks, creates, deletes, unseen, old_named };
+        let is_same = |name: &str| diff.path == name || diff.to.as_deref() == Some(name);
+        match files.iter_mut().find(|known| is_same(&known.path) || known.to.as_deref().is_some_and(is_same)) {
+            None => files.push(diff),
+            Some(known) if known.is_plain() && diff.is_plain() => {
+                known.old_named |= diff.old_named;
+                known.hunks.extend(diff.hunks);
+            }
+            Some(known) => {
+                let reason = format!(
+                    "The patch has several parts about {} that create, delete or move it. Give one part for each file.",
+                    known.path
+                );
+                return Err(Refusal::new(RefusalKind::Malformed, reason));
             }
         }
     }
+    Ok(files)
+}
 
-    fn check(&self, path: &str) -> Result<(), Refusal> {
-        self.others.iter().try_for_each(|other| {
-            let other = shown(other.as_bytes());
-            let (kind, reason) = if self.moved {
-                (
-                    RefusalKind::OtherPath,
-                    format!("The diff takes {other} for the old text of {path}; an edit cannot move a file."),
-                )
-            } else if self.ours {
-                (
-                    RefusalKind::SeveralFiles,
-                    format!("The diff is about {other} as well as {path}. Give one edit for each file."),
-                )
-            } else {
-                (RefusalKind::OtherPath, format!("The edit is for {path}, but its diff is about {other}."))
-            };
-            Err(Refusal::new(kind, reason))
-        })?;
-        if self.creates && self.deletes {
-            let reason = format!("The diff both creates and deletes {path}.");
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
-        }
-        Ok(())
+impl Diff<'_> {
+    /// It changes a file and does nothing else with it.
+    fn is_plain(&self) -> bool {
+        !self.creates && !self.deletes && self.to.is_none()
     }
 }
 
 struct Reader<'l, 't> {
     path: &'l str,
     lines: &'l [Line<'t>],
-    hunks: Vec<Hunk<'t>>,
+    /// The files before this one, and this one.
+    sections: Vec<Section<'t>>,
+    current: Section<'t>,
     open: Option<Hunk<'t>>,
-    /// A header was seen, so that lines before the next hunk are about the file.
-    headed: bool,
+    /// Anchors without a body: they belong to the next hunk.
+    anchors: Vec<&'t [u8]>,
+    /// Within `*** Add File`, where every line is an added one.
+    adding: bool,
     /// Where the last header is. Marked lines before it may be the message of a commit.
     last_header: usize,
-    names: Names,
     /// Whether lines of the file end with LF and with CRLF, and whether lines around them do.
     content: [bool; 2],
     around: [bool; 2],
@@ -150,9 +151,14 @@ impl<'t> Reader<'_, 't> {
             }
             return Ok(count);
         }
+        if self.adding && !text.starts_with('+') && !text.trim().is_empty() {
+            let reason =
+                format!("A line of a new file has no + in front: {}. Begin every line with +.", shown(text.as_bytes()));
+            return Err(Refusal::new(RefusalKind::Malformed, reason));
+        }
         if self.open.is_none() {
             let marked = matches!(text.as_bytes().first(), Some(b'+' | b'-' | b' '));
-            if !self.headed {
+            if !self.current.headed {
                 // Words before the diff. A marked line there would be a change that gets lost.
                 if matches!(text.as_bytes().first(), Some(b'+' | b'-')) && at >= self.last_header {
                     let reason = format!("The diff has a change before its first @@ line: {}", shown(text.as_bytes()));
@@ -163,15 +169,50 @@ impl<'t> Reader<'_, 't> {
             if !marked {
                 return Ok(1);
             }
-            self.open = Some(Hunk { has_markers: true, ..Hunk::default() });
+            self.open = Some(self.new_hunk());
         }
         note(&mut self.content, self.lines[at].ending);
         self.content(self.lines[at].text);
         Ok(1)
     }
 
+    fn new_hunk(&mut self) -> Hunk<'t> {
+        let anchors = std::mem::take(&mut self.anchors);
+        Hunk { has_markers: true, appends: self.current.literal, anchors, ..Hunk::default() }
+    }
+
+    /// Ends the part about one file and begins the next.
+    fn end_section(&mut self) -> Result<(), Refusal> {
+        self.close()?;
+        self.adding = false;
+        self.anchors.clear();
+        let section = std::mem::take(&mut self.current);
+        if section.headed || !section.hunks.is_empty() {
+            self.sections.push(section);
+        }
+        Ok(())
+    }
+
+    /// A header that names files: it begins a part unless the part has only names so far.
+    fn name_header(&mut self) -> Result<(), Refusal> {
+        self.close()?;
+        if !self.current.hunks.is_empty() || self.current.literal || !self.current.new.is_empty() {
+            self.end_section()?;
+        }
+        Ok(())
+    }
+
+    fn is_star_header(&self, at: usize) -> bool {
+        STAR_HEADERS.iter().any(|mark| self.starts(at, mark))
+    }
+
     fn is_pair(&self, at: usize) -> bool {
-        self.starts(at, "--- ") && self.starts(at + 1, "+++ ")
+        self.starts(at, "--- ") && self.starts(at + 1, "+++ ") || self.is_tight_pair(at)
+    }
+
+    /// `---a/file` and `+++b/file`, the blank left out, right before a hunk.
+    fn is_tight_pair(&self, at: usize) -> bool {
+        self.starts(at, "---a/") && self.starts(at + 1, "+++b/") && self.starts(at + 2, "@@")
     }
 
     /// Reads a header if there is one, and says how many lines it has.
@@ -183,36 +224,34 @@ impl<'t> Reader<'_, 't> {
             return Ok(Some(1));
         }
         if self.is_pair(at) && !self.pair_is_content(at) {
-            self.close()?;
-            let names = (header::name(&text[4..]), header::name(&self.text(at + 1)[4..]));
-            self.names.pair(self.path, Some(names.0), Some(names.1));
-            self.headed = true;
+            self.name_header()?;
+            let [old, new] = [text, self.text(at + 1)].map(|line| Some(header::name(line[3..].trim_start())));
+            self.current.pair(old, new);
             return Ok(Some(2));
         }
         let in_hunk = self.open.is_some();
         if !in_hunk && self.starts(at + 1, "@@") && (text.starts_with("--- ") || text.starts_with("+++ ")) {
             let name = Some(header::name(&text[4..]));
             let (old, new) = if text.starts_with('-') { (name, None) } else { (None, name) };
-            self.names.pair(self.path, old, new);
-            self.headed = true;
+            self.name_header()?;
+            self.current.pair(old, new);
             return Ok(Some(1));
         }
         if let Some(rest) = text.strip_prefix("diff --git ") {
-            self.close()?;
-            self.headed = true;
-            if header::git_means(rest, self.path) {
-                self.names.ours = true;
-            } else {
-                self.names.others.push(rest.trim().to_owned());
-            }
+            self.end_section()?;
+            self.current.headed = true;
+            self.current.git = Some(rest.to_owned());
             return Ok(Some(1));
         }
         if let Some(rest) = text.strip_prefix("Index: ")
             && self.starts(at + 1, "=====")
         {
-            self.close()?;
-            self.headed = true;
-            self.names.pair(self.path, None, Some(header::name(rest)));
+            self.end_section()?;
+            self.current.headed = true;
+            // The pair that follows says it again, so it is only needed where there is none.
+            if !self.is_pair(at + 2) {
+                self.current.pair(None, Some(header::name(rest)));
+            }
             return Ok(Some(2));
         }
         if let Some(rest) = text.strip_prefix("*** ") {
@@ -232,31 +271,55 @@ impl<'t> Reader<'_, 't> {
         counts == Some((Some(hunk.old_len() + 1), Some(hunk.new_side().count() + 1)))
     }
 
-    fn hunk_header(&self, text: &str) -> Result<Hunk<'t>, Refusal> {
+    fn hunk_header(&mut self, text: &'t str) -> Result<Hunk<'t>, Refusal> {
         if text.starts_with("@@@") {
             let reason = "The diff is a combined one, of a merge. Give one against the present text of the file.";
             return Err(Refusal::new(RefusalKind::Malformed, reason));
         }
-        if header::section(text).starts_with(['+', '-']) {
+        let section = header::section(text);
+        if section.starts_with(['+', '-']) {
             let reason =
                 format!("A changed line stands on the @@ line: {}. Put it on its own.", shown(text.as_bytes()));
             return Err(Refusal::new(RefusalKind::RunTogether, reason));
         }
-        Ok(Hunk { numbers: header::numbers(text), has_markers: true, ..Hunk::default() })
+        let mut hunk = self.new_hunk();
+        hunk.numbers = header::numbers(text);
+        hunk.anchor_is_heading = hunk.numbers.is_some() && hunk.anchors.is_empty();
+        let anchor = match hunk.numbers {
+            Some(_) => Some(section).filter(|section| !section.is_empty()),
+            None => header::anchor(text),
+        };
+        hunk.anchors.extend(anchor.map(str::as_bytes));
+        Ok(hunk)
     }
 
-    /// The headers of another kind of patch that models know.
+    /// The headers of a Codex patch.
     fn star_header(&mut self, rest: &str) -> Result<Option<usize>, Refusal> {
-        if let Some(name) = rest.strip_prefix("Update File:") {
-            self.close()?;
-            self.headed = true;
-            self.names.pair(self.path, None, Some(header::name(name.trim())));
-        } else if rest.starts_with("Add File:") || rest.starts_with("Delete File:") || rest.starts_with("Move to:") {
-            let reason = "The diff creates, deletes or moves a file in another notation than that of a unified diff.";
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+        let name = |mark: &str| match header::name(rest.strip_prefix(mark)?.trim()) {
+            Name::Path(name) => Some(name),
+            Name::Nothing => None,
+        };
+        let file = ["Update File:", "Add File:", "Delete File:"].iter().find_map(|mark| Some((*mark, name(mark)?)));
+        if let Some((mark, name)) = file {
+            self.end_section()?;
+            self.current.headed = true;
+            self.current.literal = true;
+            self.current.new.push(name);
+            self.current.creates = mark == "Add File:";
+            self.adding = self.current.creates;
+            self.current.deletes = mark == "Delete File:";
+            self.current.unseen = self.current.deletes;
+        } else if let Some(to) = name("Move to:").filter(|_| self.current.literal && self.open.is_none()) {
+            self.current.from = self.current.new.first().cloned();
+            self.current.to = Some(to);
         } else if rest.starts_with("Begin Patch") || rest.starts_with("End Patch") {
+            self.end_section()?;
+        } else if rest.starts_with("End of File") {
+            if let Some(hunk) = &mut self.open {
+                hunk.at_end = true;
+            }
             self.close()?;
-        } else if !rest.starts_with("End of File") {
+        } else {
             return Ok(None);
         }
         Ok(Some(1))
@@ -264,23 +327,33 @@ impl<'t> Reader<'_, 't> {
 
     /// Lines between `diff --git` and the first hunk. Modes are no text and so not ours to change.
     fn mode_line(&mut self, text: &str) -> Result<Option<usize>, Refusal> {
-        if !self.headed {
+        if !self.current.headed {
             return Ok(None);
         }
         if text.starts_with("GIT binary patch") || text.starts_with("Binary files ") {
             let reason = "The diff is of a binary file, which cannot be edited by lines.";
             return Err(Refusal::new(RefusalKind::Malformed, reason));
         }
-        let moved = ["rename from ", "rename to ", "copy from ", "copy to "];
-        if let Some(name) = moved.iter().find_map(|mark| text.strip_prefix(mark)) {
-            if !header::means(name, self.path) {
-                self.names.moved = true;
-                self.names.others.push(name.to_owned());
-            }
+        let renamed = |mark: &str| {
+            text.strip_prefix(mark).map(|name| match header::name(name) {
+                Name::Path(name) => name,
+                Name::Nothing => name.to_owned(),
+            })
+        };
+        if let Some(from) = renamed("rename from ") {
+            self.current.from = Some(from);
             return Ok(Some(1));
         }
-        self.names.creates |= text.starts_with("new file mode");
-        self.names.deletes |= text.starts_with("deleted file mode");
+        if let Some(to) = renamed("rename to ") {
+            self.current.to = Some(to);
+            return Ok(Some(1));
+        }
+        if let Some(name) = renamed("copy from ").or_else(|| renamed("copy to ")) {
+            self.current.copies.push(name);
+            return Ok(Some(1));
+        }
+        self.current.creates |= text.starts_with("new file mode");
+        self.current.deletes |= text.starts_with("deleted file mode");
         Ok(None)
     }
 
@@ -327,7 +400,13 @@ impl<'t> Reader<'_, 't> {
             (old, new) = (old - 1, new - 1);
         }
         if hunk.lines.is_empty() {
+            if !hunk.anchor_is_heading {
+                self.anchors = hunk.anchors;
+            }
             return Ok(());
+        }
+        if let Some(said) = counts {
+            damage::refuse(&hunk, said, (old, new))?;
         }
         if let Some((said_old, said_new)) = counts.filter(|_| hunk.markers_missing)
             && ((said_old < old && said_new == new) || (said_old == old && said_new < new))
@@ -340,7 +419,7 @@ impl<'t> Reader<'_, 't> {
             );
             return Err(Refusal::new(RefusalKind::Malformed, reason));
         }
-        self.hunks.push(hunk);
+        self.current.hunks.push(hunk);
         Ok(())
     }
 }

@@ -2,10 +2,12 @@
 
 use super::super::lines::{Line, is_blank, trim_end};
 use super::super::{Refusal, RefusalKind};
+use super::read::STAR_HEADERS;
 
 /// Whether a line can only be the beginning of a diff or of a hunk.
 pub(super) fn begins_diff(line: &[u8]) -> bool {
-    [&b"@@"[..], b"diff --git ", b"--- ", b"+++ ", b"*** Update File:"].iter().any(|mark| line.starts_with(mark))
+    let marks = ["@@", "diff --git ", "--- ", "+++ "];
+    marks.iter().chain(&STAR_HEADERS).any(|mark| line.starts_with(mark.as_bytes()))
 }
 
 fn fence(line: &[u8]) -> Option<&'static [u8]> {

@@ -1,16 +1,27 @@
 //! What edits do, as tables of cases: a name, a file, an edit, and the file afterwards or the kind
 //! of refusal.
 
+mod anchors;
 mod blocks;
 mod diffs;
 mod encodings;
+mod meant;
+mod parts;
+mod patches;
 mod placeholders;
 mod random;
 mod sizes;
 mod styles;
 mod wholes;
 
-use super::{After, Block, Edit, RefusalKind, apply};
+use super::{After, Block, Edit, Files, Refusal, RefusalKind};
+
+/// Applies an edit that is about one file.
+fn apply(edit: &Edit, before: Option<&[u8]>) -> Result<After, Refusal> {
+    let mut all = super::apply(edit, &Files::from_iter([(edit.path().to_owned(), before)]))?;
+    assert_eq!(all.len(), 1, "{all:?}");
+    Ok(all.remove(0).after)
+}
 
 /// What a case expects.
 enum Then<'a> {
