@@ -8,7 +8,7 @@ use crate::proposal::edit::{Block, Edit};
 
 pub(super) const EDIT: Tool = Tool {
     name: "edit_file",
-    about: "Replace lines of a file. Each search must be whole lines that occur exactly once; blocks apply in order, all or none.",
+    about: "Replace lines of a file. Each search must be whole lines that occur exactly once, as in the file and without the line numbers that read_file shows; a part of one line is accepted if it has at least 8 characters and occurs once. Blocks apply in order, all or none.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"blocks":{"type":"array","items":{"type":"object","properties":{"search":{"type":"string"},"replace":{"type":"string"}},"required":["search","replace"]}}},"required":["path","blocks"]}"#,
     looks: false,
     read: |input| {
@@ -24,7 +24,7 @@ pub(super) const EDIT: Tool = Tool {
 
 pub(super) const DIFF: Tool = Tool {
     name: "apply_diff",
-    about: "Change a file by a unified diff. Context lines must be exact; line numbers may be wrong.",
+    about: "Change files by a unified diff or a Codex patch (*** Begin Patch), all or none; path is one of its files. Context lines must be exact; line numbers may be wrong; text after @@ must be a line of the file above the hunk.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"diff":{"type":"string"}},"required":["path","diff"]}"#,
     looks: false,
     read: |input| {

@@ -85,6 +85,7 @@ impl Look<'_, '_, '_> {
                     }
                 }
                 _ if inside && self.dots_end(pos) => return Fit::Weak,
+                _ if !inside && self.next_text(end, pos) => return self.graded(Fit::Weak),
                 _ => match member(self.source, &self.frames[..self.depth], pos, false, inside) {
                     // Without a comma only a name of the schema will do.
                     fit @ (Fit::Strong | Fit::Outer) => return self.graded(fit),
@@ -103,6 +104,28 @@ impl Look<'_, '_, '_> {
         let Some(len) = self.source.dots(pos) else { return false };
         let next = self.source.skip(pos + len);
         self.source.at(next).is_none_or(|b| matches!(b, b',' | b'}' | b']' | b'{'))
+    }
+
+    /// Whether the next text of a list begins here, on its own line, with the comma before it left out: it ends on that
+    /// line, where the list or its next text follows. Texts on one line may as well be one with marks in it.
+    fn next_text(&self, end: usize, pos: usize) -> bool {
+        const LONGEST: usize = 256;
+        let Some((frame, _)) = self.frames[..self.depth].split_last() else { return false };
+        let texts = matches!(frame.kind, Kind::List(_)) && frame.items.iter().all(|item| matches!(item, Node::Text(_)));
+        if !texts || self.source.at(pos) != Some(b'"') || !self.source.bytes[end..pos].contains(&b'\n') {
+            return false;
+        }
+        let rest = &self.source.bytes[pos + 1..self.source.bytes.len().min(pos + LONGEST)];
+        let Some(len) = rest.iter().position(|b| matches!(b, b'"' | b'\\' | b'\n')) else { return false };
+        self.source.count(len);
+        let close = pos + 1 + len;
+        let next = self.source.skip(close + 1);
+        rest[len] == b'"'
+            && match self.source.at(next) {
+                Some(b']' | b',') => true,
+                Some(b'"') => self.source.bytes[close..next].contains(&b'\n'),
+                _ => false,
+            }
     }
 
     /// After a few stray words between tokens, once.
@@ -298,7 +321,10 @@ fn goes_on(source: &Source<'_>, frames: &[Frame<'_>], end: usize) -> bool {
 /// After a comma: another object, or prose.
 fn another_may_begin(source: &Source<'_>, pos: usize) -> bool {
     match source.at(pos) {
-        Some(b'{') => source.name(source.skip(pos + 1)).is_some_and(|name| name.colon),
+        Some(b'{') => {
+            let inside = source.skip(pos + 1);
+            source.at(inside) == Some(b'}') || source.name(inside).is_some_and(|name| name.colon)
+        }
         _ => source.quote(pos).is_none(),
     }
 }

@@ -129,10 +129,7 @@ impl<'t> Source<'t> {
                 0..=b' ' | 0x7f => 1,
                 // Bytes that are no text at all, between tokens.
                 0x80..=0xc1 | 0xf5.. => 1,
-                0xc2 if self.at(pos + 1) == Some(0xa0) => 2,
-                0xe2 if self.starts(pos, "\u{200b}".as_bytes()) || self.starts(pos, "\u{2028}".as_bytes()) => 3,
-                0xe3 if self.starts(pos, "\u{3000}".as_bytes()) => 3,
-                0xef if self.starts(pos, "\u{feff}".as_bytes()) => 3,
+                0xc2..=0xf4 if let Some(len) = self.wide_blank(pos) => len,
                 // A comma or a colon as Chinese and Japanese write it. Between tokens it can only mean the sign of
                 // JSON, and a sign that is missing is found by what stands around it.
                 0xef if self.starts(pos, "\u{ff0c}".as_bytes()) || self.starts(pos, "\u{ff1a}".as_bytes()) => 3,
@@ -140,6 +137,15 @@ impl<'t> Source<'t> {
             };
         }
         pos - from
+    }
+
+    /// The length of white space beyond ASCII, or of a sign that nobody sees.
+    fn wide_blank(&self, pos: usize) -> Option<usize> {
+        let rest = &self.bytes[pos..self.bytes.len().min(pos + 4)];
+        // The bytes behind the first sign may be of no text.
+        let first = rest.utf8_chunks().next()?.valid().chars().next()?;
+        let unseen = matches!(first, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+        (first.is_whitespace() || unseen).then(|| first.len_utf8())
     }
 
     fn hash_comment(&self, pos: usize) -> bool {

@@ -8,6 +8,7 @@ mod examined;
 mod kinds;
 mod linear;
 mod other_schemas;
+mod plain;
 mod properties;
 mod quotes;
 mod several;

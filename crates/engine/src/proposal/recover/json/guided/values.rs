@@ -167,6 +167,14 @@ impl Guided<'_, '_> {
             || self.source.frame_ends(next)
     }
 
+    /// A comma and the name of another field of this object, whose value has no marks either: a text without marks ends
+    /// before it. `command: ls, description: list` is no command.
+    fn field_follows(&self, pos: usize) -> bool {
+        let name = self.source.name(self.source.skip(pos + 1)).filter(|_| self.source.at(pos) == Some(b','));
+        let due = name.filter(|name| name.colon).and_then(|name| self.stack.top()?.unseen(name.text));
+        matches!(due, Some(Schema::Text(_)))
+    }
+
     /// A text without its opening mark, or without both.
     fn bare_text(&mut self) {
         const LONGEST: usize = 4096;
@@ -185,7 +193,8 @@ impl Guided<'_, '_> {
                     break Some((pos, pos + len, Repair::MissingQuote));
                 }
                 marks = true;
-            } else if matches!(byte, b'\n' | b',' | b'}') && follow(self.source, &self.stack.frames, pos) == Fit::Strong
+            } else if matches!(byte, b'\n' | b',' | b'}')
+                && (follow(self.source, &self.stack.frames, pos) == Fit::Strong || self.field_follows(pos))
             {
                 break Some((pos, pos, Repair::BareText));
             }
