@@ -31,8 +31,10 @@ pub(crate) use fetch::{PictureAddress, fetch_picture};
 pub use nearest::edits;
 pub use place::Place;
 
-/// A folder that takes longer is too large, or its disk has gone away.
+/// A look that takes longer hangs: its disk has gone away.
 const LONGEST: Duration = Duration::from_secs(30);
+/// A folder that takes longer is too large; what was found until then is shown.
+const LONGEST_WALK: Duration = Duration::from_secs(20);
 
 /// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
 pub async fn look(place: &Place, look: &Look) -> Seen {

@@ -6,8 +6,11 @@ mod folder;
 mod names;
 pub mod pills;
 mod read;
+mod rules;
 pub mod snapshot;
+mod walk;
 pub mod write;
 
 pub use folder::Folder;
 pub use names::names;
+pub use walk::{Walk, WalkEntry};
