@@ -138,7 +138,7 @@ async fn aside(longest: Duration, work: impl FnOnce(&Going) -> Result<Seen, Refu
 }
 
 /// A size for people: `812 B`, `1.2 kB`, `3.4 MB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..1_000 => return format!("{bytes} B"),
         1_000..1_000_000 => (1e3, "kB"),
@@ -161,7 +161,7 @@ fn count(number: usize, noun: &str) -> String {
 }
 
 /// A path or another foreign word on one line: what would break the line is shown as its escape.
-fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();
     }
