@@ -2,6 +2,7 @@
 //!
 //! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
 
+mod branch;
 mod folder;
 mod names;
 pub mod pills;
@@ -11,6 +12,7 @@ pub mod snapshot;
 mod walk;
 pub mod write;
 
+pub use branch::branch;
 pub use folder::Folder;
 pub use names::names;
 pub use walk::{Walk, WalkEntry};
