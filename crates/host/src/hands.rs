@@ -71,6 +71,11 @@ pub trait Hands: Send + Sync {
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
+    /// The state of a file that may be too large to be read, if there is one and it can be found out.
+    async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
+        let _ = (folder, path);
+        None
+    }
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
@@ -187,6 +192,11 @@ impl Hands for RealHands {
         .await
     }
 
+    async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
+        let (folder, path) = (folder.to_owned(), path.to_owned());
+        tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.state(path).ok()?).await.ok()?
+    }
+
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
         let plan = plan.clone();
         let runtime = tokio::runtime::Handle::current();
@@ -249,7 +259,8 @@ impl Hands for RealHands {
         let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
         let look = move || {
             let folder = Folder::open(&folder).ok()?;
-            let order = Order { folder: &folder, known: &known, files, bytes: watch.bytes, afterwards };
+            let order =
+                Order { folder: &folder, known: &known, files, bytes: watch.bytes, afterwards, whole: watch.whole };
             snapshot::take(&order, &mut Handing(kept))
         };
         tokio::task::spawn_blocking(look).await.ok()?

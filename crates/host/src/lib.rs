@@ -62,8 +62,8 @@ pub use trimtab_engine::tasks::{Moment, TaskHistory, TaskSet, Tasks, clock, oper
 pub use trimtab_world::store::{
     AuditCheck, AuditEntry, AuditLine, Drawer, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
 };
-pub use trimtab_world::workspace::names;
 pub use trimtab_world::workspace::snapshot::Snapshot;
+pub use trimtab_world::workspace::{branch, names};
 pub use walk::walk;
 
 /// The models that a provider of the settings offers.

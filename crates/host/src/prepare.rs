@@ -277,8 +277,35 @@ pub(crate) fn unfit(path: &str, is_there: bool) -> Option<String> {
     if path.chars().any(char::is_control) {
         return Some(format!("{} was not made: there are control characters in its name.", path.escape_debug()));
     }
+    if let Some(why) = path.split('/').find_map(deceives) {
+        let shown: String =
+            path.chars().flat_map(|c| if is_unseen(c) { c.escape_unicode().collect() } else { vec![c] }).collect();
+        return Some(format!("`{shown}` was not made: {why}. Choose another name."));
+    }
     let ours = path.split('/').any(|part| part.to_lowercase().starts_with(".trimtab-"));
     ours.then(|| format!("{path} was not made: names that begin with .trimtab- are kept for unfinished changes."))
+}
+
+/// Why a name is not what it looks like, or not what programs take it for. A person who really wants such a file
+/// can make it; a model that makes one is mistaken or means harm.
+fn deceives(name: &str) -> Option<&'static str> {
+    if name.starts_with('-') {
+        return Some("programs take a name that begins with `-` for an option");
+    }
+    if name.chars().any(is_unseen) {
+        return Some("there are invisible characters in its name");
+    }
+    (name.trim() != name).then_some("its name begins or ends with a space")
+}
+
+/// Characters that are not shown, or that change the order in which others are.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Why a change rests on a file as it no longer is.

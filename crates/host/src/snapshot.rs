@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use trimtab_engine::proposal::compare;
-use trimtab_vocab::{CallId, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch};
+use trimtab_vocab::{CallId, CommandRun, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch};
 use trimtab_world::store::{Store, StoreError};
-use trimtab_world::workspace::snapshot::{self, Compared, Snapshot};
+use trimtab_world::workspace::snapshot::{self, Compared, Snapshot, Uncovered};
 
 use crate::StreamController;
 use crate::client::Deps;
@@ -24,6 +24,10 @@ const COUNTED: usize = 1_000;
 const LARGEST_PICTURE: usize = 256 * 1024;
 /// Bytes of all diffs of a set.
 const DIFFS: usize = 256 * 1024;
+/// Paths that are made read-only for one command. Each is a mount.
+const MOST_READ_ONLY: usize = 256;
+/// Paths that a reason names.
+const NAMED: usize = 3;
 
 /// The last snapshot, so that the next command only reads what has changed since. One for all sessions: it is
 /// large, and commands of several sessions seldom alternate.
@@ -82,6 +86,9 @@ pub(crate) async fn before(
     if snapshot.is_cut() {
         return Ok(Before::Unobserved(Unobserved::TooManyFiles));
     }
+    if snapshot.is_late() {
+        return Ok(Before::Unobserved(Unobserved::TooSlow));
+    }
     let list = snapshot.write();
     let hash = trimtab_world::store::hash(&list);
     let watched = format!("{call} {written}").into_bytes();
@@ -94,6 +101,52 @@ pub(crate) async fn before(
     let session = session.clone();
     deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash), watched });
     Ok(Before::Noted(snapshot, written))
+}
+
+/// What a command that nobody was asked about must not write, because undo could not bring it back: absolute paths.
+/// Or why somebody must be asked first: the command itself names such a file, or it cannot be kept from writing there.
+pub(crate) fn read_only(before: Option<&Before>, run: &CommandRun) -> Result<Vec<String>, String> {
+    let snapshot = match before {
+        Some(Before::Noted(snapshot, _)) => snapshot,
+        Some(Before::Unobserved(why)) => return Err(format!("Undo cannot cover this command: {}.", why.words())),
+        Some(Before::Stopped) | None => return Err("Undo cannot cover this command.".to_owned()),
+    };
+    let uncovered = snapshot.uncovered();
+    let at_risk: Vec<&Uncovered> = uncovered.iter().filter(|one| one.ask || is_named(one, run)).collect();
+    if !at_risk.is_empty() {
+        return Err(format!("Undo cannot restore {} if this command changes it.", named(&at_risk)));
+    }
+    if uncovered.len() > MOST_READ_ONLY {
+        return Err(format!("Undo cannot restore {}.", named(&uncovered.iter().collect::<Vec<_>>())));
+    }
+    Ok(uncovered.iter().map(|one| Path::new(&run.folder).join(&one.path).to_string_lossy().into_owned()).collect())
+}
+
+/// What is said after a command that failed, if something was read-only for it.
+pub(crate) fn read_only_note(before: Option<&Before>) -> Option<String> {
+    let Some(Before::Noted(snapshot, _)) = before else { return None };
+    let all: Vec<&Uncovered> = snapshot.uncovered().iter().collect();
+    (!all.is_empty()).then(|| format!("Read-only for this command, because undo cannot restore it: {}.", named(&all)))
+}
+
+/// Whether the words of a command name it or something in it. This only decides whether to ask before or to fail
+/// later: it cannot be written in either case.
+fn is_named(one: &Uncovered, run: &CommandRun) -> bool {
+    let whole = Path::new(&run.folder).join(&one.path);
+    run.command.split(|c: char| c.is_whitespace() || "\"'=;&|<>(),:".contains(c)).filter(|word| !word.is_empty()).any(
+        |word| {
+            let plain: std::path::PathBuf = Path::new(&run.cwd).join(word).components().collect();
+            plain.starts_with(&whole)
+        },
+    )
+}
+
+fn named(uncovered: &[&Uncovered]) -> String {
+    let shown: Vec<String> = uncovered.iter().take(NAMED).map(|one| one.to_string()).collect();
+    match uncovered.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// What a command did to the files since then.

@@ -128,6 +128,15 @@ pub(crate) async fn carry_out(
                 let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
                 return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
             }
+            let must_be_covered = note.is_some_and(|note| note.whole);
+            let plan = match must_be_covered.then(|| snapshot::read_only(before.as_ref(), plan.run())) {
+                None => plan,
+                Some(Ok(paths)) => plan.guarded(paths),
+                Some(Err(reason)) => {
+                    let ran = Ran { blocked: Some(reason), ..Ran::default() };
+                    return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
+                }
+            };
             let live = AtomicUsize::new(0);
             let show = |text: &str| {
                 // Somebody who watches wants to see it live, and nobody watches this much.
@@ -156,7 +165,10 @@ pub(crate) async fn carry_out(
                 () = pass_on => return Ok(()),
             };
             let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
-            let ran = read(&deps, &session, ended, key).await?;
+            let mut ran = read(&deps, &session, ended, key).await?;
+            if must_be_covered && ran.exit_code != Some(0) {
+                ran.notes.extend(snapshot::read_only_note(before.as_ref()));
+            }
             let effects = match note.zip(before) {
                 Some((note, before)) => Some(Box::new(snapshot::after(&deps, &session, &folder, note, before).await?)),
                 None => None,

@@ -88,12 +88,19 @@ struct At {
 impl Walk<'_> {
     /// The legs that are not as the history says.
     async fn along(&self, way: &Way) -> Result<Result<Vec<Walked>, Stop>, StoreError> {
-        let now = match self.hands.read(self.folder, &way.path).await {
-            Ok(now) => now,
-            Err(reason) => return Ok(Err(Stop::Reason(format!("{reason} Nothing was changed.")))),
+        let mut at = match self.hands.read(self.folder, &way.path).await {
+            Ok(now) => {
+                let (fresh, state) = now.content.unzip();
+                At { state, fresh }
+            }
+            // A file that a command made too large to be read can still be replaced by what it was.
+            Err(reason) => match self.hands.state(self.folder, &way.path).await {
+                state @ Some(_) if way.legs.first().is_some_and(|leg| leg.from == state && leg.hunks.is_empty()) => {
+                    At { state, fresh: None }
+                }
+                _ => return Ok(Err(Stop::Reason(format!("{reason} Nothing was changed.")))),
+            },
         };
-        let (fresh, state) = now.content.unzip();
-        let mut at = At { state, fresh };
         let mut walked = Vec::new();
         for leg in &way.legs {
             if at.state == leg.from && leg.hunks.is_empty() {

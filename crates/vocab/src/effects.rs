@@ -12,6 +12,9 @@ pub struct Watch {
     pub files: u32,
     /// Bytes of files that are newly kept, at most.
     pub bytes: u64,
+    /// Nobody was asked about the command: it starts only where undo can bring back what it may change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
 }
 
 /// What a command did to files.
@@ -65,6 +68,10 @@ pub enum WhyUnkept {
     Secret,
     /// It may have been there before, hidden by rules that have changed since.
     Ignored,
+    /// It has another name, a hard link, outside of the folder.
+    Linked,
+    /// A build makes it again.
+    Rebuildable,
     /// A reason of a newer version.
     #[serde(other)]
     Unknown,
@@ -80,6 +87,8 @@ impl WhyUnkept {
             Self::Name => "its name is no text",
             Self::Secret => "secrets are not copied",
             Self::Ignored => "was ignored before",
+            Self::Linked => "has a hard link outside of the folder",
+            Self::Rebuildable => "a build makes it again",
             Self::Unknown => "not kept",
         }
     }
@@ -94,6 +103,8 @@ pub enum Unobserved {
     TooManyFiles,
     /// The folder could not be gone through.
     Unreadable,
+    /// Going through the folder took too long.
+    TooSlow,
     /// The program ended before it had noted how the files were.
     NotNoted,
     /// A reason of a newer version.
@@ -107,6 +118,7 @@ impl Unobserved {
         match self {
             Self::TooManyFiles => "the folder has more files than history.snapshot_files",
             Self::Unreadable => "the folder could not be gone through",
+            Self::TooSlow => "going through the folder took too long",
             Self::NotNoted => "the files had not been noted before it began",
             Self::Unknown => "for a reason of a newer version",
         }

@@ -288,18 +288,31 @@ impl FilePlan {
 pub struct CommandPlan {
     approved: Approved<CommandRun>,
     fingerprint: Option<String>,
+    read_only: Vec<String>,
 }
 
 impl CommandPlan {
     /// The plan for what was approved.
     pub fn of(approved: Approved<CommandRun>) -> Self {
-        Self { approved, fingerprint: None }
+        Self { approved, fingerprint: None, read_only: Vec::new() }
     }
 
     /// The same, with the hash that the approval names: nothing else is run.
     #[must_use]
     pub fn named(self, fingerprint: String) -> Self {
         Self { fingerprint: Some(fingerprint), ..self }
+    }
+
+    /// The same, with less that it may write: absolute paths in its folder, of files and folders. What is found
+    /// out just before it starts may only take away from what was approved.
+    #[must_use]
+    pub fn guarded(self, read_only: Vec<String>) -> Self {
+        Self { read_only, ..self }
+    }
+
+    /// What it must not write, although it may write in the folder.
+    pub fn read_only(&self) -> &[String] {
+        &self.read_only
     }
 
     /// By what it was approved.

@@ -1,7 +1,10 @@
 //! What commands do to files: which commands are watched, and what is recorded and told of it.
 
 use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
-use trimtab_vocab::{CallId, ChangeSetId, Effects, FileMark, FileWrite, RefKey, RequestId, Sandbox, Unkept, Watch};
+use trimtab_vocab::{
+    CallId, ChangeSetId, CommandClass, CommandRun, Effects, FileMark, FileWrite, RefKey, RequestId, Sandbox, Unkept,
+    Watch,
+};
 
 use crate::permit;
 use crate::proposal::command;
@@ -20,7 +23,22 @@ pub(super) fn watch(session: &Session, line: &str) -> Option<Watch> {
     let settings = &active.request.settings;
     let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
     let is_wanted = files > 0 && bytes > 0 && settings.sandbox != Sandbox::ReadOnly;
-    (is_wanted && !command::only_looks(line, &permit::policy(session, active))).then_some(Watch { files, bytes })
+    let is_watched = is_wanted && !command::only_looks(line, &permit::policy(session, active));
+    is_watched.then_some(Watch { files, bytes, whole: false })
+}
+
+/// The same for a command that is about to run. Where nobody was asked, its class decides: what only reads cannot
+/// write anywhere, and anything else starts only under a snapshot, whatever the settings say about its size.
+pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<Watch> {
+    match run.automatic {
+        Some(CommandClass::Read) => None,
+        Some(CommandClass::Check) if run.sandbox == Sandbox::Workspace => {
+            let settings = &session.active()?.request.settings;
+            let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
+            Some(Watch { files, bytes, whole: true })
+        }
+        _ => watch(session, &run.command),
+    }
 }
 
 /// Records what a command did to files as a change set, if it did something.

@@ -180,8 +180,14 @@ impl Errands {
                 });
             }
             Wish::Offer(Source::Files) => {
-                let looking = files(PathBuf::from(&self.folder));
-                self.spawn(async move { Ok(Some(News::Files(looking.await))) });
+                let (profile, folder) = (self.profile(), self.folder.clone());
+                self.spawn(async move {
+                    // Nothing of a folder is read before the person trusts it, the names of its files included.
+                    if !profile.trusts(&folder) && !client.trusts(&folder).await? {
+                        return Ok(None);
+                    }
+                    Ok(Some(News::Files(files(PathBuf::from(folder)).await)))
+                });
             }
             Wish::KeepKey { provider, key } => {
                 let ready = self.keep_key(provider, key.expose());

@@ -63,14 +63,15 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let palette = Palette::of(&std::io::stdout());
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
-    let trusted = profile.trusts(&folder);
+    // Nothing of a folder is read before the person trusts it.
+    let trusted = profile.trusts(&folder) || client.trusts(&folder).await?;
     let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
     let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
     let status = Status {
         mode,
         model: profile.model.clone().unwrap_or_default(),
         folder: short(&folder, &profile.hands.machine.home),
-        branch: branch(Path::new(&folder)),
+        branch: trusted.then(|| trimtab_host::branch(Path::new(&folder))).flatten(),
         autonomy: autonomy(&profile),
         budget: profile.limits.budget_usd,
         parts: parts(&profile.tui.status)?,
@@ -204,22 +205,6 @@ fn short(folder: &str, home: &str) -> String {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
         _ => folder.to_owned(),
     }
-}
-
-/// The branch that is checked out, as git notes it.
-fn branch(folder: &Path) -> Option<String> {
-    let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    let git = match std::fs::read_to_string(&git) {
-        // A worktree or a submodule says where its own folder is.
-        Ok(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
-        Err(_) => git,
-    };
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-    let head = head.trim();
-    Some(match head.strip_prefix("ref: refs/heads/") {
-        Some(branch) => branch.to_owned(),
-        None => head.chars().take(8).collect(),
-    })
 }
 
 /// What is done without asking, in two words.

@@ -78,6 +78,7 @@ impl Setup {
             terminal: run.terminal,
             sandbox: run.sandbox,
             hidden: self.hidden.clone(),
+            read_only: Vec::new(),
             memory: self.limits.memory,
             cpu_s: self.limits.cpu_s,
             file_size: self.limits.file_size,
@@ -154,7 +155,9 @@ pub async fn run(
     if plan.fingerprint().is_some_and(|approved| approved != hash()) {
         return Outcome::not_started("What would run is not what was approved.");
     }
-    carry_out(&setup.order(run), setup, tell, stop, overtime).await
+    let read_only = plan.read_only().iter().map(PathBuf::from).collect();
+    let order = Order { read_only, ..setup.order(run) };
+    carry_out(&order, setup, tell, stop, overtime).await
 }
 
 /// Which fences can be put up on this machine. It takes a few milliseconds.
@@ -171,6 +174,7 @@ pub async fn probe(setup: &Setup) -> Fences {
         terminal: false,
         sandbox: Sandbox::ReadOnly,
         hidden: setup.hidden.clone(),
+        read_only: Vec::new(),
         memory: None,
         cpu_s: None,
         file_size: None,

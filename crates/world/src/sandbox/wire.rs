@@ -25,6 +25,9 @@ pub(super) struct Order {
     pub(super) terminal: bool,
     /// What must not be read.
     pub(super) hidden: Vec<PathBuf>,
+    /// What must not be written, although it lies in the folder.
+    #[serde(default)]
+    pub(super) read_only: Vec<PathBuf>,
     pub(super) memory: Option<u64>,
     pub(super) cpu_s: Option<u64>,
     pub(super) file_size: Option<u64>,

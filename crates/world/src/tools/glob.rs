@@ -94,10 +94,9 @@ pub(super) fn glob(place: &Place, pattern: &str, path: &str, going: &Going) -> R
     while all < MOST_COUNTED
         && let Some(entry) = walked.next()?
     {
-        let kind = entry.file_type();
-        let is_file = match kind {
-            Some(kind) if kind.is_symlink() => leads_to_file(place, entry.path()),
-            kind => kind.is_some_and(|kind| kind.is_file()),
+        let is_file = match entry.kind() {
+            kind if kind.is_symlink() => leads_to_file(place, entry.path()),
+            kind => kind.is_file(),
         };
         if is_file && fitting.fits(place, start, entry.path()) {
             all += 1;

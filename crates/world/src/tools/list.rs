@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use ignore::DirEntry;
 use trimtab_vocab::Seen;
 use trimtab_vocab::event::ToolStatus;
 
 use super::walk::{Hidden, walk};
 use super::{Going, Place, Refusal, on_one_line, seen, size};
+use crate::workspace::WalkEntry;
 
 /// As many entries are shown,
 const MOST: usize = 500;
@@ -69,7 +69,7 @@ pub(super) fn list(place: &Place, path: &str, depth: u32, going: &Going) -> Resu
 }
 
 /// The lines of the tree, and how many entries they show.
-fn draw(entries: &[DirEntry], going: &Going) -> Result<(Vec<String>, usize), Refusal> {
+fn draw(entries: &[WalkEntry], going: &Going) -> Result<(Vec<String>, usize), Refusal> {
     let mut by_level: Vec<usize> = (0..entries.len()).collect();
     by_level.sort_by_key(|at| entries[*at].depth());
     let chosen: HashSet<usize> = by_level.into_iter().take(MOST).collect();
@@ -83,10 +83,10 @@ fn draw(entries: &[DirEntry], going: &Going) -> Result<(Vec<String>, usize), Ref
         }
         let indent = "  ".repeat(entry.depth());
         let name = on_one_line(&entry.file_name().to_string_lossy());
-        let kind = entry.file_type();
-        let rest = if kind.is_some_and(|kind| kind.is_dir()) {
+        let kind = entry.kind();
+        let rest = if kind.is_dir() {
             if unfinished.contains(entry.path()) { "/ …".to_owned() } else { "/".to_owned() }
-        } else if kind.is_some_and(|kind| kind.is_symlink()) {
+        } else if kind.is_symlink() {
             let target = entry.path().read_link().unwrap_or_default();
             format!(" -> {}", on_one_line(&target.to_string_lossy()))
         } else {

@@ -31,8 +31,10 @@ pub(crate) use fetch::{PictureAddress, fetch_picture};
 pub use nearest::edits;
 pub use place::Place;
 
-/// A folder that takes longer is too large, or its disk has gone away.
+/// A look that takes longer hangs: its disk has gone away.
 const LONGEST: Duration = Duration::from_secs(30);
+/// A folder that takes longer is too large; what was found until then is shown.
+const LONGEST_WALK: Duration = Duration::from_secs(20);
 
 /// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
 pub async fn look(place: &Place, look: &Look) -> Seen {
@@ -136,7 +138,7 @@ async fn aside(longest: Duration, work: impl FnOnce(&Going) -> Result<Seen, Refu
 }
 
 /// A size for people: `812 B`, `1.2 kB`, `3.4 MB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..1_000 => return format!("{bytes} B"),
         1_000..1_000_000 => (1e3, "kB"),
@@ -159,7 +161,7 @@ fn count(number: usize, noun: &str) -> String {
 }
 
 /// A path or another foreign word on one line: what would break the line is shown as its escape.
-fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();
     }

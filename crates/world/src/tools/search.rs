@@ -62,7 +62,7 @@ pub(super) fn search(place: &Place, path: &str, sought: &Sought<'_>, going: &Goi
         while !page.is_over()
             && let Some(entry) = walked.next()?
         {
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            let is_file = entry.kind().is_file();
             // Lines of such a file are shown when it is asked for by its name, and somebody may say no.
             let below = entry.path().strip_prefix(&top.real).unwrap_or(entry.path());
             if is_file && has_secret(&below.to_string_lossy()) {

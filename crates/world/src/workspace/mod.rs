@@ -2,12 +2,17 @@
 //!
 //! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
 
+mod branch;
 mod folder;
 mod names;
 pub mod pills;
 mod read;
+mod rules;
 pub mod snapshot;
+mod walk;
 pub mod write;
 
+pub use branch::branch;
 pub use folder::Folder;
 pub use names::names;
+pub use walk::{Walk, WalkEntry};

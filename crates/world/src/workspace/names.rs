@@ -3,30 +3,26 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use ignore::WalkBuilder;
+use super::Walk;
 
 /// Entries that are looked at to find the names, those that git ignores left out.
 const MOST_LOOKS: usize = 400_000;
+/// Nobody waits longer for a list to choose from; what was found until then is offered.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The files and folders below a folder, the shallow ones first, as paths from there on; folders end with a slash.
 /// What git ignores is left out, and so is what git itself keeps. At most so many; none any more when `stop` is set.
 pub fn names(folder: &Path, most: usize, stop: &AtomicBool) -> Vec<String> {
-    let walk = WalkBuilder::new(folder)
-        .follow_links(false)
-        .hidden(false)
-        .require_git(false)
-        .git_global(false)
-        .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"))
-        .build();
+    let walk = Walk::new(folder, folder, LONGEST).only(|entry| entry.file_name() != OsStr::new(".git"));
     let mut names: Vec<(usize, String)> = Vec::new();
-    for entry in walk.take(MOST_LOOKS).flatten().filter(|entry| entry.depth() > 0) {
+    for entry in walk.take(MOST_LOOKS).filter(|entry| entry.depth() > 0) {
         if stop.load(Ordering::Relaxed) || names.len() >= most {
             break;
         }
         let Some(name) = entry.path().strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_folder = entry.kind().is_dir();
         names.push((entry.depth(), if is_folder { format!("{name}/") } else { name.to_owned() }));
     }
     // Those of one depth stay in the order of their names.

@@ -40,6 +40,16 @@ impl Folder {
         Ok(Some((bytes, FileState { hash, mode: permissions(&stat) })))
     }
 
+    /// The state of a regular file of whatever size, or nothing if there is no such file.
+    pub fn state(&self, path: impl AsRef<Path>) -> io::Result<Option<FileState>> {
+        let Some(fd) = self.open_to_read(path.as_ref())? else { return Ok(None) };
+        let stat = rustix::fs::fstat(&fd)?;
+        must_be_regular(&stat)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::from(fd))?;
+        Ok(Some(FileState { hash: hasher.finalize().to_hex().to_string(), mode: permissions(&stat) }))
+    }
+
     fn open_to_read(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let names = self.names(path)?;
         if names.is_empty() {

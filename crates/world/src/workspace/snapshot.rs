@@ -1,19 +1,22 @@
 //! How the files of a folder are, so that what a command does to them can be told and undone.
 //!
-//! [`take`] goes through the folder as the tools do: past what git ignores and past `.git`, without following
-//! links. A file whose stamp (size, times, inode, mode) is that of an earlier snapshot is not read again. The
-//! bytes of all others are handed to whoever keeps them. Two snapshots are compared by [`compare`] alone,
-//! without a look at the folder.
+//! [`take`] goes through the folder without following links, past `.git` and past the folders that a build makes
+//! again (`rebuildable.rs`). Other files that git ignores are noted like those that it does not: they are often
+//! all that there is of a database or of a person's notes. A file whose stamp (size, times, inode, mode) is that of
+//! an earlier snapshot is not read again. The bytes of all others are handed to whoever keeps them. Two snapshots
+//! are compared by [`compare`] alone, without a look at the folder.
 //!
 //! A stamp is not believed where the clock is too coarse for it: a file that was changed within two seconds
 //! before it was read may be changed once more under the same stamp, and is read again.
 //!
-//! What is not seen: ignored files, empty directories, owners and attributes, everything outside of the
-//! folder. What is seen and not kept is named: files that are too large, secrets, files that cannot be read.
+//! What is not kept is named in [`Snapshot::uncovered`]: files that are too large or too many, secrets, files that
+//! cannot be read, and files that have another name outside of the folder, which a write would reach too. A command
+//! that nobody was asked about must not be able to write to these. Not seen are empty directories, owners and
+//! attributes, and everything outside of the folder.
 
 mod compare;
+mod rebuildable;
 mod record;
-mod rules;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -26,8 +29,8 @@ use trimtab_vocab::{FileState, WhyUnkept};
 pub use self::compare::{Compared, compare};
 pub use self::take::{Keep, Order, take};
 
-/// The largest file that is kept.
-pub const LARGEST: u64 = 1024 * 1024;
+/// The largest file that is kept, as large as one that can be put back.
+pub const LARGEST: u64 = 64 * 1024 * 1024;
 /// How long a change may hide behind an equal stamp. Some file systems count in steps of two seconds.
 const COARSE: i64 = 2_000_000_000;
 
@@ -35,12 +38,46 @@ const COARSE: i64 = 2_000_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
-    /// What the files that say what is ignored said.
-    rules: BTreeMap<PathBuf, Vec<u8>>,
+    /// Directories of which only that they are there is known, and why.
+    folders: BTreeMap<PathBuf, WhyUnkept>,
     /// Directories that could not be looked into.
     closed: Vec<PathBuf>,
+    uncovered: Vec<Uncovered>,
     /// There were more files than were to be looked at.
     is_cut: bool,
+    /// Its time was up.
+    is_late: bool,
+}
+
+/// A file or a folder that undo could not bring back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Relative to the folder.
+    pub path: PathBuf,
+    /// Of all its files; 0 where that was not counted.
+    pub bytes: u64,
+    /// Why not.
+    pub why: WhyUnkept,
+    /// Whether it is a directory.
+    pub is_folder: bool,
+    /// Whether git ignores it.
+    pub is_ignored: bool,
+    /// It cannot be made read-only for a command, so somebody must be asked.
+    pub ask: bool,
+}
+
+/// "`prod.sqlite` (2.1 GB, ignored by git)".
+impl std::fmt::Display for Uncovered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let slash = if self.is_folder { "/" } else { "" };
+        let mut about = Vec::new();
+        about.extend((self.bytes > 0).then(|| crate::tools::size(self.bytes)));
+        about.extend(self.is_ignored.then(|| "ignored by git".to_owned()));
+        // A size and the rules of git say it already.
+        let is_plain = matches!(self.why, WhyUnkept::Large | WhyUnkept::Full);
+        about.extend((!is_plain).then(|| self.why.words().to_owned()));
+        write!(f, "`{}{slash}` ({})", crate::tools::on_one_line(&self.path.to_string_lossy()), about.join(", "))
+    }
 }
 
 impl Snapshot {
@@ -66,8 +103,19 @@ impl Snapshot {
         self.is_cut
     }
 
-    fn is_closed(&self, path: &Path) -> bool {
-        self.closed.iter().any(|closed| path.starts_with(closed))
+    /// Whether its time was up before all files were seen.
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// What undo could not bring back, in no order.
+    pub fn uncovered(&self) -> &[Uncovered] {
+        &self.uncovered
+    }
+
+    /// Whether a file that it does not have may have been there all the same.
+    fn is_unknown(&self, path: &Path) -> bool {
+        self.closed.iter().chain(self.folders.keys()).any(|above| path.starts_with(above))
     }
 }
 
@@ -90,6 +138,10 @@ struct Stamp {
 }
 
 impl Stamp {
+    fn is_file(&self) -> bool {
+        rustix::fs::FileType::from_raw_mode(self.mode) == rustix::fs::FileType::RegularFile
+    }
+
     /// Whether a file with this stamp that was read at `when` may have changed since without showing it.
     fn is_coarse(&self, when: i64) -> bool {
         self.modified.max(self.changed) >= when.saturating_sub(COARSE)
@@ -104,5 +156,7 @@ enum Content {
         /// When they were read, in nanoseconds since 1970.
         read: i64,
     },
+    /// After a command: only the hash is known, which is enough to put back what was there before.
+    Seen(FileState),
     Unkept(WhyUnkept),
 }

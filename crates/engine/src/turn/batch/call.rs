@@ -209,7 +209,7 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
                 false => asked,
             };
             let CommandRun { command, argv, cwd, .. } = run.clone();
-            let watch = watched::watch(step.session, &run.command);
+            let watch = watched::watch_run(step.session, &run);
             let plan = permit.command(run);
             let started = CommandFact::Started {
                 call: Some(call.clone()),

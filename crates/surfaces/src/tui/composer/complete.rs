@@ -17,7 +17,7 @@ impl Source {
     /// What is said while there is nothing to choose from.
     pub(super) fn empty(self) -> &'static str {
         match self {
-            Self::Files => "Looking for files…",
+            Self::Files => "Looking in trusted folders…",
             Self::Commands => "There are no commands.",
             Self::Tags => "There are no tags yet; write a new one.",
         }

@@ -182,7 +182,7 @@ fn files_are_found_while_their_name_is_written() {
     assert_eq!(composer.take_wish(), Some(Source::Files));
     assert_eq!(composer.take_wish(), None);
     insta::assert_snapshot!(drawn(&mut composer, 30, 2), @"
-      Looking for files…
+      Looking in trusted folders…
     › look at @mo|
     ");
     files(&mut composer);

@@ -111,10 +111,11 @@ fn protect(order: &Order) -> Fence {
         // Nothing is to be protected, and mounting has just been shown to work.
         return Fence::Holds;
     }
-    let marks = match marks(&order.folder) {
+    let mut marks = match marks(&order.folder) {
         Ok(marks) => marks,
         Err(why) => return Fence::missing(why),
     };
+    marks.extend(order.read_only.iter().cloned().map(Mark::ReadOnly));
     let flags = flags_at(&order.folder);
     for mark in marks {
         let done = match &mark {

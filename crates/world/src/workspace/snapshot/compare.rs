@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{FileSet, FileState, FileWrite, Unkept, WhyUnkept};
 
-use super::rules::Earlier;
 use super::{Content, Entry, Snapshot};
 
 /// Files that are named of those that cannot be undone.
 const NAMED: usize = 20;
 /// Files of one change set at most.
-const WRITES: usize = 10_000;
+const WRITES: usize = 100_000;
 
 /// The difference between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +26,6 @@ pub struct Compared {
 /// What happened to the files between `before` and `after`, in the order of their paths.
 pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
     let mut compared = Compared::default();
-    let earlier = Earlier::of(before, after);
     let mut old = before.entries.iter().peekable();
     let mut new = after.entries.iter().peekable();
     loop {
@@ -41,13 +39,16 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
         let is = if order.is_ge() { new.next() } else { None };
         let Some(path) = was.or(is).map(|(path, _)| path.as_path()) else { break };
         let (was, is) = (was.map(|(_, entry)| entry), is.map(|(_, entry)| entry));
-        if was.is_none() && (before.is_closed(path) || earlier.as_ref().is_some_and(|rules| rules.ignored(path))) {
+        if was.is_none() && before.is_unknown(path) {
             compared.unkept(path, WhyUnkept::Ignored);
             continue;
         }
         compared.add(path, was, is);
     }
-    if after.is_cut {
+    for (path, why) in before.folders.iter().filter(|(path, _)| !after.folders.contains_key(*path)) {
+        compared.unkept(&path.join(""), *why);
+    }
+    if after.is_cut || after.is_late {
         compared.more += 1;
     }
     compared
@@ -78,7 +79,7 @@ impl Compared {
         let states = |entry: Option<&Entry>| -> Result<Option<FileState>, WhyUnkept> {
             match entry.map(|entry| &entry.content) {
                 None => Ok(None),
-                Some(Content::Kept { state, .. }) => Ok(Some(state.clone())),
+                Some(Content::Kept { state, .. } | Content::Seen(state)) => Ok(Some(state.clone())),
                 Some(Content::Unkept(why)) => Err(*why),
             }
         };

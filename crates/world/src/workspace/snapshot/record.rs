@@ -12,8 +12,9 @@ use super::{Content, Entry, Snapshot, Stamp};
 #[derive(Serialize, Deserialize)]
 struct Record {
     entries: Vec<Line>,
-    rules: BTreeMap<String, Vec<u8>>,
     closed: Vec<String>,
+    /// Earlier versions did not note ignored files, and have none. To compare with theirs would make such files new.
+    folders: BTreeMap<String, WhyUnkept>,
 }
 
 /// Path, size, modified, changed, inode, mode; then what is known of the bytes.
@@ -35,14 +36,15 @@ impl Snapshot {
             let known = match &entry.content {
                 Content::Kept { state, read } => Known::Kept(state.hash.clone(), state.mode, *read),
                 Content::Unkept(why) => Known::Unkept(*why),
+                Content::Seen(_) => Known::Unkept(WhyUnkept::Full),
             };
             Some(Line(path.to_str()?.to_owned(), size, modified, changed, inode, mode, known))
         };
         let text = |path: &PathBuf| path.to_str().map(str::to_owned);
         let record = Record {
             entries: self.entries.iter().filter_map(line).collect(),
-            rules: self.rules.iter().filter_map(|(path, said)| Some((text(path)?, said.clone()))).collect(),
             closed: self.closed.iter().filter_map(text).collect(),
+            folders: self.folders.iter().filter_map(|(path, why)| Some((text(path)?, *why))).collect(),
         };
         serde_json::to_vec(&record).expect("a snapshot is plain data with string keys")
     }
@@ -59,9 +61,9 @@ impl Snapshot {
         };
         Some(Self {
             entries: record.entries.into_iter().map(entry).collect(),
-            rules: record.rules.into_iter().map(|(path, said)| (path.into(), said)).collect(),
             closed: record.closed.into_iter().map(Into::into).collect(),
-            is_cut: false,
+            folders: record.folders.into_iter().map(|(path, why)| (path.into(), why)).collect(),
+            ..Self::default()
         })
     }
 }

@@ -6,19 +6,26 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use trimtab_vocab::{FileState, WhyUnkept, names};
 
-use super::super::Folder;
 use super::super::read::permissions;
-use super::{Content, Entry, LARGEST, Snapshot, Stamp, rules};
+use super::super::{Folder, Walk, WalkEntry};
+use super::rebuildable::{Built, Linked, Links, built, scan};
+use super::{Content, Entry, LARGEST, Snapshot, Stamp, Uncovered};
 use crate::clock::{Clock as _, SystemClock};
 
 /// Files beyond this many are looked at after a command that has made them, if there was room before.
 const MORE_AFTERWARDS: usize = 2;
+/// Files of one ignored directory that are kept one by one.
+const MOST_IGNORED: usize = 10_000;
+/// Entries of one built folder that are named; of more, the folder itself is.
+const MOST_LINKED: usize = 200;
+/// A folder that takes longer is too large to be noted before every command.
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// Who keeps the bytes of files, by their hash, and may say that enough is enough.
 pub trait Keep {
@@ -41,88 +48,274 @@ pub struct Order<'a> {
     pub bytes: u64,
     /// A command has run since `known` was taken: files that are known are looked at even if they are ignored now.
     pub afterwards: bool,
+    /// Nobody was asked about the command that comes: say also which built folders share files with others.
+    pub whole: bool,
 }
 
 /// Looks at all files of a folder. Nothing is given back if nobody waits for it any more.
 pub fn take(order: &Order<'_>, keep: &mut dyn Keep) -> Option<Snapshot> {
-    let mut taking =
-        Taking { order, keep, left: order.bytes, found: BTreeMap::new(), closed: Vec::new(), is_cut: false };
+    let mut taking = Taking {
+        order,
+        keep,
+        left: order.bytes,
+        until: Instant::now() + LONGEST,
+        met: Vec::new(),
+        groups: BTreeMap::new(),
+        links: Links::default(),
+        linked: Vec::new(),
+        scanned: Vec::new(),
+        taken: Snapshot::default(),
+    };
     taking.walk()?;
+    taking.leave_out_groups();
+    taking.read()?;
     if order.afterwards {
         taking.look_for_the_missing()?;
+    } else if order.whole {
+        taking.find_linked();
     }
-    let Taking { found, closed, is_cut, .. } = taking;
-    let rules = rules::of(order.folder.path(), found.keys());
-    Some(Snapshot { entries: found, rules, closed, is_cut })
+    Some(taking.taken)
+}
+
+/// A file or link that was met on the way.
+struct Met {
+    path: PathBuf,
+    stat: rustix::fs::Stat,
+    /// The topmost ignored directory that it is in, or the file itself.
+    ignored: Option<PathBuf>,
+}
+
+/// The files under an ignored directory.
+#[derive(Default)]
+struct Group {
+    files: usize,
+    bytes: u64,
+    /// Bytes of them that are not kept yet.
+    new: u64,
+    /// There are more than are kept one by one.
+    is_cut: bool,
 }
 
 struct Taking<'a> {
     order: &'a Order<'a>,
     keep: &'a mut dyn Keep,
     left: u64,
-    found: BTreeMap<PathBuf, Entry>,
-    closed: Vec<PathBuf>,
-    is_cut: bool,
+    until: Instant,
+    met: Vec<Met>,
+    groups: BTreeMap<PathBuf, Group>,
+    links: Links,
+    /// Files with several names; and of each built folder, which entries of it hold such files.
+    linked: Vec<(PathBuf, bool, Linked)>,
+    scanned: Vec<(PathBuf, Built, Vec<(PathBuf, Linked)>)>,
+    taken: Snapshot,
 }
 
 impl Taking<'_> {
+    /// Meets everything; nothing is read yet.
     fn walk(&mut self) -> Option<()> {
         let folder = self.order.folder.path();
         let most = if self.order.afterwards { self.order.files * MORE_AFTERWARDS } else { self.order.files };
-        let walk = WalkBuilder::new(folder)
-            .follow_links(false)
-            .hidden(false)
-            .require_git(false)
-            .git_global(false)
-            .filter_entry(|entry| entry.depth() == 0 || !is_ours(entry.file_name()))
-            .build();
-        for entry in walk {
+        let mut walk = Walk::new(folder, folder, LONGEST).with_ignored().only(|entry| !is_ours(entry.file_name()));
+        // The topmost ignored directory that the walk is in.
+        let mut top: Option<PathBuf> = None;
+        let (mut plain, mut ignored) = (0, 0);
+        while let Some(entry) = walk.next() {
             if self.keep.is_over() {
                 return None;
             }
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    self.closed.extend(place_of(&error).and_then(|path| inside(folder, path)));
-                    continue;
+            let Some(path) = inside(folder, entry.path()) else { continue };
+            top = top.filter(|top| path.starts_with(top));
+            if entry.kind().is_dir() {
+                if !path.as_os_str().is_empty() && self.passes_by(&entry, &path) {
+                    walk.leave(entry.path());
+                } else if entry.is_ignored() && top.is_none() {
+                    top = Some(path);
                 }
-            };
-            if entry.file_type().is_none_or(|kind| !kind.is_file() && !kind.is_symlink()) {
                 continue;
             }
-            let Some(path) = inside(folder, entry.path()) else { continue };
-            if self.found.len() >= most {
-                self.is_cut = true;
+            if !entry.kind().is_file() && !entry.kind().is_symlink() {
+                continue;
+            }
+            // What a command has made and git ignores is no loss when it stays.
+            if self.order.afterwards && entry.is_ignored() && !self.order.known.entries.contains_key(&path) {
+                continue;
+            }
+            let Ok(stat) = self.stat(&path) else { continue };
+            if let Some(linked) = Linked::of(&stat).filter(|_| entry.kind().is_file()) {
+                self.links.met(linked);
+            }
+            if let Some(top) = &top {
+                let stamp = Stamp::of(&stat);
+                let is_kept = self.known(&path, &stamp).is_some();
+                let group = self.groups.entry(top.clone()).or_default();
+                group.files += 1;
+                group.bytes += stamp.size;
+                group.new += if is_kept { 0 } else { stamp.size };
+                ignored += 1;
+                if !self.order.afterwards && (group.files > MOST_IGNORED || ignored > most) {
+                    group.is_cut = true;
+                    walk.leave(&folder.join(top));
+                    continue;
+                }
+            } else if plain >= most {
+                self.taken.is_cut = true;
                 return Some(());
+            } else {
+                plain += 1;
             }
-            if let Some(found) = self.look(&path) {
-                self.found.insert(path, found);
+            let ignored = top.clone().or_else(|| entry.is_ignored().then(|| path.clone()));
+            self.met.push(Met { path, stat, ignored });
+        }
+        self.taken.is_late = walk.is_cut;
+        self.taken.closed =
+            walk.unread.iter().filter(|path| path.is_dir()).filter_map(|path| inside(folder, path)).collect();
+        Some(())
+    }
+
+    /// Whether a directory is only noted as being there.
+    fn passes_by(&mut self, entry: &WalkEntry, path: &Path) -> bool {
+        let known = self.order.known;
+        let was_kept = || known.entries.range(path.to_owned()..).next().is_some_and(|(next, _)| next.starts_with(path));
+        if self.order.afterwards {
+            return known.folders.contains_key(path) || (entry.is_ignored() && !was_kept());
+        }
+        // What was kept before stays so: whoever edits the rules must not make it go.
+        let Some(kind) = entry.is_ignored().then(|| built(entry.path())).flatten().filter(|_| !was_kept()) else {
+            return false;
+        };
+        self.taken.folders.insert(path.to_owned(), WhyUnkept::Rebuildable);
+        if self.order.whole {
+            self.scan_built(entry.path(), kind);
+        }
+        true
+    }
+
+    /// Finds files of a built folder that may have another name outside: writing to them would change that too.
+    fn scan_built(&mut self, directory: &Path, kind: Built) {
+        let scan = scan(directory, &mut self.links, self.until);
+        self.taken.is_late |= scan.is_cut && Instant::now() > self.until;
+        self.scanned.push((directory.to_owned(), kind, scan.linked));
+    }
+
+    /// An ignored directory that does not fit is left out as a whole: a part of it would be no help. What git does
+    /// not ignore comes first.
+    fn leave_out_groups(&mut self) {
+        if self.order.afterwards {
+            return;
+        }
+        let groups = std::mem::take(&mut self.groups);
+        let is_plain = |met: &&Met| met.ignored.as_ref().is_none_or(|top| !groups.contains_key(top));
+        let size = |met: &Met| {
+            let stamp = Stamp::of(&met.stat);
+            if stamp.size > LARGEST || self.known(&met.path, &stamp).is_some() { 0 } else { stamp.size }
+        };
+        let mut room = self.left.saturating_sub(self.met.iter().filter(is_plain).map(size).sum());
+        let does_not_fit = |(_, group): &(PathBuf, Group)| {
+            let fits = !group.is_cut && group.new <= room;
+            room -= if fits { group.new } else { 0 };
+            !fits
+        };
+        let left_out: BTreeMap<PathBuf, Group> = groups.into_iter().filter(does_not_fit).collect();
+        self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
+        for (path, group) in left_out {
+            let ask = path.to_str().is_none();
+            self.taken.folders.insert(path.clone(), WhyUnkept::Full);
+            self.taken.uncovered.push(Uncovered {
+                path,
+                bytes: group.bytes,
+                why: WhyUnkept::Full,
+                is_folder: true,
+                is_ignored: true,
+                ask,
+            });
+        }
+    }
+
+    /// Reads what is not known.
+    fn read(&mut self) -> Option<()> {
+        for Met { path, stat, ignored } in std::mem::take(&mut self.met) {
+            if self.keep.is_over() {
+                return None;
             }
+            let Some(entry) = self.look(&path, &stat) else { continue };
+            if let Content::Unkept(why) = entry.content {
+                self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
+            } else if let Some(linked) = Linked::of(&stat).filter(|_| entry.stamp.is_file()) {
+                self.linked.push((path.clone(), ignored.is_some(), linked));
+            }
+            self.taken.entries.insert(path, entry);
+        }
+        for path in self.taken.closed.clone() {
+            self.uncovered(&path, 0, WhyUnkept::Unreadable, false);
         }
         Some(())
+    }
+
+    fn uncovered(&mut self, path: &Path, bytes: u64, why: WhyUnkept, is_ignored: bool) {
+        let (path, is_folder) = (path.to_owned(), self.taken.closed.iter().any(|closed| closed == path));
+        // What cannot be written as text cannot be named to the fence either.
+        let ask = path.to_str().is_none();
+        self.taken.uncovered.push(Uncovered { path, bytes, why, is_folder, is_ignored, ask });
+    }
+
+    /// Names the files with another name that was not met.
+    fn find_linked(&mut self) {
+        let folder = self.order.folder.path();
+        for (path, is_ignored, linked) in std::mem::take(&mut self.linked) {
+            if self.links.lead_out(linked) {
+                let bytes = self.taken.entries.get(&path).map_or(0, |entry| entry.stamp.size);
+                self.uncovered(&path, bytes, WhyUnkept::Linked, is_ignored);
+            }
+        }
+        for (directory, kind, linked) in std::mem::take(&mut self.scanned) {
+            let out = linked.into_iter().filter(|(_, linked)| self.links.lead_out(*linked)).map(|(path, _)| path);
+            let mut out: Vec<PathBuf> = out.collect();
+            out.sort();
+            out.dedup();
+            if out.is_empty() {
+                continue;
+            }
+            // A build that cannot write its output fails in ways that nobody understands.
+            let ask = kind == Built::Output;
+            if ask || out.len() > MOST_LINKED {
+                out = vec![directory];
+            }
+            for path in out.iter().filter_map(|path| inside(folder, path)) {
+                let (why, ask) = (WhyUnkept::Linked, ask || path.to_str().is_none());
+                let is_folder = folder.join(&path).is_dir();
+                self.taken.uncovered.push(Uncovered { path, bytes: 0, why, is_folder, is_ignored: true, ask });
+            }
+        }
     }
 
     /// What was there and was not met on the way: gone, ignored since, or behind a door that was shut.
     fn look_for_the_missing(&mut self) -> Option<()> {
         let known = self.order.known;
         for (path, before) in &known.entries {
-            if self.found.contains_key(path) {
+            if self.taken.entries.contains_key(path) {
                 continue;
             }
             if self.keep.is_over() {
                 return None;
             }
             match self.stat(path) {
-                Ok(_) => {
-                    if let Some(found) = self.look(path) {
-                        self.found.insert(path.clone(), found);
+                Ok(stat) => {
+                    if let Some(found) = self.look(path, &stat) {
+                        self.taken.entries.insert(path.clone(), found);
                     }
                 }
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 // It cannot be seen whether it is there: what was known of it stays.
-                Err(_) => drop(self.found.insert(path.clone(), before.clone())),
+                Err(_) => drop(self.taken.entries.insert(path.clone(), before.clone())),
             }
         }
+        let folder = self.order.folder.path();
+        let has_something = |path: &Path| match folder.join(path).read_dir() {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+        };
+        let there = known.folders.iter().filter(|(path, _)| has_something(path));
+        self.taken.folders = there.map(|(path, why)| (path.clone(), *why)).collect();
         Some(())
     }
 
@@ -130,19 +323,22 @@ impl Taking<'_> {
         rustix::fs::statat(self.order.folder.as_fd(), path, AtFlags::SYMLINK_NOFOLLOW)
     }
 
+    /// What is known of a file with this stamp, if that can be believed.
+    fn known(&self, path: &Path, stamp: &Stamp) -> Option<&Entry> {
+        let known = self.order.known.entries.get(path).filter(|known| known.stamp == *stamp)?;
+        match &known.content {
+            Content::Kept { read, .. } if stamp.is_coarse(*read) => None,
+            // It may be its turn now.
+            Content::Seen(_) | Content::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => None,
+            _ => Some(known),
+        }
+    }
+
     /// One file: as it is known, or read.
-    fn look(&mut self, path: &Path) -> Option<Entry> {
-        let stat = self.stat(path).ok()?;
-        let (stamp, kind) = (Stamp::of(&stat), FileType::from_raw_mode(stat.st_mode));
-        if let Some(known) = self.order.known.entries.get(path)
-            && known.stamp == stamp
-        {
-            match &known.content {
-                Content::Kept { read, .. } if stamp.is_coarse(*read) => {}
-                // It may be its turn now.
-                Content::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => {}
-                _ => return Some(known.clone()),
-            }
+    fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<Entry> {
+        let (stamp, kind) = (Stamp::of(stat), FileType::from_raw_mode(stat.st_mode));
+        if let Some(known) = self.known(path, &stamp) {
+            return Some(known.clone());
         }
         let content = match kind {
             FileType::Symlink => self.link(path),
@@ -165,26 +361,45 @@ impl Taking<'_> {
         if names::has_secret(name) {
             return Err(WhyUnkept::Secret);
         }
-        if stamp.size > LARGEST {
-            return Err(WhyUnkept::Large);
-        }
-        if stamp.size > self.left {
-            return Err(WhyUnkept::Full);
+        let (most, why) = match self.left < LARGEST {
+            true => (self.left, WhyUnkept::Full),
+            false => (LARGEST, WhyUnkept::Large),
+        };
+        if stamp.size > most {
+            return self.hashed(path, why);
         }
         let read = now();
+        let (file, mode) = self.open(path)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|_| WhyUnkept::Unreadable)?;
+        if bytes.len() as u64 > most {
+            return Err(why);
+        }
+        Ok(self.kept(bytes, mode, read))
+    }
+
+    /// A file that was kept before the command and has become too large since: its new bytes are not needed to
+    /// put the old ones back, only their hash is.
+    fn hashed(&self, path: &Path, why: WhyUnkept) -> Result<Content, WhyUnkept> {
+        let was_kept =
+            self.order.known.entries.get(path).is_some_and(|known| matches!(known.content, Content::Kept { .. }));
+        if !self.order.afterwards || !was_kept {
+            return Err(why);
+        }
+        let (file, mode) = self.open(path)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file).map_err(|_| WhyUnkept::Unreadable)?;
+        Ok(Content::Seen(FileState { hash: hasher.finalize().to_hex().to_string(), mode }))
+    }
+
+    fn open(&self, path: &Path) -> Result<(File, u32), WhyUnkept> {
         let fd = self.order.folder.open_without_links(path).map_err(|_| WhyUnkept::Unreadable)?;
         let stat = rustix::fs::fstat(&fd).map_err(|_| WhyUnkept::Unreadable)?;
         // It was exchanged for something else a moment ago.
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(WhyUnkept::Unreadable);
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
-        let most = LARGEST.min(self.left) + 1;
-        File::from(fd).take(most).read_to_end(&mut bytes).map_err(|_| WhyUnkept::Unreadable)?;
-        if bytes.len() as u64 >= most {
-            return Err(WhyUnkept::Large);
-        }
-        Ok(self.kept(bytes, permissions(&stat), read))
+        Ok((File::from(fd), permissions(&stat)))
     }
 
     fn kept(&mut self, bytes: Vec<u8>, mode: u32, read: i64) -> Content {
@@ -216,15 +431,6 @@ fn is_ours(name: &OsStr) -> bool {
 
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     path.strip_prefix(folder).ok().map(Path::to_owned)
-}
-
-fn place_of(error: &ignore::Error) -> Option<&Path> {
-    match error {
-        ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => place_of(err),
-        ignore::Error::Partial(errors) => errors.iter().find_map(place_of),
-        _ => None,
-    }
 }
 
 fn now() -> i64 {

@@ -59,12 +59,26 @@ impl Scene {
 
     fn take(&mut self, afterwards: bool) -> Snapshot {
         let folder = Folder::open(self.dir.path()).unwrap();
-        let order = Order { folder: &folder, known: &self.before, files: self.files, bytes: self.bytes, afterwards };
+        let order = Order {
+            folder: &folder,
+            known: &self.before,
+            files: self.files,
+            bytes: self.bytes,
+            afterwards,
+            whole: true,
+        };
         take(&order, &mut self.store).unwrap()
     }
 
     fn look(&mut self) {
         self.before = self.take(false);
+    }
+
+    /// What undo could not bring back.
+    fn uncovered(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.before.uncovered().iter().map(ToString::to_string).collect();
+        all.sort();
+        all
     }
 
     /// What has happened since.
@@ -193,7 +207,7 @@ fn links_are_links_and_never_followed() {
 }
 
 #[test]
-fn what_git_ignores_and_git_itself_is_not_seen() {
+fn what_is_made_where_git_ignores_it_and_git_itself_is_not_seen() {
     let mut scene = Scene::new(&[(".gitignore", "target/\n*.log\n"), (".git/HEAD", "1"), ("target/x", "1")]);
     scene.write("target/y", "2");
     scene.write("a.log", "2");
@@ -203,40 +217,127 @@ fn what_git_ignores_and_git_itself_is_not_seen() {
 }
 
 #[test]
+fn ignored_files_that_are_changed_or_deleted_come_back() {
+    let mut scene = Scene::new(&[
+        (".gitignore", "*.sqlite\ndata/\n"),
+        ("prod.sqlite", "rows"),
+        ("data/a", "1"),
+        ("data/deep/b", "2"),
+        ("note", "n"),
+    ]);
+    fs::copy(scene.path("note"), scene.path("prod.sqlite")).unwrap();
+    fs::remove_dir_all(scene.path("data")).unwrap();
+    assert_eq!(scene.told(), ["-data/a", "-data/deep/b", "*prod.sqlite"]);
+    scene.undo();
+    assert_eq!(fs::read_to_string(scene.path("prod.sqlite")).unwrap(), "rows");
+    assert_eq!(fs::read_to_string(scene.path("data/deep/b")).unwrap(), "2");
+}
+
+#[test]
 fn new_rules_neither_delete_nor_make_files() {
     let mut scene =
         Scene::new(&[(".gitignore", "*.log\n/out/\n"), ("a.log", "1"), ("out/deep/x", "1"), ("b.tmp", "1")]);
     scene.write(".gitignore", "*.tmp\n");
     scene.write("new", "1");
     scene.write("b.tmp", "2");
-    assert_eq!(scene.told(), ["*.gitignore", "*b.tmp", "+new", "!a.log Ignored", "!out/deep/x Ignored"]);
+    assert_eq!(scene.told(), ["*.gitignore", "*b.tmp", "+new"]);
     fs::remove_file(scene.path(".gitignore")).unwrap();
-    assert_eq!(scene.told(), ["-.gitignore", "*b.tmp", "+new", "!a.log Ignored", "!out/deep/x Ignored"]);
+    assert_eq!(scene.told(), ["-.gitignore", "*b.tmp", "+new"]);
 }
 
 #[test]
-fn rules_of_directories_below_and_exceptions_are_known() {
-    let mut scene = Scene::new(&[("sub/.gitignore", "*.x\n!keep.x\n"), ("sub/a.x", "1"), ("sub/.ignore", "odd\n")]);
-    scene.write("sub/.gitignore", "\n");
-    scene.write("sub/keep2", "1");
-    scene.write("other.x", "1");
-    assert_eq!(scene.told(), ["+other.x", "*sub/.gitignore", "+sub/keep2", "!sub/a.x Ignored"]);
+fn rules_that_an_edit_has_added_do_not_make_files_rebuildable() {
+    let mut scene = Scene::new(&[("Cargo.toml", ""), ("target/notes", "1")]);
+    scene.write(".gitignore", "target/\n");
+    scene.look();
+    fs::remove_dir_all(scene.path("target")).unwrap();
+    assert_eq!(scene.told(), ["-target/notes"]);
+}
+
+#[test]
+fn of_a_folder_that_a_build_makes_again_only_its_end_is_told() {
+    let mut scene = Scene::new(&[("Cargo.toml", ""), (".gitignore", "target/\n"), ("target/debug/x", "1")]);
+    scene.write("target/debug/x", "2");
+    scene.write("target/debug/y", "2");
+    assert_eq!(scene.told(), [""; 0]);
+    assert_eq!(scene.uncovered(), [""; 0]);
+    fs::remove_dir_all(scene.path("target")).unwrap();
+    assert_eq!(scene.told(), ["!target/ Rebuildable"]);
 }
 
 #[test]
 fn what_is_not_kept_is_named_with_its_reason() {
     let mut scene = Scene::new(&[(".env", "KEY=1"), ("a", "1"), ("b", "2"), ("idle.key", "3")]);
-    let large = "x".repeat(LARGEST as usize + 1);
-    scene.write("large", &large);
+    let large = |scene: &Scene, path: &str, more: u64| {
+        fs::File::create(scene.path(path)).unwrap().set_len(LARGEST + more).unwrap();
+    };
+    large(&scene, "large", 1);
     scene.write("grows", "1");
     scene.look();
+    assert_eq!(
+        scene.uncovered(),
+        ["`.env` (5 B, secrets are not copied)", "`idle.key` (1 B, secrets are not copied)", "`large` (67 MB)",]
+    );
     scene.write(".env", "KEY=22");
-    scene.write("large", &format!("{large}x"));
-    scene.write("grows", &large);
+    large(&scene, "large", 2);
+    large(&scene, "grows", 3);
     let odd = std::ffi::OsStr::from_bytes(b"odd\xff");
     fs::write(scene.dir.path().join(odd), "1").unwrap();
-    assert_eq!(scene.told(), ["!.env Secret", "!grows Large", "!large Large", "!odd\u{fffd} Name"]);
+    assert_eq!(scene.told(), ["*grows", "!.env Secret", "!large Large", "!odd\u{fffd} Name"]);
     assert!(!scene.store.bytes.values().any(|bytes| bytes.starts_with(b"KEY")), "secrets are not copied");
+}
+
+#[test]
+fn a_file_that_a_command_makes_too_large_still_comes_back() {
+    let mut scene = Scene::new(&[("a", "1")]);
+    fs::File::create(scene.path("a")).unwrap().set_len(LARGEST + 1).unwrap();
+    scene.undo();
+    assert_eq!(fs::read_to_string(scene.path("a")).unwrap(), "1");
+}
+
+#[test]
+fn an_ignored_directory_that_does_not_fit_is_left_out_as_a_whole() {
+    let mut scene = Scene::new(&[(".gitignore", "data/\n"), ("data/a", "12345"), ("data/b", "12345"), ("c", "1")]);
+    (scene.before, scene.bytes) = (Snapshot::default(), 15);
+    scene.look();
+    assert_eq!(scene.uncovered(), ["`data/` (10 B, ignored by git)"]);
+    fs::remove_file(scene.path("data/a")).unwrap();
+    assert_eq!(scene.told(), [""; 0], "nobody looks there");
+    fs::remove_dir_all(scene.path("data")).unwrap();
+    assert_eq!(scene.told(), ["!data/ Full"]);
+}
+
+#[test]
+fn files_with_a_name_outside_are_uncovered_and_those_inside_are_not() {
+    let outside = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(&[
+        (".gitignore", "node_modules/\ntarget/\n"),
+        ("Cargo.toml", ""),
+        ("package.json", "{}"),
+        ("here", "1"),
+        ("node_modules/lib/deep/index.js", "1"),
+        ("node_modules/plain/index.js", "1"),
+        ("target/debug/deps/x", "1"),
+        ("there", "1"),
+    ]);
+    fs::hard_link(scene.path("here"), scene.path("again")).unwrap();
+    fs::hard_link(scene.path("target/debug/deps/x"), scene.path("target/debug/x")).unwrap();
+    fs::hard_link(scene.path("node_modules/lib/deep/index.js"), outside.path().join("store.js")).unwrap();
+    scene.look();
+    let words = "ignored by git, has a hard link outside of the folder";
+    assert_eq!(scene.uncovered(), [format!("`node_modules/lib/` ({words})")]);
+    assert!(!scene.before.uncovered[0].ask);
+    fs::hard_link(scene.path("there"), outside.path().join("there")).unwrap();
+    fs::hard_link(scene.path("target/debug/x"), outside.path().join("x")).unwrap();
+    scene.look();
+    let all = [
+        format!("`node_modules/lib/` ({words})"),
+        format!("`target/` ({words})"),
+        "`there` (1 B, has a hard link outside of the folder)".to_owned(),
+    ];
+    assert_eq!(scene.uncovered(), all);
+    let asks: Vec<_> = scene.before.uncovered.iter().filter(|one| one.ask).map(|one| one.path.clone()).collect();
+    assert_eq!(asks, [Path::new("target")], "a build must write there");
 }
 
 #[test]
@@ -328,8 +429,12 @@ fn a_snapshot_is_stored_and_read_as_it_was() {
     let mut scene = Scene::new(&[(".gitignore", "x"), ("a/b", "1"), (".env", "2")]);
     symlink("a", scene.path("link")).unwrap();
     scene.look();
+    // What could not be kept matters only to the command that comes next.
+    scene.before.uncovered.clear();
     assert_eq!(Snapshot::read(&scene.before.write()), Some(scene.before.clone()));
     assert_eq!(Snapshot::read(b"{}"), None);
+    let earlier = br#"{"entries": [], "rules": {}, "closed": []}"#;
+    assert_eq!(Snapshot::read(earlier), None, "a list without ignored files would make them new");
 }
 
 #[test]
@@ -337,6 +442,6 @@ fn nobody_waits_for_it_and_it_ends() {
     let mut scene = Scene::new(&[("a", "1")]);
     scene.store.is_over = true;
     let folder = Folder::open(scene.dir.path()).unwrap();
-    let order = Order { folder: &folder, known: &scene.before, files: 9, bytes: 9, afterwards: true };
+    let order = Order { folder: &folder, known: &scene.before, files: 9, bytes: 9, afterwards: true, whole: false };
     assert_eq!(take(&order, &mut scene.store), None);
 }

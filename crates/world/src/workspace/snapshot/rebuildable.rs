@@ -1,0 +1,176 @@
+//! Folders that a build makes again: their files are too many to be stored, and nobody misses them.
+//!
+//! Two things must hold. Git ignores the folder, and its name is one that tools use for nothing else; a name that
+//! people also use needs the file beside it that tells a build to make it. What a folder says of itself
+//! (`CACHEDIR.TAG`) does not count, because an edit could say it of any folder.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What may be done with a folder during a command that nobody was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Built {
+    /// Builds write there.
+    Output,
+    /// A package manager fills it, often with hard links to a store that all projects share. Builds only read it.
+    Packages,
+}
+
+const PACKAGES: &[&str] = &["node_modules", ".venv", "bower_components", "Pods"];
+const OUTPUT: &[&str] = &[
+    "__pycache__",
+    ".angular",
+    ".astro",
+    ".cache",
+    ".dart_tool",
+    ".eggs",
+    ".gradle",
+    ".hypothesis",
+    ".mypy_cache",
+    ".next",
+    ".nox",
+    ".nuxt",
+    ".nyc_output",
+    ".output",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".stack-work",
+    ".svelte-kit",
+    ".tox",
+    ".turbo",
+    ".vite",
+    ".zig-cache",
+    "_build",
+    "DerivedData",
+    "dist-newstyle",
+    "htmlcov",
+    "zig-out",
+];
+/// Names that people use too, and what must lie beside them.
+const BESIDE: &[(&[&str], &[&str])] = &[
+    (&["target"], &["Cargo.toml", "pom.xml", "build.sbt", "project.clj"]),
+    (
+        &["build", "dist", "out", "coverage", "storybook-static"],
+        &[
+            "package.json",
+            "pyproject.toml",
+            "setup.py",
+            "CMakeLists.txt",
+            "build.gradle",
+            "build.gradle.kts",
+            "meson.build",
+            "pubspec.yaml",
+            "build.zig",
+            "foundry.toml",
+        ],
+    ),
+    (&["obj"], &["Directory.Build.props", "global.json"]),
+    (&["deps"], &["mix.exs"]),
+    (&["venv", "env"], &["pyproject.toml", "requirements.txt", "setup.py"]),
+];
+
+/// Whether a directory that git ignores is such a folder.
+pub(super) fn built(directory: &Path) -> Option<Built> {
+    let name = directory.file_name()?.to_str()?;
+    if PACKAGES.contains(&name) {
+        return Some(Built::Packages);
+    }
+    if OUTPUT.contains(&name) {
+        return Some(Built::Output);
+    }
+    let parent = directory.parent()?;
+    let (_, beside) = BESIDE.iter().find(|(names, _)| names.contains(&name))?;
+    let is_there = |name: &&str| parent.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
+    let kind = if matches!(name, "venv" | "env" | "deps") { Built::Packages } else { Built::Output };
+    beside.iter().any(|name| is_there(name)).then_some(kind)
+}
+
+/// The names that each file with several names has in the folder.
+#[derive(Debug, Default)]
+pub(super) struct Links(HashMap<(u64, u64), u64>);
+
+/// A file with several names: device and inode, and how many names it has in all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Linked {
+    pub(super) file: (u64, u64),
+    pub(super) names: u64,
+}
+
+impl Linked {
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
+    pub(super) fn of(stat: &rustix::fs::Stat) -> Option<Self> {
+        let names = stat.st_nlink as u64;
+        (names > 1).then(|| Self { file: (stat.st_dev as u64, u64::from(stat.st_ino)), names })
+    }
+}
+
+impl Links {
+    /// Counts a name.
+    pub(super) fn met(&mut self, linked: Linked) {
+        *self.0.entry(linked.file).or_default() += 1;
+    }
+
+    /// Whether some of its names were not met: they may lie outside of the folder.
+    pub(super) fn lead_out(&self, linked: Linked) -> bool {
+        self.0.get(&linked.file).is_none_or(|met| *met < linked.names)
+    }
+}
+
+/// The files with several names in a built folder, each with the entry of the folder that it lies in.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) linked: Vec<(PathBuf, Linked)>,
+    /// Its time was up, or a directory could not be read.
+    pub(super) is_cut: bool,
+}
+
+/// Looks for files with several names. Only names and stamps are read.
+pub(super) fn scan(folder: &Path, links: &mut Links, until: Instant) -> Scan {
+    use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
+    let mut scan = Scan::default();
+    let mut left = vec![(folder.to_owned(), None::<PathBuf>)];
+    while let Some((directory, top)) = left.pop() {
+        let Ok(entries) = directory.read_dir() else {
+            scan.is_cut = true;
+            continue;
+        };
+        if Instant::now() > until {
+            scan.is_cut = true;
+            break;
+        }
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let top = || top.clone().unwrap_or_else(|| entry.path());
+            if kind.is_dir() {
+                left.push((entry.path(), Some(top())));
+            } else if kind.is_file()
+                && let Ok(found) = entry.metadata()
+                && found.nlink() > 1
+            {
+                let linked = Linked { file: (found.dev(), entry.ino()), names: found.nlink() };
+                links.met(linked);
+                scan.linked.push((top(), linked));
+            }
+        }
+    }
+    scan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_people_use_too_needs_what_makes_it_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| built(&folder.path().join(name));
+        assert_eq!((at("node_modules"), at("__pycache__")), (Some(Built::Packages), Some(Built::Output)));
+        assert_eq!((at("target"), at("build"), at("data"), at("venv")), (None, None, None, None));
+        std::fs::write(folder.path().join("Cargo.toml"), "").expect("written");
+        assert_eq!((at("target"), at("build")), (Some(Built::Output), None));
+        std::fs::write(folder.path().join("pyproject.toml"), "").expect("written");
+        assert_eq!((at("build"), at("venv")), (Some(Built::Output), Some(Built::Packages)));
+    }
+}
