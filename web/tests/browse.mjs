@@ -180,6 +180,20 @@ export async function eventually(read, passes) {
   }
 }
 
+/** A question takes answers from half a second after it appeared. */
+export const armed = (question) =>
+  eventually(
+    () => question.evaluate((node) => node.matches('.arming')),
+    (arming) => assert.equal(arming, false),
+  );
+
+/** Answers a question by a key, as whoever has gone there by key. */
+export async function press(page, question, key) {
+  await armed(question);
+  await page.keyboard.press('Control+.');
+  await page.keyboard.press(key);
+}
+
 /** What the page draws and hears in its next frames has been drawn and heard. */
 export const frames = (page) =>
   page.evaluate(async () => {

@@ -1,7 +1,7 @@
 // A request from the first word to what can be done next.
 
 import assert from 'node:assert/strict';
-import { accessible, becomes, begin, browse, choose } from './browse.mjs';
+import { accessible, becomes, begin, browse, choose, press } from './browse.mjs';
 
 await browse(async ({ page }) => {
   assert.equal(new URL(page.url()).search, '', 'the secret is gone from the address');
@@ -23,7 +23,7 @@ await browse(async ({ page }) => {
     await question.getByRole('button', { name: label }).waitFor();
   }
   assert.equal(await log.getByText('Pending').count(), 1);
-  await page.keyboard.press('1');
+  await press(page, question, '1');
   await question.waitFor({ state: 'detached' });
 
   await log.getByText('✓ Done').waitFor();

@@ -2,7 +2,7 @@
 // one that is read from the right.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, fits, hamper } from './browse.mjs';
+import { accessible, begin, browse, fits, hamper, press } from './browse.mjs';
 
 /** Runs in the page: which way something is read, and on which side of its box its words begin. */
 function sides(node) {
@@ -44,7 +44,7 @@ await browse(async ({ page, context, browser, root }) => {
   const command = page.getByRole('region', { name: /Run this command\?/ });
   assert.equal((await command.locator('pre').evaluate(sides)).direction, 'ltr', 'a command is read from the left');
   await accessible(page, 'a question about a command with Hebrew words');
-  await page.keyboard.press('1');
+  await press(page, command, '1');
   await log.getByText('✓ Done').waitFor();
 
   const read = async (one, locale) => {

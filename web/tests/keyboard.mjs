@@ -2,7 +2,7 @@
 // and whatever closes gives it back.
 
 import assert from 'node:assert/strict';
-import { browse, eventually } from './browse.mjs';
+import { armed, browse } from './browse.mjs';
 
 /** Runs in the page: where the keyboard is, and whether a person can see that. */
 function place() {
@@ -66,9 +66,16 @@ await browse(async ({ page }) => {
   await page.keyboard.type('Write two files');
   await keys('Enter');
 
-  // A question takes the keyboard; it is answered by a button or by its number.
+  // A question takes the keyboard from nobody. One key leads to it; it is answered by a button or by its number.
   const plan = region(/Carry out this plan of 3 steps\?/);
-  await isFocused(plan, 'a question takes the keyboard');
+  const content = (question) => question.getByRole('group', { name: 'What is asked about' });
+  const go = async (question) => {
+    await armed(question);
+    assert.equal(await question.evaluate((node) => node.contains(document.activeElement)), false, 'it has not taken the keyboard');
+    await keys('Control+.');
+    await isFocused(content(question), 'a key leads to the question');
+  };
+  await go(plan);
   await press(plan.getByRole('button', { name: 'Remove step 3' }));
   await isFocused(plan.getByRole('button', { name: 'Edit step 2' }), 'after a step is gone the keyboard is at the one beside it');
   await keys('Enter');
@@ -83,10 +90,10 @@ await browse(async ({ page }) => {
   await press(plan.getByRole('button', { name: 'Modify' }));
   const edited = region(/Carry out this plan of 2 steps\?/);
   await edited.getByText('1. Write b first').waitFor();
-  await isFocused(edited, 'the plan comes back as a question');
+  await go(edited);
   await keys('1');
   const trust = region(/trust/i);
-  await isFocused(trust, 'and so does the next one');
+  await go(trust);
   await press(trust.getByRole('button', { name: /Yes, I trust/ }));
 
   // Whoever is writing when something is asked goes on writing: their digits answer nothing.
@@ -163,14 +170,7 @@ await browse(async ({ page }) => {
   await page.getByText('1 change', { exact: true }).waitFor();
 
   // A task is added, ticked and removed.
-  await eventually(
-    async () => {
-      // Two keys that come too long after one another are no chord, and how long a busy machine takes is its own affair.
-      await keys('g', 'k');
-      return page.url();
-    },
-    (url) => assert.match(url, /tasks$/),
-  );
+  await choose('tasks');
   await press(page.getByRole('button', { name: 'All', exact: true }));
   await reach(page.getByLabel('A new task'));
   await page.keyboard.type('Water the plants');

@@ -48,7 +48,13 @@ async function attempts(page) {
     const json = { "content-type": "application/json" };
     const element = (name, fields) =>
       new Promise((done) => {
-        const made = Object.assign(document.createElement(name), fields);
+        const made = document.createElement(name);
+        try {
+          Object.assign(made, fields);
+        } catch {
+          // The server's own page may not even name a script.
+          return done("nothing");
+        }
         made.onload = () => done("loaded");
         made.onerror = () => done("nothing");
         document.body.append(made);

@@ -1,6 +1,6 @@
 // Pictures of every view, on phones and on a desk, light and dark. Started by `scripts/screenshots`.
 
-import { begin, browse } from './browse.mjs';
+import { begin, browse, press } from './browse.mjs';
 
 const folder = process.argv[3];
 const sizes = [[1280, 800, 'desk'], [390, 844, 'phone'], [360, 740, 'small']];
@@ -40,9 +40,9 @@ await browse(async ({ page, root }) => {
   const command = asked(/Run this command\?/);
   await command.waitFor();
   await shoot('command');
-  await page.keyboard.press('1');
+  await press(page, command, '1');
   await asked(/Run this command\?.*test\.sh/).waitFor();
-  await page.keyboard.press('1');
+  await press(page, asked(/Run this command\?.*test\.sh/), '1');
   await log.getByText('✓ Done').waitFor();
   await shoot('work');
   const session = new URL(page.url()).hash;
@@ -74,7 +74,7 @@ await browse(async ({ page, root }) => {
     await seen.first().waitFor();
     await shoot(view);
   }
-  await page.keyboard.press('?');
+  await page.keyboard.press('Control+/');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await shoot('keys');
   await page.keyboard.press('Escape');

@@ -48,7 +48,8 @@ await browse(async ({ page }) => {
   assert.deepEqual((await changed.locator('li').allTextContents()).map((line) => line.replace(/\s+/g, ' ').trim()), ['☑done: Read', '☐open: Write with library X', '☐open: Tell']);
 
   // A workflow is offered while its name is typed.
-  await composer.fill('/rev');
+  await composer.click();
+  await page.keyboard.type('/rev');
   const offered = page.getByRole('listbox', { name: 'Workflows' }).getByRole('option');
   await offered.waitFor();
   assert.match(await offered.innerText(), /\/review\s+Review a file/);
@@ -108,6 +109,7 @@ await browse(async ({ page }) => {
   await change('y.txt').getByRole('region', { name: 'Changes of y.txt' }).waitFor();
   await accessible(page, 'a change that is asked about');
   await change('y.txt').getByRole('button', { name: 'Never allow' }).click();
+  await page.getByRole('button', { name: 'Add this rule' }).click();
   await done();
   await last.getByText('1 applied').waitFor();
 

@@ -2,7 +2,7 @@
 // from an editor's side panel to a wall.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse, choose, eventually, say } from './browse.mjs';
+import { accessible, begin, browse, choose, eventually, say, press } from './browse.mjs';
 
 const tell = (word) => process.stdout.write(`${word}\n`);
 
@@ -20,7 +20,8 @@ await browse(async ({ page, root }) => {
   const command = page.getByRole('region', { name: /Run this command\?/ });
   await command.waitFor();
   await accessible(page, 'a question about a long command');
-  await page.keyboard.press('1');
+  await press(page, command, 'End');
+  await press(page, command, '1');
   await log.getByText('A table that is wide').waitFor();
   await accessible(page, 'a request that runs');
   tell('more');

@@ -19,6 +19,8 @@ pub struct Words {
     pub model: Option<String>,
     /// What it does to a request that runs; absent: as the settings say.
     pub while_running: Option<WhileRunning>,
+    /// They are a message even where they begin like the name of a pill: nobody typed that beginning.
+    pub literal: bool,
 }
 
 impl Client {
@@ -44,7 +46,7 @@ impl Client {
         let mut settings = profile.run_settings()?;
         settings.attended = true;
         settings.trusted = trusted;
-        let pill = match looks_like_a_pill(&words.text) {
+        let pill = match !words.literal && looks_like_a_pill(&words.text) {
             true => Pills::load(&profile, reads.then_some(folder)).called(&words.text)?,
             false => None,
         };

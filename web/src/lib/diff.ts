@@ -42,6 +42,11 @@ export function rows(diff: string): Row[] {
       found.push(row);
     }
   }
+  // In a file whose every line ends in a carriage return, it says nothing; a single one is shown.
+  const lines = found.filter((row) => row.kind !== 'head');
+  if (lines.every((row) => row.text.endsWith('\r'))) {
+    for (const row of lines) row.parts = [{ text: (row.text = row.text.slice(0, -1)), changed: false }];
+  }
   mark(found);
   return found;
 }

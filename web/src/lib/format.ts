@@ -1,5 +1,7 @@
 // Numbers and times for people.
 
+import { visible } from './visible';
+
 const whole = new Intl.NumberFormat('en-US');
 
 export function count(number: number): string {
@@ -44,15 +46,16 @@ export function ago(time: string, now: number): string {
   return `${Math.floor(passed / 86_400)}d ago`;
 }
 
+/** A text of others in a line of its own. */
 export function shorten(text: string, most: number): string {
-  const line = text.replace(/\s+/g, ' ').trim();
+  const line = visible(text, 'line').replace(/\s+/g, ' ').trim();
   const characters = Array.from(line);
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}…`;
 }
 
 /** The last two parts of a folder's path. */
 export function folderName(path: string): string {
-  return path.split('/').filter(Boolean).slice(-2).join('/') || path;
+  return visible(path.split('/').filter(Boolean).slice(-2).join('/') || path, 'line');
 }
 
 /** A model's name for a small place: long ones without the folders in them. */

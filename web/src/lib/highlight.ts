@@ -1,6 +1,7 @@
 // Colours for code. The grammars are fetched one by one, when a block first needs one.
 
 import type { HLJSApi, LanguageFn } from 'highlight.js';
+import { coloured } from './markdown';
 
 const grammars: Record<string, () => Promise<{ default: LanguageFn }>> = {
   bash: () => import('highlight.js/lib/languages/bash'),
@@ -36,7 +37,7 @@ const LONGEST = 100_000;
 
 let core: Promise<HLJSApi> | null = null;
 
-/** HTML with the words of the code escaped, or nothing if the language is not known. */
+/** HTML that the page may take, or nothing if the language is not known. */
 export async function highlight(code: string, language: string): Promise<string | null> {
   const asked = language.toLowerCase();
   const name = names[asked] ?? asked;
@@ -45,7 +46,7 @@ export async function highlight(code: string, language: string): Promise<string 
   core ??= import('highlight.js/lib/core').then((module) => module.default);
   const [hljs, module] = await Promise.all([core, grammar()]);
   if (!hljs.getLanguage(name)) hljs.registerLanguage(name, module.default);
-  return hljs.highlight(code, { language: name, ignoreIllegals: true }).value;
+  return coloured(hljs.highlight(code, { language: name, ignoreIllegals: true }).value);
 }
 
 export function languageOf(path: string): string {

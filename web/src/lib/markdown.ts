@@ -3,6 +3,7 @@
 
 import DOMPurify from 'dompurify';
 import { Marked, type Token } from 'marked';
+import { visible } from './visible';
 
 export type Block = { is: 'html'; raw: string; html: string } | { is: 'code'; raw: string; language: string; text: string; open: boolean };
 
@@ -24,6 +25,8 @@ const marked = new Marked({
   breaks: true,
   renderer: {
     html: ({ text }) => escape(text),
+    // Code may be a command, and is read as one.
+    codespan: ({ text }) => `<code>${escape(visible(text))}</code>`,
     link({ href, tokens }) {
       const words = this.parser.parseInline(tokens);
       const safe = address(href);
@@ -40,20 +43,32 @@ const marked = new Marked({
 
 const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre strong sub sup table tbody td th thead tr ul'.split(' ');
 
+/** The page takes HTML from the sanitiser alone: the server's policy has browsers refuse any other (Trusted Types). */
 function clean(html: string): string {
-  return DOMPurify.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
+  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
+  return DOMPurify.sanitize(html, { ...allowed, RETURN_TRUSTED_TYPE: true }) as unknown as string;
 }
 
-/** The label of a button: a few marks inside a line, no links. */
-export function label(html: string): string {
-  return DOMPurify.sanitize(html, { ALLOWED_TAGS: ['b', 'i', 'em', 'strong', 'code'], ALLOWED_ATTR: [], KEEP_CONTENT: true });
+/** Code with its colours: nothing but spans with names. */
+export function coloured(html: string): string {
+  return DOMPurify.sanitize(html, { ALLOWED_TAGS: ['span'], ALLOWED_ATTR: ['class'], RETURN_TRUSTED_TYPE: true }) as unknown as string;
 }
 
 /** The words without their marks, and without code and tables: for a place of one line. */
 export function plain(text: string): string {
   const tokens = marked.lexer(text.slice(0, 4_000)).filter((token) => !['code', 'table', 'space', 'hr', 'def'].includes(token.type));
-  const page = new DOMParser().parseFromString(clean(marked.parser(tokens)), 'text/html');
-  return (page.body.textContent ?? '').replace(/\s+/g, ' ').trim() || text;
+  return wordsOf(tokens).replace(/\s+/g, ' ').trim() || text;
+}
+
+function wordsOf(tokens: Token[]): string {
+  return tokens
+    .map((token) => {
+      if (token.type === 'br') return ' ';
+      const inner = token.type === 'list' ? (token['items'] as Token[]) : 'tokens' in token ? token.tokens : undefined;
+      const words = inner?.length ? wordsOf(inner) : 'text' in token ? String(token.text) : '';
+      return ['paragraph', 'heading', 'list_item', 'blockquote'].includes(token.type) ? `${words} ` : words;
+    })
+    .join('');
 }
 
 function block(token: Token): Block | null {

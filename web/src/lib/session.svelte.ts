@@ -73,7 +73,7 @@ export class Session {
     }
   }
 
-  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; autoContinue?: boolean } = {}): Promise<boolean> {
+  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; autoContinue?: boolean } = {}): Promise<boolean> {
     // The same key for every try: a message that arrived although its answer was lost is not sent twice.
     const key = newKey();
     this.sending = [...this.sending, { text, key }];

@@ -2,6 +2,21 @@
 
 import type { Answer } from './wire';
 
+type Step = Answer['nextSteps'][number];
+
+const ENTITIES: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&nbsp;': ' ', '&amp;': '&' };
+
+/** How a step is shown: text without its tags. Its HTML is a model's, so no parser of HTML ever sees it. */
+export function label(step: Step): string {
+  return step.html.replace(/<\/?[A-Za-z][^>]*>|&(?:lt|gt|quot|#39|nbsp|amp);/g, (mark) => ENTITIES[mark] ?? '');
+}
+
+/** Whether a step sends other words than the ones that it is shown by. */
+export function differs(step: Step): boolean {
+  const words = (text: string) => text.replace(/\s+/g, ' ').trim();
+  return words(label(step)) !== words(step.inputText);
+}
+
 const HEADING = /^[#*_: ]*(?:(?:possible|suggested) )?next steps?[#*_: ]*$/i;
 const ITEM = /^(?:[-*•]|\d+[.)])[ \t]+(.*)$/;
 

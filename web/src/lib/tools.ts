@@ -1,6 +1,7 @@
 // What a tool does, in a line for people.
 
 import { plural, shorten } from './format';
+import { visible } from './visible';
 
 /** What a model gave a tool, whatever it is. */
 export function fields(input: unknown): Record<string, unknown> {
@@ -17,7 +18,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   write_file: (input) => `Write ${input['path']}`,
   delete_file: (input) => `Delete ${input['path']}`,
   move_file: (input) => `Move ${input['from']} to ${input['to']}`,
-  run_command: (input) => `Run ${input['command']}`,
+  run_command: (input) => `Run ${visible(String(input['command']), 'command')}`,
   fetch_url: (input) => `Fetch ${input['url']}`,
   read_ref: () => 'Read a stored text',
   set_steps: () => 'Note the steps',

@@ -16,10 +16,12 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::failure::Failure;
+use super::listen::Place;
 use super::pages;
 
-/// The cookie of a browser that has logged in.
-pub(super) const COOKIE: &str = "trimtab";
+/// The cookie of a browser that has logged in, before the port: cookies know no ports, and two servers on one machine
+/// must not log each other's browsers out.
+pub(super) const COOKIE: &str = "trimtab_";
 
 /// A request must be read and answered in this time; streams only have to begin.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -29,10 +31,11 @@ const LONG_PATIENCE: Duration = Duration::from_secs(900);
 /// Routes of that sort.
 const SLOW: [&str; 1] = ["/api/assistant/message"];
 
-/// Nothing from elsewhere, nothing inline, no frames.
+/// Nothing from elsewhere, nothing inline, no frames; HTML only from the page's own templates and its sanitizer.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify";
 
 /// What the server calls itself.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub(super) struct Names {
     hosts: BTreeSet<String>,
     /// `http` or `https`.
     scheme: &'static str,
+    /// The name of its cookie.
+    pub(super) cookie: String,
 }
 
 impl Names {
@@ -55,7 +60,7 @@ impl Names {
             }
             hosts.insert(format!("{name}:{port}"));
         }
-        Self { hosts, scheme: if secure { "https" } else { "http" } }
+        Self { hosts, scheme: if secure { "https" } else { "http" }, cookie: format!("{COOKIE}{port}") }
     }
 
     pub(super) fn is_secure(&self) -> bool {
@@ -81,7 +86,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
         if request.uri().path() == pages::LOGIN {
             return Ok(next.run(request).await);
         }
-        let shown = shown(request.headers());
+        let shown = shown(&server.names.cookie, request.headers());
         let found = match &shown {
             Some((secret, _)) => server.client.find_token(secret).await.map_err(Failure::from)?,
             None => None,
@@ -96,6 +101,9 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
             check_cookie_use(&request)?;
         }
         check_body(&request)?;
+        if let Some(place) = request.extensions().get::<Place>() {
+            place.keep();
+        }
         request.extensions_mut().insert(Authenticated { name: row.name, secret });
         Ok(next.run(request).await)
     };
@@ -162,14 +170,14 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
 }
 
 /// The secret that is shown, and whether a browser shows it. A header beats a cookie.
-fn shown(headers: &HeaderMap) -> Option<(String, bool)> {
+fn shown(cookie: &str, headers: &HeaderMap) -> Option<(String, bool)> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| (secret.trim().to_owned(), false));
     }
     let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut named = pairs.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    named.find(|(name, _)| *name == COOKIE).map(|(_, secret)| (secret.to_owned(), true))
+    named.find(|(name, _)| *name == cookie).map(|(_, secret)| (secret.to_owned(), true))
 }
 
 /// A browser says where a request that changes something comes from; one that does not is none, or too old.

@@ -1,20 +1,24 @@
 //! Connections: how many, how slow, and how they end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, Sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls;
@@ -22,6 +26,9 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 /// Connections at once; who comes on top of them is turned away.
 const CONNECTIONS: usize = 2048;
+/// Of them, so many may be of strangers, who have not shown a token yet. Of more, the oldest is given up: whoever opens
+/// connections and says nothing shuts nobody out.
+const STRANGERS: usize = 512;
 /// How long the head of a request may take, and how long a connection may rest between two.
 const HEAD: Duration = Duration::from_secs(15);
 /// What a head may come to.
@@ -68,6 +75,8 @@ impl Listening {
     /// Takes connections until the server ends, then waits for those that are there, for a while.
     pub(super) async fn run(mut self) -> io::Result<()> {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let strangers = Arc::new(Strangers::default());
+        let mut count = 0;
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -89,19 +98,24 @@ impl Listening {
                 tracing::warn!("too many connections");
                 continue;
             };
+            count += 1;
+            let stranger = strangers.enter(count);
             let (router, going) = (self.router.clone(), self.going.clone());
             let tls = self.certificate.as_ref().map(|certificate| certificate.0.clone());
-            connections.spawn(async move {
+            let task = connections.spawn(async move {
                 let _place = place;
+                let known = stranger.0.clone();
                 drop(socket.set_nodelay(true));
                 match tls {
-                    None => attend(Patient::new(socket), router, going).await,
+                    None => attend(Patient::new(socket), router, known, going).await,
                     Some(tls) => match timeout(HEAD, tls.accept(Patient::new(socket))).await {
-                        Ok(Ok(stream)) => attend(stream, router, going).await,
+                        Ok(Ok(stream)) => attend(stream, router, known, going).await,
                         _ => tracing::debug!("no TLS was spoken"),
                     },
                 }
+                drop(stranger);
             });
+            strangers.watch(count, task);
         }
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -110,11 +124,67 @@ impl Listening {
     }
 }
 
-async fn attend<I>(io: I, router: Router, mut going: watch::Receiver<bool>)
+/// Connections on which no token was shown yet, by their number: the lowest is the oldest.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<BTreeMap<u64, Option<AbortHandle>>>);
+
+impl Strangers {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Option<AbortHandle>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a connection on the list before it is served, so that it cannot leave the list before it is on it.
+    fn enter(self: &Arc<Self>, number: u64) -> Stranger {
+        self.all().insert(number, None);
+        Stranger(Place { number, strangers: Arc::clone(self) })
+    }
+
+    /// Notes what ends a connection that is still on the list, and gives up the oldest if there are too many.
+    fn watch(&self, number: u64, task: AbortHandle) {
+        let mut all = self.all();
+        if let Some(entry) = all.get_mut(&number) {
+            *entry = Some(task);
+        }
+        while all.len() > STRANGERS {
+            if let Some((_, Some(oldest))) = all.pop_first() {
+                oldest.abort();
+            }
+        }
+    }
+}
+
+/// The place of a connection among the strangers. Each of its requests carries it.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    number: u64,
+    strangers: Arc<Strangers>,
+}
+
+impl Place {
+    /// Somebody who is known speaks on this connection: it is not given up for others.
+    pub(super) fn keep(&self) {
+        self.strangers.all().remove(&self.number);
+    }
+}
+
+/// Takes a connection off the list when it ends, however it ends.
+struct Stranger(Place);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.keep();
+    }
+}
+
+async fn attend<I>(io: I, router: Router, place: Place, mut going: watch::Receiver<bool>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(router);
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(place.clone());
+        routes.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

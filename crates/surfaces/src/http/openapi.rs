@@ -89,8 +89,8 @@ impl Api {
                 "responses": responses,
                 "securitySchemes": {
                     "token": {"type": "http", "scheme": "bearer", "description": "Made by `trimtab token add NAME`."},
-                    "cookie": {"type": "apiKey", "in": "cookie", "name": super::access::COOKIE,
-                               "description": "Set when a browser logs in with the link that `trimtab serve` prints."},
+                    "cookie": {"type": "apiKey", "in": "cookie", "name": format!("{}PORT", super::access::COOKIE),
+                               "description": "Named after the server's port. Set when a browser logs in with the link that `trimtab serve` prints."},
                 },
             },
         });

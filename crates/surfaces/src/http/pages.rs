@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
 use super::Shared;
-use super::access::COOKIE;
 use super::failure::Failure;
 
 /// Where a link for logging in leads.
@@ -21,6 +20,11 @@ struct Web;
 
 /// Exchanges the secret of the link for a cookie, and leads away from the address that has it.
 pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Response {
+    // A look at the link must not use it up, whoever looks.
+    if request.method() != Method::GET {
+        let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method", "A login link is opened with GET.");
+        return ([(header::ALLOW, "GET")], refused(&failure)).into_response();
+    }
     let asked = request.uri().query().unwrap_or_default();
     let secret = asked.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
     let entered = match server.client.log_in(secret).await {
@@ -34,7 +38,8 @@ pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Re
         );
     };
     let secure = if server.names.is_secure() { "; Secure" } else { "" };
-    let cookie = format!("{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let name = &server.names.cookie;
+    let cookie = format!("{name}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie.as_str()), (header::LOCATION, "/")]).into_response()
 }
 

@@ -174,6 +174,9 @@ struct NewMessage {
     /// "continue" is said by itself while steps are open; without it, as the settings say.
     #[serde(default)]
     auto_continue: bool,
+    /// The text is a message even where it begins with `/`: it was not typed as the name of a pill.
+    #[serde(default)]
+    literal: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -236,13 +239,13 @@ async fn messages(
     headers: HeaderMap,
     Body(message): Body<NewMessage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue } = message;
+    let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue, literal } = message;
     if images.len() > PICTURES {
         return Err(Failure::unprocessable("A message brings 8 pictures at most."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
-    let words = Words { text, mode, images, model, while_running };
+    let words = Words { text, mode, images, model, while_running, literal };
     let said = if auto_continue {
         say_under(&server, &goes_on(&server.profile), &id, words, key).await?
     } else {

@@ -75,7 +75,12 @@ pub(super) fn ask_permission(
     };
     let mut body = Map::new();
     body.insert("tool".into(), json!(item.wish.name));
-    body.insert("input".into(), shown(&item.wish.input));
+    let mut input = shown(&item.wish.input);
+    if let Errand::Run { command, .. } = errand {
+        // A person agrees to all of it, so nothing of it is cut.
+        input["command"] = json!(command);
+    }
+    body.insert("input".into(), input);
     body.insert("reason".into(), json!(reason));
     if !is_once {
         body.insert("ruleText".into(), json!(rule.to_string()));
