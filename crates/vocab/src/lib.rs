@@ -37,6 +37,7 @@ mod stop;
 mod task;
 mod time;
 mod usage;
+pub mod visible;
 mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
@@ -63,8 +64,8 @@ pub use picture::{
 };
 pub use pill::Pill;
 pub use plan::{
-    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
-    OnConflict, Overtime, Sandbox,
+    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite,
+    MergedWrite, OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
@@ -82,4 +83,5 @@ pub use task::{
 };
 pub use time::{BadTime, Time};
 pub use usage::Usage;
+pub use visible::Visible;
 pub use work::{Plan, PlanStep, Requirements, StepStatus};

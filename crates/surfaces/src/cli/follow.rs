@@ -15,9 +15,10 @@ use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
-use super::output::{calm, note};
+use super::output::note;
 use super::run::Approve;
 use super::{Outcome, telemetry};
+use crate::output::Stream;
 use crate::words::details;
 use asked::{Question, answered, part};
 pub(super) use behind::Behind;
@@ -55,7 +56,7 @@ pub(super) enum Asking {
 impl Asking {
     /// Without a terminal on both ends, nobody is there.
     pub(super) fn of(approve: Approve, json: bool) -> Self {
-        let terminal = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
+        let terminal = !json && io::stdin().is_terminal() && Stream::Err.is_terminal();
         match approve {
             Approve::Deny => Self::Refuse,
             Approve::Ask if terminal => Self::AtTheTerminal,
@@ -241,8 +242,8 @@ pub(super) fn choice_line(choice: &Choice) -> String {
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
     if let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &event.fact {
-        note(&calm(title));
-        details(event).iter().for_each(|line| note(&calm(line)));
+        note(title);
+        details(event).iter().for_each(|line| note(line));
     }
 }
 

@@ -70,7 +70,7 @@ impl Wanted {
     /// Says what is wanted next.
     pub(super) fn ask(&self) {
         match self.questions.get(self.heard) {
-            Some(question) => asked(question, self.heard + 1).iter().for_each(|line| note(&calm(line))),
+            Some(question) => asked(question, self.heard + 1).iter().for_each(|line| note(line)),
             None => note("Say it in words, on one line:"),
         }
     }

@@ -7,6 +7,7 @@ mod wrap;
 
 use std::borrow::Cow;
 
+use trimtab_vocab::visible::visible;
 use trimtab_vocab::{ImageFact, Time};
 
 pub(crate) use asked::{asked, details, questions};
@@ -49,6 +50,17 @@ pub(crate) fn one_line(prompt: &str) -> String {
     prompt.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What a next step sends, as it is shown and as it is sent: one line, so that nothing of it can be out of sight.
+pub(crate) fn step_text(input: &str) -> String {
+    one_line(&visible(input))
+}
+
+/// A text as one word of a shell that no program takes for an option.
+pub(crate) fn quoted(text: &str) -> String {
+    let dashes = if text.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Words of others as a sentence, so that another one may follow.
 pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
     let ends = text.trim_end().ends_with(['.', '!', '?', '…']);
@@ -67,14 +79,7 @@ pub(crate) fn failed(before: &mut String, message: &str) -> String {
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
 pub(crate) fn calm(text: &str) -> Cow<'_, str> {
-    let is_wild = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if text.contains(is_wild) {
-        Cow::Owned(text.chars().map(|c| if is_wild(c) { '\u{fffd}' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
+    visible(text)
 }
 
 /// How long ago something was, in a word or two.
@@ -94,9 +99,9 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(calm("a\u{1b}]0;x\u{7}b\r\u{9b}31m"), "a\u{fffd}]0;x\u{fffd}b\u{fffd}\u{fffd}31m");
+        assert_eq!(calm("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
         assert_eq!(calm("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
-        assert_eq!(calm("x\u{202e}txt.exe"), "x\u{fffd}txt.exe");
+        assert_eq!(calm("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
     }
 
     #[test]

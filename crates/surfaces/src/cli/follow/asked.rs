@@ -8,7 +8,7 @@ use trimtab_vocab::{ChangePart, CheckpointId, Event, Fact, Problem, ProblemKind}
 use super::Asking;
 use crate::cli::changes::named_parts;
 use crate::cli::keyboard;
-use crate::cli::output::{calm, note};
+use crate::cli::output::note;
 use crate::cli::question::{self, Wanted};
 
 /// A question that somebody is thinking about.
@@ -99,7 +99,7 @@ pub(super) async fn part(
 ) -> Result<Option<Question>, Problem> {
     match client.apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
         Err(problem) if problem.kind == ProblemKind::Usage => {
-            note(&calm(&problem.message));
+            note(&problem.message);
             let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if *checkpoint == answer.checkpoint);
             let open = client.checkpoints().await?;
             Ok(open.iter().find(is_it).and_then(|event| Question::ask(asking, event, true)))
