@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, BufRead};
 
 use clap::Args;
 use trimtab_host::config::{Flag, Profile};
@@ -17,7 +16,7 @@ use super::follow::{Asking, Form, follow};
 use super::output::{note, note_part, print, print_json};
 use super::run::{Approve, ModeArgument, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
-use super::{Outcome, place};
+use super::{Outcome, keyboard, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -269,14 +268,12 @@ async fn ask_which(operations: &[Previewed]) -> Vec<Operation> {
     }
 }
 
-/// A line from the terminal; none at the end of input, which is no answer.
+/// A line from the terminal; none at the end of input, which is no answer. What was typed before the question was
+/// there does not answer it.
 async fn read_line(question: &str) -> Option<String> {
+    keyboard::settle().await;
     note_part(question);
-    let read = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().lock().read_line(&mut line).ok().filter(|read| *read > 0).map(|_| line)
-    });
-    read.await.ok().flatten()
+    keyboard::line().await
 }
 
 /// Applies what was chosen, under a name of its own: whoever was killed between this and the record of it, and

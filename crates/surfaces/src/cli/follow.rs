@@ -19,7 +19,7 @@ use super::output::note;
 use super::run::Approve;
 use super::{Outcome, telemetry};
 use crate::output::Stream;
-use crate::words::details;
+use crate::words::{self, details};
 use asked::{Question, answered, part};
 pub(super) use behind::Behind;
 pub(super) use screen::ASKED_ELSEWHERE;
@@ -221,7 +221,7 @@ async fn watch(
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 let open = question.take_if(|question| question.checkpoint == *checkpoint);
-                passed_by = open.is_some_and(|question| !question.refuse);
+                passed_by = open.is_some_and(|question| !question.is_refused());
             }
             _ => {}
         }
@@ -241,8 +241,8 @@ pub(super) fn choice_line(choice: &Choice) -> String {
 
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
-    if let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &event.fact {
-        note(title);
+    if let Fact::Checkpoint(CheckpointFact::Opened { title, body, .. }) = &event.fact {
+        note(&words::title(title, body));
         details(event).iter().for_each(|line| note(line));
     }
 }

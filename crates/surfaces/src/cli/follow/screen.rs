@@ -7,10 +7,12 @@ use tokio::time::Instant;
 use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, IntentFact, Level,
-    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, SessionFact, StageFact, Status, StepsFact, ToolFact,
-    ToolStatus,
+    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact, StageFact, Status, StepsFact,
+    ToolFact, ToolStatus,
 };
-use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, SeriesState, StepStatus};
+use trimtab_vocab::{
+    CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, Rule, SeriesState, StepStatus,
+};
 
 use super::{Asking, Form, choice_line, describe};
 use crate::cli::diff::glimpse;
@@ -79,7 +81,7 @@ pub(super) fn wants_tools(message: &Message) -> bool {
 
 pub(super) fn status_word(status: ToolStatus) -> &'static str {
     match status {
-        ToolStatus::Blocked => "refused:",
+        ToolStatus::Blocked => "denied:",
         ToolStatus::Interrupted => "stopped:",
         _ => "failed:",
     }
@@ -210,11 +212,10 @@ impl Screen {
             ToolFact::Finished { call, status, preview, .. } => {
                 let line = self.tools.remove(call).unwrap_or_default();
                 if !matches!(status, ToolStatus::Ok | ToolStatus::Partial) {
-                    let why = preview.lines().next().unwrap_or_default();
-                    let why: String = why.chars().take(200).collect();
+                    let why: String = words::result_for_person(preview).unwrap_or_default().chars().take(200).collect();
                     // A call that began before this process did has no line here.
-                    let line = if line.is_empty() { line } else { format!("{line}: ") };
-                    self.say(&format!("  {} {line}{why}", status_word(*status)));
+                    let gap = if line.is_empty() || why.is_empty() { "" } else { ": " };
+                    self.say(&format!("  {} {line}{gap}{why}", status_word(*status)));
                 }
             }
             ToolFact::Stopping { .. } => {}
@@ -370,6 +371,9 @@ impl Screen {
                 if let Some(words) = memory::in_words(fact) {
                     self.say(&words);
                 }
+            }
+            Fact::Rule(RuleFact::Added { rule }) if rule.tool != Rule::TRUST => {
+                self.say(&format!("  new rule: {rule}"))
             }
             // A plan is listed once, and then each step is told as it begins and ends.
             Fact::Steps(_) if self.step > 0 => {}
