@@ -244,7 +244,7 @@ fn commands_and_tags_are_offered() {
     press(&mut composer, &["tab"]);
     write(&mut composer, "the parser #b");
     press(&mut composer, &["enter"]);
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("/review the parser #bug ")));
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(slash("/review the parser #bug ")));
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl Dialog {
         rows
     }
 
-    fn choices(&self, width: usize, theme: &Theme, notes: bool) -> Vec<(Line<'static>, bool)> {
+    fn choices(&self, width: usize, theme: &Theme) -> Vec<(Line<'static>, bool)> {
         let style = |name| theme.style(name);
         let mut rows = Vec::new();
         let mut add = |key: String, label: String, note: Option<String>, is_chosen: bool, is_disabled: bool| {
@@ -148,7 +148,7 @@ impl Dialog {
             ]);
             let wrapped = wrap(&line, width, 5);
             rows.extend(wrapped.into_iter().map(|line| (line, is_chosen)));
-            if let Some(note) = note.filter(|_| notes) {
+            if let Some(note) = note {
                 let note = Line::from(Span::styled(format!("     {note}"), style(Name::Dim)));
                 rows.extend(wrap(&note, width, 5).into_iter().map(|line| (line, is_chosen)));
             }
@@ -188,13 +188,10 @@ impl Dialog {
             return rows;
         }
         for (at, choice) in self.choices.iter().enumerate() {
-            let rule = answers::needs_confirmation(choice).then(|| answers::rule_text(&self.body, &choice.id, None));
-            let note = rule.flatten().map(|rule| format!("makes this rule: {}", Visible::line(&rule)));
-            let key = match answers::letter(&self.choices, at) {
-                Some(letter) => format!("{} {letter}", answers::number(&self.choices, at)),
-                None => answers::number(&self.choices, at).to_string(),
-            };
-            add(key, tame(&choice.label), note, at == self.selected, self.is_disabled(at));
+            let number = answers::number(&self.choices, at).to_string();
+            let letter = answers::letter(&self.choices, at).map(|letter| format!(" ({letter})")).unwrap_or_default();
+            let label = format!("{}{letter}", tame(&choice.label));
+            add(number, label, None, at == self.selected, self.is_disabled(at));
         }
         rows
     }
@@ -262,7 +259,7 @@ impl Dialog {
         let rows = self.head(columns, theme, queue).len()
             + self.body(columns, theme).len()
             + self.foot(columns, theme, usize::MAX).len()
-            + self.choices(columns, theme, true).len()
+            + self.choices(columns, theme).len()
             + 2;
         u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(field).min(most)
     }
@@ -285,7 +282,10 @@ impl Dialog {
             Paragraph::new(line).render(Rect { y: *y, height: 1, ..area }.intersection(area), buf);
             *y += 1;
         };
-        if room > 9 {
+        let (head, body) = (self.head(width, theme, queue), self.body(width, theme));
+        let choices = self.choices(width, theme);
+        let wanted = head.len() + body.len() + self.foot(width, theme, usize::MAX).len() + choices.len() + 2;
+        if room > 5 && (room >= wanted || room > 12) {
             put(Line::styled("─".repeat(width), frame), &mut y);
             room -= 1;
         }
@@ -293,15 +293,13 @@ impl Dialog {
             Some(field) => usize::from(field.words.height(area.width, 8) + 1).min(room),
             None => 0,
         };
-        let hint_rows = usize::from(room > 5);
+        let hint_rows = usize::from(room > 5 || room + 2 > wanted + field_rows);
         let mut left = room.saturating_sub(field_rows + hint_rows);
-        let choices = self.choices(width, theme, room > 16);
         // The choices first, then the reason, then what is asked about; each has at least a row where there are three.
         let for_choices = choices.len().min(left.saturating_sub(2).max(1)).min(left);
         left -= for_choices;
         let foot = self.foot(width, theme, left.saturating_sub(1).min((room / 3).max(1)));
         left -= foot.len();
-        let (head, body) = (self.head(width, theme, queue), self.body(width, theme));
         // What is asked about matters more than what sort of question it is.
         let head_rows = head.len().min(left.saturating_sub(body.len().min(3)));
         left -= head_rows;
@@ -328,7 +326,7 @@ impl Dialog {
             self.selected = first.unwrap_or(self.selected);
         }
         foot.into_iter().for_each(|line| put(line, &mut y));
-        let choices = if choices.is_empty() { choices } else { self.choices(width, theme, room > 16) };
+        let choices = self.choices(width, theme);
         let chosen = choices.iter().position(|(_, chosen)| *chosen).unwrap_or(0);
         let from = if choices.len() <= for_choices { 0 } else { chosen.min(choices.len() - for_choices) };
         for (line, _) in choices.into_iter().skip(from).take(for_choices) {
