@@ -5,6 +5,7 @@
 //! Surfaces do not know each other; only the command line names them, for it starts them. How things
 //! are said to a person is decided here; the words of problems, banners and stages come with the facts.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod cli;
@@ -12,6 +13,7 @@ pub mod diff;
 mod export;
 mod form;
 pub(crate) mod http;
+pub mod output;
 pub mod palette;
 mod picture;
 pub mod tui;

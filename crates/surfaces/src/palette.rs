@@ -7,6 +7,7 @@ use std::time::Duration;
 use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
 
 use crate::diff::Token;
+use crate::output::Stream;
 
 /// How long a terminal may take to say what its background is. One that never does is found out at once.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -36,7 +37,7 @@ pub enum Background {
 
 impl Palette {
     /// Of the terminal that this stream is, if it is one.
-    pub fn of(stream: &impl IsTerminal) -> Self {
+    pub fn of(stream: Stream) -> Self {
         if !stream.is_terminal() || no_colour() {
             return Self::Plain;
         }

@@ -37,6 +37,7 @@ mod stop;
 mod task;
 mod time;
 mod usage;
+pub mod visible;
 mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
@@ -82,4 +83,5 @@ pub use task::{
 };
 pub use time::{BadTime, Time};
 pub use usage::Usage;
+pub use visible::Visible;
 pub use work::{Plan, PlanStep, Requirements, StepStatus};

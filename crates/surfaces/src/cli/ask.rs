@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, BufRead, Write};
 
 use clap::Args;
 use trimtab_host::config::{Flag, Profile};
@@ -14,10 +13,10 @@ use trimtab_vocab::{
 };
 
 use super::follow::{Asking, Form, follow};
-use super::output::{calm, note, print, print_json};
+use super::output::{note, note_part, print, print_json};
 use super::run::{Approve, ModeArgument, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
-use super::{Outcome, place};
+use super::{Outcome, keyboard, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,7 +130,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     let Some(proposed) = proposed_by(client, sent).await? else { return Ok(()) };
     let valid = proposed.operations.iter().filter(|one| one.valid).count();
     if !how.json && !proposed.operations.is_empty() {
-        ticked(&proposed.operations).lines().for_each(|line| note(&calm(line)));
+        ticked(&proposed.operations).lines().for_each(|line| note(line));
     }
     if valid == 0 {
         return Ok(());
@@ -164,7 +163,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     }
     let applied = match apply(&tasks, &proposed, &chosen, false).await {
         Err(NotApplied::Unconfirmed(dry_run)) if !auto => {
-            dry_run.warnings.iter().for_each(|warning| note(&calm(warning)));
+            dry_run.warnings.iter().for_each(|warning| note(warning));
             let said = read_line("Type `yes` if that is meant: ").await;
             if said.as_deref().map(str::trim) != Some("yes") {
                 client.decide_tasks(0).await;
@@ -269,15 +268,12 @@ async fn ask_which(operations: &[Previewed]) -> Vec<Operation> {
     }
 }
 
-/// A line from the terminal; none at the end of input, which is no answer.
+/// A line from the terminal; none at the end of input, which is no answer. What was typed before the question was
+/// there does not answer it.
 async fn read_line(question: &str) -> Option<String> {
-    let _ = write!(io::stderr().lock(), "{question}");
-    let _ = io::stderr().flush();
-    let read = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().lock().read_line(&mut line).ok().filter(|read| *read > 0).map(|_| line)
-    });
-    read.await.ok().flatten()
+    keyboard::settle().await;
+    note_part(question);
+    keyboard::line().await
 }
 
 /// Applies what was chosen, under a name of its own: whoever was killed between this and the record of it, and

@@ -6,7 +6,7 @@ use trimtab_host::{AuditLine, Client};
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
-use super::output::{calm, note, print, print_json};
+use super::output::{note, print, print_exact, print_json};
 use super::{Outcome, place};
 
 /// Lines that are read at once.
@@ -38,14 +38,14 @@ impl Audit {
         let (_, client) = place::open(&[])?;
         let check = client.check_audit().await?;
         if self.export {
-            each(&client, 0, |line| print(&format!("{}\n", line.line))).await?;
+            each(&client, 0, |line| print_exact(&format!("{}\n", line.line))).await?;
         } else if self.json {
             print_json(&json!({"lines": check.lines, "head": check.head, "broken": check.broken}))?;
         } else {
-            each(&client, check.lines.saturating_sub(self.last), |line| print(&calm(&in_words(line)))).await?;
+            each(&client, check.lines.saturating_sub(self.last), |line| print(&in_words(line))).await?;
         }
         for broken in &check.broken {
-            note(&calm(&format!("broken: {broken}")));
+            note(&format!("broken: {broken}"));
         }
         if !check.broken.is_empty() {
             note("The trail was tampered with, or the database is damaged.");

@@ -79,9 +79,7 @@ pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<Hist
             None => "is finished now.".to_owned(),
             Some(refused) => format!("could not be finished: {}", sentence(&refused.reason)),
         };
-        note(&calm(&format!(
-            "A move of the change history was cut off; it {how} {now} of {all} changes are in force."
-        )));
+        note(&format!("A move of the change history was cut off; it {how} {now} of {all} changes are in force."));
     }
     Ok(history)
 }
@@ -95,7 +93,7 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
                 note(&format!("{what} of session {session} can no longer be taken back: {reason}."));
             }
         }
-        Err(problem) => note(&calm(&format!("Old contents of files could not be let go: {}", problem.message))),
+        Err(problem) => note(&format!("Old contents of files could not be let go: {}", problem.message)),
     }
 }
 
@@ -174,14 +172,14 @@ impl Changes {
                 None => String::new(),
             };
             let lost = if set.expired { " (expired: cannot be undone)" } else { "" };
-            print(&calm(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now))))?;
+            print(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now)))?;
             if let Some(by) = &set.by {
                 let late = if by.late { " (cut off; what others changed meanwhile is among it)" } else { "" };
-                print(&calm(&format!("    by the command {}{late}\n", one_line(&by.command))))?;
+                print(&format!("    by the command {}{late}\n", one_line(&by.command)))?;
             }
             for write in &set.writes {
                 let FileWrite { added, removed, modified, .. } = *write;
-                print(&calm(&format!("    {}  {}\n", write.path, counted(Stats { added, removed, modified }))))?;
+                print(&format!("    {}  {}\n", write.path, counted(Stats { added, removed, modified })))?;
             }
             if let Some(line) = set.by.as_deref().and_then(effects::unkept) {
                 print(&format!("    {line}\n"))?;

@@ -10,7 +10,7 @@ use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, Offer};
 use super::changes::named_parts;
 use super::follow::{Asking, Form, choice_line, follow};
-use super::output::{age, calm, print, print_json};
+use super::output::{age, print, print_json};
 use super::run::Approve;
 use super::{Outcome, place};
 use crate::words::details;
@@ -35,7 +35,7 @@ impl Checkpoints {
                 let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
                 let more: String = details(event).iter().map(|line| format!("  {line}\n")).collect();
                 let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices);
-                print(&calm(&text))?;
+                print(&text)?;
             }
         }
         match open.is_empty() {

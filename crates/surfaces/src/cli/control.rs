@@ -7,7 +7,7 @@ use trimtab_host::{JobState, Say, Target};
 use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
 use super::follow::{Asking, Form, follow};
-use super::output::{calm, note};
+use super::output::note;
 use super::run::Approve;
 use super::{Outcome, place};
 
@@ -127,7 +127,7 @@ impl Control {
             }
         };
         client.control(&session, None, action).await?;
-        note(&calm(&format!("Passed on to {session}.")));
+        note(&format!("Passed on to {session}."));
         Ok(Outcome::Done)
     }
 }

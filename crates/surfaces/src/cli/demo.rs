@@ -7,7 +7,6 @@ mod stage;
 mod story;
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -23,6 +22,7 @@ use trimtab_vocab::{Mode, Problem, ProblemKind};
 use super::Outcome;
 use super::follow::ignores_hang_up;
 use super::output::print;
+use crate::output::Stream;
 use crate::tui::{self, Wanted};
 use stage::Stage;
 use story::{Act, STORY, TASKS};
@@ -76,7 +76,7 @@ impl Demo {
             print(&format!("The sample project is in {folder}. Go there, and say:\n\n  cd {folder}\n  {say}\n"))?;
             return Ok(Outcome::Done);
         }
-        let theatre = Theatre { stage: Stage::build()?, slowly: std::io::stdout().is_terminal() };
+        let theatre = Theatre { stage: Stage::build()?, slowly: Stream::Out.is_terminal() };
         for title in TASKS {
             theatre.quietly(&["tasks", "add", title]).await?;
         }

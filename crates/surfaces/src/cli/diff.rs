@@ -1,7 +1,5 @@
 //! `trimtab diff`, and how every command shows what changes: drawn on a terminal, a patch elsewhere.
 
-use std::io::{self, IsTerminal};
-
 use clap::Args;
 use trimtab_host::Client;
 use trimtab_host::compare::Stats;
@@ -9,10 +7,11 @@ use trimtab_vocab::event::{CheckpointFact, ProposalFact};
 use trimtab_vocab::{Fact, FileWrite, Problem, ProblemKind, SessionId};
 
 use super::changes::{Where, at_rest, find_set};
-use super::output::{calm, print};
+use super::output::{calm, print, print_exact, print_ink};
 use super::paint::Palette;
 use super::{Outcome, place};
 use crate::diff::{Layout, Line, Loaded, View, draw, stat, written};
+use crate::output::{Ink, Stream};
 
 /// Lines that are drawn of one change; more is not read but scrolled past.
 const MOST_LINES: usize = 2_000;
@@ -48,17 +47,17 @@ impl Looks {
 
 /// Shows changes on standard output.
 pub(super) fn show(files: &[Loaded], looks: &Looks) -> Result<(), Problem> {
-    let palette = Palette::of(&io::stdout());
+    let palette = Palette::of(Stream::Out);
     if looks.stat {
         let counted: Vec<(String, Stats)> = files.iter().map(|file| (file.name(), file.patch().1)).collect();
-        return print(&palette.paint(&stat(&counted)));
+        return print_ink(&palette.paint(&stat(&counted)));
     }
-    if !io::stdout().is_terminal() && looks.layout().is_none() {
-        return files.iter().try_for_each(|file| print(&calm_patch(&file.patch().0)));
+    if !Stream::Out.is_terminal() && looks.layout().is_none() {
+        return files.iter().try_for_each(|file| print_exact(&calm_patch(&file.patch().0)));
     }
     let most = if looks.all { usize::MAX } else { MOST_LINES };
     let rest = "`--all` shows all of it.";
-    print(&palette.paint(&drawn(files, columns(&io::stdout()), looks.layout(), palette, most, rest)))
+    print_ink(&palette.paint(&drawn(files, columns(Stream::Out), looks.layout(), palette, most, rest)))
 }
 
 /// A patch without what steers a terminal; line ends stay as they are, or it would fit no file.
@@ -71,9 +70,9 @@ fn calm_patch(patch: &str) -> String {
 }
 
 /// The first lines of a change, as a note before a question.
-pub(super) fn glimpse(files: &[Loaded], most: usize, rest: &str) -> String {
-    let palette = Palette::of(&io::stderr());
-    palette.paint(&drawn(files, columns(&io::stderr()), None, palette, most, rest))
+pub(super) fn glimpse(files: &[Loaded], most: usize, rest: &str) -> Ink {
+    let palette = Palette::of(Stream::Err);
+    palette.paint(&drawn(files, columns(Stream::Err), None, palette, most, rest))
 }
 
 fn drawn(
@@ -105,9 +104,9 @@ fn drawn(
 }
 
 /// How wide a terminal is.
-fn columns(stream: &impl std::os::fd::AsFd) -> usize {
+fn columns(stream: Stream) -> usize {
     let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
-    terminal_size::terminal_size_of(stream).map(|size| usize::from(size.0.0)).or_else(said).unwrap_or(COLUMNS)
+    stream.columns().or_else(said).unwrap_or(COLUMNS)
 }
 
 const EXAMPLES: &str = "\
@@ -143,7 +142,7 @@ impl Diff {
             Some(wanted) => find_set(&history, wanted)?.writes.clone(),
             None => history.net(),
         };
-        if writes.is_empty() && io::stdout().is_terminal() {
+        if writes.is_empty() && Stream::Out.is_terminal() {
             print("Nothing is changed in this session.\n")?;
         }
         show(&Loaded::of(&client, &session, &writes).await?, &self.looks)?;

@@ -15,10 +15,11 @@ use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFact, Status};
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
-use super::output::{calm, note};
+use super::output::note;
 use super::run::Approve;
 use super::{Outcome, telemetry};
-use crate::words::details;
+use crate::output::Stream;
+use crate::words::{self, details};
 use asked::{Question, answered, part};
 pub(super) use behind::Behind;
 pub(super) use screen::ASKED_ELSEWHERE;
@@ -55,7 +56,7 @@ pub(super) enum Asking {
 impl Asking {
     /// Without a terminal on both ends, nobody is there.
     pub(super) fn of(approve: Approve, json: bool) -> Self {
-        let terminal = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
+        let terminal = !json && io::stdin().is_terminal() && Stream::Err.is_terminal();
         match approve {
             Approve::Deny => Self::Refuse,
             Approve::Ask if terminal => Self::AtTheTerminal,
@@ -220,7 +221,7 @@ async fn watch(
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 let open = question.take_if(|question| question.checkpoint == *checkpoint);
-                passed_by = open.is_some_and(|question| !question.refuse);
+                passed_by = open.is_some_and(|question| !question.is_refused());
             }
             _ => {}
         }
@@ -240,9 +241,9 @@ pub(super) fn choice_line(choice: &Choice) -> String {
 
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
-    if let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &event.fact {
-        note(&calm(title));
-        details(event).iter().for_each(|line| note(&calm(line)));
+    if let Fact::Checkpoint(CheckpointFact::Opened { title, body, .. }) = &event.fact {
+        note(&words::title(title, body));
+        details(event).iter().for_each(|line| note(line));
     }
 }
 

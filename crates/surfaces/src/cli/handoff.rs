@@ -77,7 +77,7 @@ async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<Ses
     let last = at_rest(client, session).await?.last;
     let came = client.settle(session, last, wish).await?;
     if let SessionFact::Refused { reason } = &came {
-        note(&calm(reason));
+        note(reason);
     }
     Ok(came)
 }

@@ -2,24 +2,52 @@
 //! program: whoever waits gets the next, and Ctrl-C is heard meanwhile.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex as Cell, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, mpsc};
+
+/// Keys on their way to somewhere else are not taken for an answer: a question takes lines only after this time.
+pub(super) const QUIET: Duration = Duration::from_millis(500);
+
+/// What was typed before this does not count.
+static SINCE: Cell<Option<Instant>> = Cell::new(None);
 
 /// The next line; none at the end of input.
 pub(super) async fn line() -> Option<String> {
-    static LINES: OnceLock<Mutex<mpsc::Receiver<String>>> = OnceLock::new();
+    static LINES: OnceLock<Mutex<mpsc::Receiver<(Instant, String)>>> = OnceLock::new();
     let lines = LINES.get_or_init(|| {
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
             for line in io::stdin().lines() {
                 let Ok(line) = line else { return };
-                if sender.blocking_send(line).is_err() {
+                if sender.blocking_send((Instant::now(), line)).is_err() {
                     return;
                 }
             }
         });
         Mutex::new(lines)
     });
-    lines.lock().await.recv().await
+    let mut lines = lines.lock().await;
+    loop {
+        let (read, line) = lines.recv().await?;
+        let since = *SINCE.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_none_or(|since| read >= since) {
+            return Some(line);
+        }
+    }
+}
+
+/// Drops whatever was typed up to now: it was meant for something else than what is asked next.
+pub(super) fn discard() {
+    // Fails where no terminal is; nobody types ahead there.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    *SINCE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Waits until keys that were on their way have arrived, and drops them.
+pub(super) async fn settle() {
+    tokio::time::sleep(QUIET).await;
+    discard();
 }

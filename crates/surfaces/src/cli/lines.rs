@@ -1,14 +1,12 @@
 //! The terminal UI in plain lines, for screen readers and for terminals that cannot be drawn over: a line is read,
 //! what comes of it is told in lines, and questions are asked in lines.
 
-use std::io::{self, Write};
-
 use trimtab_host::config::Profile;
 use trimtab_host::{Client, Say, Target, Words, local_model};
 use trimtab_vocab::{Mode, Problem, SessionId};
 
 use super::follow::{Asking, Form, follow};
-use super::output::{note, problem};
+use super::output::{note, note_part, problem};
 use super::{Outcome, keyboard};
 
 /// Talks until the input ends or the person leaves.
@@ -22,7 +20,7 @@ pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<S
     );
     let (mut session, mut mode) = (session, Mode::Auto);
     loop {
-        let _ = write!(io::stderr().lock(), "> ");
+        note_part("> ");
         let Some(line) = keyboard::line().await else { return Ok(Outcome::Done) };
         match line.trim() {
             "" => continue,

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::output::print;
+use super::output::print_exact;
 use super::{Arguments, Outcome};
 
 const COMPLETIONS: &str = "\
@@ -32,7 +32,7 @@ impl Completions {
     pub(super) fn go(self) -> Result<Outcome, Problem> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "trimtab", &mut text);
-        print(&String::from_utf8_lossy(&text))?;
+        print_exact(&String::from_utf8_lossy(&text))?;
         Ok(Outcome::Done)
     }
 }
@@ -53,7 +53,7 @@ impl Manual {
             Man::new(command).render(&mut text).map_err(|error| {
                 Problem::new(ProblemKind::Internal, format!("The manual cannot be written: {error}."))
             })?;
-            print(&String::from_utf8_lossy(&text))?;
+            print_exact(&String::from_utf8_lossy(&text))?;
             return Ok(Outcome::Done);
         };
         clap_mangen::generate_to(command, &folder).map_err(|error| {

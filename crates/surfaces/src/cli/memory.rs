@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use trimtab_host::Client;
 use trimtab_vocab::{MemoryEntry, MemoryFact, MemoryId, Problem, ProblemKind};
 
-use super::output::{age, calm, print, print_json};
+use super::output::{age, print, print_json};
 use super::{Outcome, place};
 
 const EXAMPLES: &str = "\
@@ -166,12 +166,12 @@ fn show(entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
     };
     let place = entry.folder.as_deref().unwrap_or("everywhere");
     let when = age(entry.edited.unwrap_or(entry.made), trimtab_host::now());
-    print(&calm(&format!("{}  {}\n    {place}, {when}{from}\n", entry.id, entry.text)))
+    print(&format!("{}  {}\n    {place}, {when}{from}\n", entry.id, entry.text))
 }
 
 fn told(what: &str, entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
     if json {
         return print_json(entry);
     }
-    print(&calm(&format!("{what}: {} ({})\n", entry.text, entry.folder.as_deref().unwrap_or("everywhere"))))
+    print(&format!("{what}: {} ({})\n", entry.text, entry.folder.as_deref().unwrap_or("everywhere")))
 }

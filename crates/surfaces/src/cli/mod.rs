@@ -172,8 +172,8 @@ pub fn main() -> ExitCode {
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()) && !crate::palette::no_colour())
+            .with_writer(crate::output::Log::default)
+            .with_ansi(false)
             .init();
     }
     let arguments = match std::env::args_os().len() {
@@ -250,7 +250,7 @@ fn misunderstood(error: &clap::Error) -> ExitCode {
         && given == first
     {
         let words = words.join(" ");
-        output::note(&output::calm(&format!("\nTo ask for something, say: trimtab run \"{words}\"")));
+        output::note(&format!("\nTo ask for something, say: trimtab run \"{words}\""));
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

@@ -1,11 +1,14 @@
 //! Words for people, objects for programs.
+//!
+//! Every function here writes foreign text visibly, so that callers need not think of it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 
 use ratatui::text::Line;
 use serde::Serialize;
 use trimtab_vocab::{Problem, ProblemKind};
 
+use crate::output::{Ink, Stream};
 pub(super) use crate::palette::no_colour;
 use crate::words::wrap;
 pub(super) use crate::words::{age, calm, failed};
@@ -14,12 +17,30 @@ const CLOSED: &str = "standard output was closed";
 
 /// Writes to standard output, whole.
 pub(super) fn print(text: &str) -> Result<(), Problem> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+    print_ink(&Ink::text(text))
+}
+
+/// Writes styled text to standard output.
+pub(super) fn print_ink(ink: &Ink) -> Result<(), Problem> {
+    Stream::Out.write(ink).map_err(unwritten)
+}
+
+/// Writes a text to standard output that programs read: unchanged, unless a terminal shows it.
+pub(super) fn print_exact(text: &str) -> Result<(), Problem> {
+    Stream::Out.write_exact(text).map_err(unwritten)
+}
+
+/// Writes a text to standard output unchanged, because the person asked for that.
+pub(super) fn print_raw(text: &str) -> Result<(), Problem> {
+    Stream::Out.write_raw(text).map_err(unwritten)
+}
+
+fn unwritten(error: io::Error) -> Problem {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Problem::new(ProblemKind::Internal, CLOSED),
         _ => Problem::new(ProblemKind::Store, format!("Standard output cannot be written: {error}."))
             .hint("Is the disk full? The request itself is safe: see `trimtab resume`."),
-    })
+    }
 }
 
 /// Whether a problem is only that nobody reads us any more.
@@ -31,31 +52,49 @@ pub(super) fn is_closed_pipe(problem: &Problem) -> bool {
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Problem> {
     let line = serde_json::to_string(value)
         .map_err(|error| Problem::new(ProblemKind::Internal, format!("The output cannot be written: {error}.")))?;
-    print(&(line + "\n"))
+    print_exact(&(line + "\n"))
 }
 
 /// Writes a line to standard error; a closed standard error is no reason to stop.
 pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    note_part(&format!("{line}\n"));
+}
+
+/// Writes a part of a line to standard error.
+pub(super) fn note_part(text: &str) {
+    note_ink(&Ink::text(text));
+}
+
+/// Writes styled text to standard error.
+pub(super) fn note_ink(ink: &Ink) {
+    let _ = Stream::Err.write(ink);
 }
 
 /// Tells a problem: what happened, then what to do.
 pub(super) fn problem(problem: &Problem) {
-    let (bold, plain) = if io::stderr().is_terminal() && !no_colour() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    let columns = if io::stderr().is_terminal() { crossterm::terminal::size().ok() } else { None };
+    let columns = Stream::Err.columns().filter(|_| Stream::Err.is_terminal());
     let told = folded(&format!("error: {}", calm(&problem.message)), columns);
-    note(&told.replacen("error:", &format!("{bold}error:{plain}"), 1));
+    let mut ink = Ink::default();
+    match told.strip_prefix("error:").filter(|_| columns.is_some() && !no_colour()) {
+        Some(rest) => {
+            ink.style("1;31");
+            ink.add("error:");
+            ink.control("\u{1b}[0m");
+            ink.add(rest);
+        }
+        None => ink.add(&told),
+    }
+    ink.control("\n");
+    note_ink(&ink);
     if let Some(hint) = &problem.hint {
         note(&folded(&format!("  {}", calm(hint)), columns));
     }
 }
 
-/// Words in lines that fit a terminal of that size, broken between words and indented; the whole where there is none,
+/// Words in lines that fit a terminal of that width, broken between words and indented; the whole where there is none,
 /// for whoever reads it there breaks lines in their own way.
-fn folded(text: &str, size: Option<(u16, u16)>) -> String {
-    let Some(width) = size.map(|(columns, _)| usize::from(columns)).filter(|width| *width >= 20) else {
-        return text.to_owned();
-    };
+fn folded(text: &str, columns: Option<usize>) -> String {
+    let Some(width) = columns.filter(|width| *width >= 20) else { return text.to_owned() };
     let rows = text.lines().flat_map(|line| wrap(&Line::from(line.to_owned()), width, 2));
     rows.map(|row| row.to_string()).collect::<Vec<_>>().join("\n")
 }
@@ -68,6 +107,6 @@ mod tests {
     fn problems_are_broken_between_words_on_a_terminal_and_nowhere_else() {
         let text = "  Set a key, or start a model on this machine.";
         assert_eq!(folded(text, None), text);
-        assert_eq!(folded(text, Some((30, 24))), "  Set a key, or start a model\n  on this machine.");
+        assert_eq!(folded(text, Some(30)), "  Set a key, or start a model\n  on this machine.");
     }
 }

@@ -3,6 +3,7 @@
 //! Colour never says anything alone: added and removed lines have their signs in every palette.
 
 use crate::diff::{Line, Role, Style, Token};
+use crate::output::Ink;
 pub(super) use crate::palette::Palette;
 use crate::palette::{Background, full, many};
 
@@ -12,22 +13,22 @@ const FILL: &str = "\u{1b}[K";
 
 impl Palette {
     /// The lines as text, each with its end.
-    pub(super) fn paint(self, lines: &[Line]) -> String {
-        let mut text = String::new();
+    pub(super) fn paint(self, lines: &[Line]) -> Ink {
+        let mut text = Ink::default();
         for line in lines {
             let mut last = String::new();
             for span in &line.spans {
                 let code = self.code(span.style);
                 if code != last {
                     if !last.is_empty() {
-                        text += PLAIN;
+                        text.control(PLAIN);
                     }
                     if !code.is_empty() {
-                        text += &format!("\u{1b}[{code}m");
+                        text.style(&code);
                     }
                     last = code;
                 }
-                text += &span.text;
+                text.add(&span.text);
             }
             let role = line.spans.last().map(|span| span.style.role);
             let is_filled = matches!(self, Self::Many(_) | Self::Full(_))
@@ -37,12 +38,14 @@ impl Palette {
                 let base =
                     if matches!(role, Some(Role::Added | Role::AddedWord)) { Role::Added } else { Role::Removed };
                 let code = self.code(Style { role: base, token: Token::Text });
-                text += &format!("{PLAIN}\u{1b}[{code}m{FILL}");
+                text.control(PLAIN);
+                text.style(&code);
+                text.control(FILL);
             }
             if !last.is_empty() {
-                text += PLAIN;
+                text.control(PLAIN);
             }
-            text.push('\n');
+            text.control("\n");
         }
         text
     }
@@ -115,9 +118,10 @@ mod tests {
         let palettes = grounds.iter().flat_map(|ground| [Palette::Many(*ground), Palette::Full(*ground)]);
         for palette in palettes.chain([Palette::Plain, Palette::Sixteen]) {
             let text = palette.paint(&drawn);
+            let text = text.as_str();
             let bare: Vec<&str> =
                 text.split('\u{1b}').map(|part| part.split_once(['m', 'K']).map_or(part, |two| two.1)).collect();
-            let bare = if palette == Palette::Plain { text.clone() } else { bare.concat() };
+            let bare = if palette == Palette::Plain { text.to_owned() } else { bare.concat() };
             assert_eq!(bare, "1   - a\n  1 + b;\n", "{palette:?} {text:?}");
             assert!(text.lines().all(|line| palette == Palette::Plain || line.ends_with(PLAIN)), "{text:?}");
         }

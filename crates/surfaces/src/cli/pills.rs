@@ -7,7 +7,7 @@ use serde_json::json;
 use trimtab_host::Pills as Known;
 use trimtab_vocab::Problem;
 
-use super::output::{calm, note, print, print_json};
+use super::output::{note, print, print_json};
 use super::{Outcome, place};
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ impl Pills {
             }
         } else {
             for (call, description, from) in &lines {
-                print(&calm(&format!("{call:<width$}  {description}\n{:<width$}  {from}\n", "")))?;
+                print(&format!("{call:<width$}  {description}\n{:<width$}  {from}\n", ""))?;
             }
             if lines.is_empty() {
                 let own = profile.file.with_file_name("pills");
@@ -68,7 +68,7 @@ impl Pills {
                 ))?;
             }
             for wrong in &pills.wrong {
-                note(&calm(&format!("warning: {}: {}", wrong.file.display(), wrong.problem)));
+                note(&format!("warning: {}: {}", wrong.file.display(), wrong.problem));
             }
         }
         if !trusted {

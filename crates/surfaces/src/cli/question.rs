@@ -1,58 +1,142 @@
-//! The words that answer a question at the terminal.
-
-use std::io;
+//! A question at the terminal, from its choices to the answer, line by line.
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use trimtab_vocab::Question;
 use trimtab_vocab::event::Choice;
 
-use super::output::{calm, note};
-use crate::words::{asked, questions};
+use super::keyboard::{self, QUIET};
+use super::output::note;
+use crate::words::{answers, asked, questions};
 
-/// Lists the choices, and says how to choose.
-pub(super) fn list(choices: &[Choice], by_number: bool) {
-    for (number, choice) in choices.iter().enumerate() {
-        let number = if by_number { format!("{}  ", number + 1) } else { String::new() };
-        note(&format!("  {number}{} ({})", calm(&choice.label), choice.id));
+/// What a person chose, and the words with it.
+pub(super) type Said = (String, Option<String>);
+
+/// A question that a person is answering.
+pub(super) struct Answering {
+    choices: Vec<Choice>,
+    body: Map<String, Value>,
+    /// A number means one of the choices.
+    by_number: bool,
+    /// A choice is made, and the words that it needs are still to be said.
+    wanted: Option<Wanted>,
+    /// An answer that makes a rule, until the person has confirmed the rule.
+    unconfirmed: Option<Said>,
+    /// Lines count from then on.
+    ready_at: Instant,
+    is_ready: bool,
+}
+
+impl Answering {
+    /// Lists the choices. After a question that was answered elsewhere, a number on its way to it must not be taken
+    /// for an answer to this one; a name can hardly be.
+    pub(super) fn begin(choices: &[Choice], body: &Map<String, Value>, by_number: bool) -> Self {
+        let answering = Self {
+            choices: choices.to_vec(),
+            body: body.clone(),
+            by_number,
+            wanted: None,
+            unconfirmed: None,
+            ready_at: Instant::now() + QUIET,
+            is_ready: false,
+        };
+        answering.list();
+        answering
     }
-    note(if by_number { "A number or a word in brackets answers:" } else { "A word in brackets answers:" });
+
+    fn list(&self) {
+        for (at, choice) in self.choices.iter().enumerate() {
+            let letter = answers::letter(&self.choices, at).map(|letter| format!("{letter}, ")).unwrap_or_default();
+            let number =
+                if self.by_number { format!("{}  ", answers::number(&self.choices, at)) } else { String::new() };
+            let letter = if self.by_number { letter } else { String::new() };
+            note(&format!("  {number}{} ({letter}{})", choice.label, choice.id));
+        }
+    }
+
+    fn prompt(&self) {
+        note(match self.by_number {
+            true => "A number or a word in brackets answers:",
+            false => "A word in brackets answers:",
+        });
+    }
+
+    /// The answer, as soon as it is complete; none at the end of input, which is no answer. May be dropped and called
+    /// again.
+    pub(super) async fn answer(&mut self) -> Option<Said> {
+        if !self.is_ready {
+            // What was typed before the question was there is dropped, because it was meant for something else.
+            tokio::time::sleep_until(self.ready_at).await;
+            keyboard::discard();
+            self.is_ready = true;
+            self.prompt();
+        }
+        loop {
+            let line = keyboard::line().await?;
+            if let Some(said) = self.hear(&line) {
+                return Some(said);
+            }
+        }
+    }
+
+    fn hear(&mut self, line: &str) -> Option<Said> {
+        if let Some(said) = self.unconfirmed.take() {
+            if matches!(line.trim(), "yes" | "y") {
+                return Some(said);
+            }
+            note("No rule is made.");
+            self.again();
+            return None;
+        }
+        let said = match &mut self.wanted {
+            Some(wanted) => wanted.hear(line),
+            None => match chosen(&self.choices, line, self.by_number) {
+                Some((choice, words)) => {
+                    self.wanted = Wanted::by(&choice, words.as_deref(), &self.body);
+                    self.wanted.is_none().then_some((choice, words))
+                }
+                None => {
+                    note("That is none of these:");
+                    self.again();
+                    return None;
+                }
+            },
+        };
+        let Some((choice, words)) = said else {
+            self.wanted.iter().for_each(Wanted::ask);
+            return None;
+        };
+        let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
+        if self.choices.iter().any(makes_rule) {
+            let rule = answers::rule_text(&self.body, &choice, words.as_deref());
+            note(&format!("This makes a rule: {}", rule.unwrap_or_else(|| choice.clone())));
+            note("Type yes to make it; anything else goes back to the question:");
+            self.unconfirmed = Some((choice, words));
+            return None;
+        }
+        Some((choice, words))
+    }
+
+    fn again(&self) {
+        self.list();
+        self.prompt();
+    }
 }
 
 /// The choice that a line names, and the words after it.
-pub(super) fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<(String, Option<String>)> {
+fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<Said> {
     let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     // `e` and a command: allow, but run that one.
     let first = if first == "e" && !rest.trim().is_empty() { "allow" } else { first };
-    let number = first.parse::<usize>().ok().filter(|_| by_number);
-    let by_number = number.and_then(|n| choices.get(n.checked_sub(1)?));
-    let choice = by_number.or_else(|| choices.iter().find(|choice| choice.id == first))?;
+    let mut letters = first.chars();
+    let key = letters.next().filter(|_| by_number && letters.next().is_none());
+    let by_key = key.and_then(|key| choices.get(answers::by_key(choices, key)?));
+    let choice = by_key.or_else(|| choices.iter().find(|choice| choice.id == first))?;
     Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())))
 }
 
-/// Reads a choice from the terminal, by number or by name, and the words that go with it.
-pub(super) fn read_choice(choices: &[Choice], body: &Map<String, Value>) -> Option<(String, Option<String>)> {
-    // The end of input is no answer.
-    let read = || {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).ok().filter(|read| *read > 0).map(|_| line)
-    };
-    loop {
-        list(choices, true);
-        if let Some((choice, words)) = chosen(choices, &read()?, true) {
-            let Some(mut wanted) = Wanted::by(&choice, words.as_deref(), body) else { return Some((choice, words)) };
-            loop {
-                wanted.ask();
-                if let Some(said) = wanted.hear(&read()?) {
-                    return Some(said);
-                }
-            }
-        }
-        note("That is none of these:");
-    }
-}
-
 /// The words that a choice needs, line by line: to several questions, an answer to each.
-pub(super) struct Wanted {
+struct Wanted {
     choice: String,
     questions: Vec<Question>,
     given: Map<String, Value>,
@@ -61,22 +145,22 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// What is still to be said after a choice and the words that came with it.
-    pub(super) fn by(choice: &str, words: Option<&str>, body: &Map<String, Value>) -> Option<Self> {
+    fn by(choice: &str, words: Option<&str>, body: &Map<String, Value>) -> Option<Self> {
         let needs = matches!(choice, "submit" | "tell" | "other" | "modify" | "needs_changes");
         let questions = if choice == "submit" { questions(body) } else { Vec::new() };
         (needs && words.is_none()).then(|| Self { choice: choice.into(), questions, given: Map::new(), heard: 0 })
     }
 
     /// Says what is wanted next.
-    pub(super) fn ask(&self) {
+    fn ask(&self) {
         match self.questions.get(self.heard) {
-            Some(question) => asked(question, self.heard + 1).iter().for_each(|line| note(&calm(line))),
+            Some(question) => asked(question, self.heard + 1).iter().for_each(|line| note(line)),
             None => note("Say it in words, on one line:"),
         }
     }
 
     /// Takes a line; the answer, once it is complete. An empty line leaves a question unanswered.
-    pub(super) fn hear(&mut self, line: &str) -> Option<(String, Option<String>)> {
+    fn hear(&mut self, line: &str) -> Option<Said> {
         let line = line.trim();
         let Some(question) = self.questions.get(self.heard) else {
             return (!line.is_empty()).then(|| (self.choice.clone(), Some(line.to_owned())));
@@ -108,5 +192,18 @@ mod tests {
         let mut wanted = Wanted::by("tell", None, body).expect("words are wanted");
         assert_eq!(wanted.hear("  "), None);
         assert_eq!(wanted.hear("otherwise"), Some(("tell".into(), Some("otherwise".into()))));
+    }
+
+    #[test]
+    fn an_answer_that_makes_a_rule_is_given_only_after_the_rule_was_confirmed() {
+        let choices: Vec<Choice> = ["allow", "always", "wait", "never"].map(|id| Choice::new(id, id)).into();
+        let body = json!({"rule": {"verdict": "allow", "tool": "run_command", "pattern": "make x"}});
+        let mut answering = Answering::begin(&choices, body.as_object().expect("an object"), true);
+        assert_eq!(answering.hear("4"), None);
+        assert_eq!(answering.hear("4"), None, "the same key again is no confirmation");
+        assert_eq!(answering.hear("never"), None);
+        assert_eq!(answering.hear("yes"), Some(("never".into(), None)));
+        assert_eq!(answering.hear("1"), Some(("allow".into(), None)));
+        assert_eq!(answering.hear("n not so"), Some(("wait".into(), Some("not so".into()))));
     }
 }

@@ -1,9 +1,9 @@
-//! `trimtab ref`: a stored text, as it is.
+//! `trimtab ref`: a stored text. A terminal shows its control characters spelled out; pipes and files get it unchanged.
 
 use clap::Args;
 use trimtab_vocab::{Problem, ProblemKind, RefKey};
 
-use super::output::print;
+use super::output::{print_exact, print_raw};
 use super::{Outcome, place};
 
 const EXAMPLES: &str = "\
@@ -15,6 +15,9 @@ Examples:
 pub(super) struct Ref {
     /// The text's name, with or without `ref:` before it
     key: String,
+    /// Print control characters unchanged, also to a terminal
+    #[arg(long)]
+    raw: bool,
 }
 
 impl Ref {
@@ -25,7 +28,12 @@ impl Ref {
                 .hint("Events name stored texts, for example `raw` of `reply.saved`.")
         })?;
         let (_, client) = place::open(&[])?;
-        print(&client.text(&key).await?)?;
+        let text = client.text(&key).await?;
+        if self.raw {
+            print_raw(&text)?
+        } else {
+            print_exact(&text)?
+        }
         Ok(Outcome::Done)
     }
 }

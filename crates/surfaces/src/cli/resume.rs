@@ -13,7 +13,7 @@ use super::changes::at_rest;
 use super::checkpoints::last_seq;
 use super::follow::{ASKED_ELSEWHERE, Asking, Behind, Form, describe, follow, is_parked, take_up};
 use super::output::{note, print_json};
-use super::question::read_choice;
+use super::question::Answering;
 use super::run::{Approve, dollars};
 use super::{Outcome, place};
 
@@ -126,8 +126,7 @@ impl Resume {
             None if asking == Asking::AtTheTerminal => {
                 behind.tell_all();
                 open.iter().for_each(describe);
-                let (choices, body) = (choices.clone(), body.clone());
-                tokio::task::spawn_blocking(move || read_choice(&choices, &body)).await.ok().flatten()
+                Answering::begin(choices, body, true).answer().await
             }
             given => given,
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
 
-use super::output::{calm, print, print_json};
+use super::output::{print, print_json};
 use super::{Outcome, place};
 
 const EXAMPLES: &str = "\
@@ -72,7 +72,7 @@ impl Rules {
                 for (number, rule) in rules.iter().enumerate() {
                     match json {
                         true => print_json(rule)?,
-                        false => print(&calm(&format!("{:>3}  {rule}\n", number + 1)))?,
+                        false => print(&format!("{:>3}  {rule}\n", number + 1))?,
                     }
                 }
                 if rules.is_empty() && !json {
@@ -92,7 +92,7 @@ impl Rules {
                 };
                 let rule = Rule { verdict, tool, pattern, folder };
                 client.change_rule(&rule, true).await?;
-                print(&calm(&format!("From now on: {rule}.\n")))?;
+                print(&format!("From now on: {rule}.\n"))?;
             }
             RulesCommand::Remove { number } => {
                 let rules = client.rules().await?;
@@ -101,7 +101,7 @@ impl Rules {
                         .hint("`trimtab rules` lists them."));
                 };
                 client.change_rule(rule, false).await?;
-                print(&calm(&format!("No longer: {rule}.\n")))?;
+                print(&format!("No longer: {rule}.\n"))?;
             }
         }
         Ok(Outcome::Done)
@@ -132,7 +132,7 @@ impl Trust {
             false => format!("{folder} is trusted: its files may be read, changed and sent to the model.\n"),
             true => format!("{folder} is no longer trusted.\n"),
         };
-        print(&calm(&said))?;
+        print(&said)?;
         Ok(Outcome::Done)
     }
 }

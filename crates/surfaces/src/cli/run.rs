@@ -12,7 +12,7 @@ use trimtab_vocab::{Ingest, Mode, Pill, Problem, ProblemKind, SessionId, WhileRu
 use super::changes;
 use super::follow::{Asking, Form, follow};
 use super::handoff::quoted;
-use super::output::{calm, note};
+use super::output::note;
 use super::{Outcome, place};
 use crate::picture;
 
@@ -190,7 +190,7 @@ async fn prefilled(client: &Client, target: &Target) -> Result<String, Problem> 
         Target::New { .. } => None,
     };
     let text = prefill.ok_or_else(empty)?;
-    note(&calm(&format!("Taken from the earlier session:\n{}", quoted(&text))));
+    note(&format!("Taken from the earlier session:\n{}", quoted(&text)));
     Ok(text)
 }
 

@@ -9,7 +9,7 @@ use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, TaskWrite, TasksFact};
 
-use super::output::{age, calm, print, print_json};
+use super::output::{age, calm, print, print_exact, print_json};
 use super::{Outcome, place};
 use crate::export::{about, pieces};
 use crate::form;
@@ -256,7 +256,7 @@ fn quoted(text: &str) -> String {
 async fn export(client: &Client, id: &SessionId) -> Result<(), Problem> {
     let mut pieces = pieces(client.clone(), find(client, id).await?);
     while let Some(piece) = pieces.recv().await {
-        print(&piece?)?;
+        print_exact(&piece?)?;
     }
     Ok(())
 }

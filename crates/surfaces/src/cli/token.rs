@@ -68,7 +68,7 @@ impl Token {
                             "name": row.name, "kind": kind, "created": row.created, "expires": row.expires,
                         }))?;
                     } else {
-                        print(&calm(&format!("{:<24}  {kind:<8}  {}\n", row.name, age(row.created, now))))?;
+                        print(&format!("{:<24}  {kind:<8}  {}\n", row.name, age(row.created, now)))?;
                     }
                 }
                 if rows.is_empty() && !json {

@@ -145,8 +145,7 @@ impl<'a> Sheet<'a> {
             let kinds = self.kinds(hunk);
             let full = !self.hunk(hunk, &kinds);
             if full || (self.is_full() && place + 1 < hunks.len()) {
-                let drawn = if full { place } else { place + 1 };
-                self.left_out(&hunks[drawn..]);
+                self.left_out(&hunks);
                 return self.lines;
             }
         }
@@ -170,15 +169,26 @@ impl<'a> Sheet<'a> {
         }
     }
 
+    /// Says how many changed lines are not drawn, and where they are; in rows that fit.
     fn left_out(&mut self, hunks: &[Hunk]) {
-        let changed: usize =
-            hunks.iter().flat_map(|hunk| &hunk.blocks).map(|block| block.before.len() + block.after.len()).sum();
-        let (count, plural) = (hunks.len(), if hunks.len() == 1 { "" } else { "s" });
-        self.note(format!(
-            "  … not all of this file is shown: {count} hunk{plural} with {} changed lines are cut or left out. {}",
-            grouped(changed),
-            self.view.rest
-        ));
+        let of = |block: &Block| block.before.len() + block.after.len();
+        let all: usize = hunks.iter().flat_map(|hunk| &hunk.blocks).map(of).sum();
+        let has = |line: &Line, roles: [Role; 2]| line.spans.iter().any(|span| roles.contains(&span.style.role));
+        let drawn = |line: &Line| {
+            usize::from(has(line, [Role::Added, Role::AddedWord]))
+                + usize::from(has(line, [Role::Removed, Role::RemovedWord]))
+        };
+        let shown: usize = self.lines.iter().map(drawn).sum();
+        let what = match all.saturating_sub(shown) {
+            0 => "  … the rest is unchanged.".to_owned(),
+            1 => "  … 1 more changed line.".to_owned(),
+            more => format!("  … {} more changed lines.", grouped(more)),
+        };
+        let rest = self.view.rest.clone();
+        match what.chars().count() + 1 + rest.chars().count() <= self.view.width {
+            true => self.note(format!("{what} {rest}").trim_end().to_owned()),
+            false => [what, format!("    {rest}")].into_iter().for_each(|line| self.note(line)),
+        }
     }
 
     fn head(&mut self, number: usize, hunk: &Hunk) {

@@ -257,7 +257,7 @@ fn a_very_large_change_says_what_it_leaves_out() {
       8   8   7
       9   9   8
      10  10   9
-      … not all of this file is shown: 39 hunks with 78 changed lines are cut or left out. Ask for more.
+      … 78 more changed lines. Ask for more.
     ");
 }
 

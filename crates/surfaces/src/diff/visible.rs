@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use trimtab_vocab::visible::{is_emoji, is_hidden};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -90,10 +91,6 @@ fn fits(c: char, place: usize, cluster: &str) -> bool {
     }
 }
 
-fn is_emoji(c: char) -> bool {
-    matches!(c, '\u{1f000}'..='\u{1faff}' | '\u{2190}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '0'..='9' | '#' | '*' | '©' | '®')
-}
-
 /// The mark for a character that must not be drawn.
 fn name(c: char) -> Option<String> {
     match c {
@@ -102,15 +99,6 @@ fn name(c: char) -> Option<String> {
         _ if c.is_control() || is_hidden(c) => Some(format!("<U+{:04X}>", u32::from(c))),
         _ => None,
     }
-}
-
-/// Characters that take no room, look like a space that is none, or turn the direction of writing.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
-use trimtab_vocab::{Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
 
 use super::command::{self, Command};
-use super::composer::{Composer, Draft, Kept, Outcome as Typed, Sending, Source};
+use super::composer::{Composer, Draft, DraftKind, Kept, Outcome as Typed, Sending, Source};
 use super::dialog::{self, Dialogs};
 use super::keys::{Action, Chord, Input, Key, KeyMap};
 use super::news::{News, Saying, Wish};
@@ -65,6 +65,8 @@ pub(super) struct App {
     said: Vec<(u64, String)>,
     /// What was sent and is not known to have arrived, the oldest first.
     on_the_way: Vec<Sending>,
+    /// What the person wants the model to know with an answer that is on its way.
+    note: Option<(CheckpointId, String)>,
     /// What is done goes away with it, so there is nothing to come back to.
     pub(super) passing: bool,
     /// "Continue" is said by itself while steps are open.
@@ -130,6 +132,7 @@ impl App {
             wishes: Vec::new(),
             said: Vec::new(),
             on_the_way: Vec::new(),
+            note: None,
             passing: false,
             auto_continue: false,
             keys_file: String::new(),
@@ -340,6 +343,13 @@ impl App {
             Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.is_focused => {
                 self.wish(Wish::Notify(title.clone()));
             }
+            Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. })
+                if self.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
+            {
+                if let Some((_, note)) = self.note.take() {
+                    self.say_in_session(Draft::new(note), self.status.mode, Some(WhileRunning::Steer));
+                }
+            }
             Fact::Request(RequestFact::Finished { .. }) if !self.is_focused => {
                 self.wish(Wish::Notify("The request has ended.".into()));
             }
@@ -372,7 +382,11 @@ impl App {
                 dialog::Outcome::Moved if is_writing => self.keep(),
                 dialog::Outcome::Moved => {}
                 // Its words are kept until something else is written: a kill may still come before the fact.
-                dialog::Outcome::Answer(answer) => self.wish(Wish::Answer(answer)),
+                dialog::Outcome::Answer(answer, note) => {
+                    // A note that came before the answer would be taken for the answer.
+                    self.note = note.map(|note| (answer.checkpoint.clone(), note));
+                    self.wish(Wish::Answer(answer));
+                }
                 dialog::Outcome::Editor(text) => self.wish(Wish::Edit(text)),
                 dialog::Outcome::EditPlan => {
                     let steps = dialog.plan().unwrap_or_default();
@@ -404,6 +418,10 @@ impl App {
             Typed::Changed => {
                 self.quit_at = None;
                 self.keep();
+                if matches!(input, Input::Paste(_)) && self.composer.draft().has_paste() {
+                    let key = self.keys.key(Action::Open);
+                    self.say(format!("{key} opens the paste"));
+                }
             }
             Typed::Send(draft) => {
                 self.send(draft, self.while_running);
@@ -554,8 +572,7 @@ impl App {
         if let Some(command) = draft.command() {
             return self.wish(Wish::Shell(command));
         }
-        let text = draft.text();
-        if let Some(command) = command::read(&text) {
+        if let Some(command) = command::read(&draft.text()).filter(|_| draft.kind == DraftKind::Slash) {
             return self.run(command);
         }
         let mode = self.status.mode;
@@ -651,7 +668,13 @@ impl App {
     fn viewed(&mut self, outcome: view::Outcome) {
         match outcome {
             view::Outcome::Moved => {}
-            view::Outcome::Close => self.view = None,
+            view::Outcome::Close => {
+                let is_read = matches!(&self.view, Some(View::Diff(diff)) if diff.is_read());
+                self.view = None;
+                if let Some(dialog) = self.dialogs.current().filter(|_| is_read) {
+                    dialog.finish_reading();
+                }
+            }
             view::Outcome::Wish(wish) => {
                 if matches!(&wish, Wish::Forget { session, .. } if self.session.as_ref() == Some(session)) {
                     self.open(None);
@@ -666,7 +689,7 @@ impl App {
                     Wish::Open(session) => self.open(Some(session)),
                     Wish::Plan(steps) => {
                         let answer = self.dialogs.current().map(|dialog| dialog.answer_plan(&steps));
-                        if let Some(dialog::Outcome::Answer(answer)) = answer {
+                        if let Some(dialog::Outcome::Answer(answer, _)) = answer {
                             self.wish(Wish::Answer(answer));
                         }
                     }

@@ -5,6 +5,8 @@ use std::process::Stdio;
 
 use rustix::process::{Signal, getpid, kill_process};
 
+use crate::output::{Ink, Stream};
+
 /// The largest text that is taken back from an editor.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
@@ -32,14 +34,18 @@ pub(super) async fn edit(text: String) -> Option<String> {
 /// Runs a command of the person's own. It is theirs as it would be in their shell: nobody judges it, and the
 /// model does not see what it writes.
 pub(super) async fn shell(command: &str) {
-    println!("$ {command}");
+    tell(&format!("$ {command}"));
     match run(command).await {
         Ok(true) => {}
-        Ok(false) => println!("(it did not end well)"),
-        Err(error) => println!("(it could not be started: {error})"),
+        Ok(false) => tell("(it did not end well)"),
+        Err(error) => tell(&format!("(it could not be started: {error})")),
     }
     // What it wrote may end in the middle of a row, which would be drawn over.
-    println!();
+    tell("");
+}
+
+fn tell(line: &str) {
+    let _ = Stream::Out.write(&Ink::text(&format!("{line}\n")));
 }
 
 async fn run(command: &str) -> io::Result<bool> {

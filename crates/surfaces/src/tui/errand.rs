@@ -11,7 +11,7 @@ use trimtab_host::{Client, Drawer, JobState, Say, Target, Words};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
-use super::composer::{Draft, Source, files};
+use super::composer::{Draft, DraftKind, Source, files};
 use super::desk::Desk;
 use super::keys::Input;
 use super::news::{News, Saying, Wish};
@@ -439,7 +439,9 @@ async fn say(
     let words = Words { text: draft.text(), mode, images, ..Words::default() };
     let say = client.prepare(profile, folder, words).await?;
     // Where nothing runs on the screen, nothing is meant.
-    Ok(Say { while_running, ..say })
+    // A pill is called by a key, not by how a text begins.
+    let pill = say.pill.filter(|_| draft.kind == DraftKind::Slash);
+    Ok(Say { while_running, pill, ..say })
 }
 
 fn at(folder: &str, file: &Path) -> PathBuf {

@@ -3,6 +3,7 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
+use trimtab_vocab::visible::visible;
 use unicode_width::UnicodeWidthStr;
 
 /// Blanks the rest of the row.
@@ -11,6 +12,13 @@ pub(super) const REST_OF_LINE: &str = "\u{1b}[0m\u{1b}[K";
 /// Moves the cursor.
 pub(super) fn goto(bytes: &mut String, row: u16, column: u16) {
     bytes.push_str(&format!("\u{1b}[{};{}H", u32::from(row) + 1, u32::from(column) + 1));
+}
+
+/// Writes what a cell holds. Whoever drew it has made it visible; should something be left in it that is not, a mark
+/// stands for the whole cell, because it must not take more columns than the cell has.
+fn symbol(bytes: &mut String, symbol: &str) {
+    let is_fit = visible(symbol) == symbol && !symbol.contains(char::is_control);
+    bytes.push_str(if is_fit { symbol } else { "\u{fffd}" });
 }
 
 /// Writes cells wherever they are, `top` rows further down.
@@ -22,7 +30,7 @@ pub(super) fn cells(bytes: &mut String, changed: Vec<(u16, u16, &Cell)>, top: u1
             goto(bytes, top + y, x);
         }
         pen.take(bytes, cell.style());
-        bytes.push_str(cell.symbol());
+        symbol(bytes, cell.symbol());
         next = cell.symbol().is_ascii().then_some((x + 1, y));
     }
 }
@@ -41,7 +49,7 @@ pub(super) fn row(bytes: &mut String, cells: &Buffer, at: u16) {
     while x < used {
         let Some(cell) = cells.cell((x, at)) else { break };
         pen.take(bytes, cell.style());
-        bytes.push_str(cell.symbol());
+        symbol(bytes, cell.symbol());
         x += u16::try_from(cell.symbol().width()).unwrap_or(1).max(1);
         // Terminals do not agree on how wide some characters are: after those, the place is named again.
         if !cell.symbol().is_ascii() && x < width {
@@ -57,7 +65,7 @@ pub(super) fn line(bytes: &mut String, line: &Line<'_>) {
     let mut pen = Pen::default();
     for span in &line.spans {
         pen.take(bytes, line.style.patch(span.style));
-        bytes.push_str(&span.content);
+        bytes.push_str(&visible(&span.content));
     }
     bytes.push_str("\u{1b}[0m");
 }

@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use trimtab_vocab::Visible;
 use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{Fact, Problem, ProblemKind};
 
@@ -76,7 +77,7 @@ impl Runtime {
         reflows: bool,
         taken: Taken,
     ) -> Result<Self, Problem> {
-        let screen = Screen::new(io::stdout(), app.size, row, reflows);
+        let screen = Screen::new(super::terminal::out(), app.size, row, reflows);
         let (reader, taken) = (Reader::start().map_err(broken)?, Some(taken));
         Ok(Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
     }
@@ -227,7 +228,7 @@ impl Runtime {
 
     /// Tells a person who looks elsewhere.
     fn notify(&mut self, text: &str) -> io::Result<()> {
-        let text: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
+        let text: String = Visible::line(text).as_str().chars().take(120).collect();
         // Terminals that show messages know the first; all others ring.
         let out = self.screen.out();
         write!(out, "\u{1b}]9;trimtab: {text}\u{7}\u{7}")?;

@@ -60,7 +60,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     client.finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
-    let palette = Palette::of(&std::io::stdout());
+    let palette = Palette::of(crate::output::Stream::Out);
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
     // Nothing of a folder is read before the person trusts it.

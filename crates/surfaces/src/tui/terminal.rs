@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use tokio::sync::{mpsc, oneshot};
 
 use super::keys::{Input, begin, end};
+use crate::output::{self, Ink, Stream};
 
 /// How long it takes to find what is there already.
 const LOOK: Duration = Duration::from_millis(1);
@@ -23,7 +24,13 @@ const ORDERED: Duration = Duration::from_millis(300);
 
 /// Whether there is a person at a terminal.
 pub(super) fn is_there() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
+    io::stdin().is_terminal() && Stream::Out.is_terminal()
+}
+
+/// The terminal that the screen is drawn on.
+#[expect(clippy::disallowed_methods, reason = "what is drawn goes through `ink`, which makes it visible")]
+pub(super) fn out() -> io::Stdout {
+    output::terminal()
 }
 
 /// The terminal is ours, until this is dropped.
@@ -33,7 +40,7 @@ impl Taken {
     pub(super) fn take() -> io::Result<Self> {
         enable_raw_mode()?;
         let taken = Self(());
-        begin(&mut io::stdout())?;
+        begin(&mut out())?;
         hold_panics();
         Ok(taken)
     }
@@ -45,10 +52,10 @@ impl Drop for Taken {
             return give_back();
         }
         // Whatever covers the screen would take the message with it.
-        let _ = io::stdout().write_all(b"\x1b[?1049l\r\n");
+        let _ = out().write_all(b"\x1b[?1049l\r\n");
         give_back();
         let told = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = writeln!(io::stderr(), "{}", told.unwrap_or_default());
+        let _ = Stream::Err.write(&Ink::text(&format!("{}\n", told.unwrap_or_default())));
     }
 }
 
@@ -57,7 +64,7 @@ static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Gives the terminal back as it was: whatever covers the screen goes, the cursor shows, keys are plain.
 fn give_back() {
-    let mut out = io::stdout();
+    let mut out = out();
     let _ = end(&mut out);
     let _ = out.write_all(b"\x1b[?2026l\x1b[0m\x1b[?25h");
     let _ = out.flush();

@@ -82,6 +82,8 @@ impl Stage {
     }
 
     fn key(&mut self, key: &str) -> Vec<Wish> {
+        // A person presses a key at what they see.
+        self.app.live();
         self.tell(News::Input(Input::Key(key.parse().expect("a key"))))
     }
 
@@ -178,14 +180,13 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     Permission
     Run this command?
       $ rm -rf build
-    It would run in /boat and may write only there (sandbox: workspace).
     Asked because `rm` deletes files.
-    › 1. Allow this time
-      2. Always allow
-         makes this rule: allow run_command: rm -rf build (in /boat)
-      3. Wait and tell Trimtab what to do differently
+    It would run in /boat and may write only there (sandbox: workspace, no network).
+    › 1. Allow this time (y)
+      2. Always allow (a)
+      3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
-    number or enter answers · e edits · tab adds words · alt-q later · esc stops
+    number or enter answers · e edits the command · tab adds a note … esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
 }
@@ -197,10 +198,10 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     small.asked(permission());
     insta::assert_snapshot!(small.screen(), @"
       $ rm -rf build
+    Asked because `rm`…
     › 1. Allow this time
+         (y)
       2. Always allow
-      3. Wait and tell
-         Trimtab what to
     auto          ? help
     ");
     let mut wide = Stage::new(160, 50);
@@ -215,14 +216,13 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     Permission
     Run this command?
       $ rm -rf build
-    It would run in /boat and may write only there (sandbox: workspace).
     Asked because `rm` deletes files.
-    › 1. Allow this time
-      2. Always allow
-         makes this rule: allow run_command: rm -rf build (in /boat)
-      3. Wait and tell Trimtab what to do differently
+    It would run in /boat and may write only there (sandbox: workspace, no network).
+    › 1. Allow this time (y)
+      2. Always allow (a)
+      3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
-    number or enter answers · e edits · tab adds words · alt-q later · esc stops
+    number or enter answers · e edits the command · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
     ");
 }
@@ -233,7 +233,16 @@ fn the_four_answers_have_numbers() {
         let mut stage = Stage::new(80, 24);
         stage.said("x");
         stage.asked(permission());
-        let wishes = stage.key(key);
+        let mut wishes = stage.key(key);
+        if matches!(choice, "always" | "never") {
+            assert!(wishes.is_empty() && stage.key(key).is_empty(), "the same key again does not confirm it");
+            assert!(stage.key("enter").is_empty(), "and Enter goes back");
+            stage.key(key);
+            let verdict = if choice == "always" { "allow" } else { "deny" };
+            let screen = stage.screen();
+            assert!(screen.contains(&format!("{verdict} run_command: rm -rf build (in /boat)")), "{screen}");
+            wishes = stage.key("y");
+        }
         let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
         assert_eq!((answer.choice.as_str(), answer.text.as_deref()), (choice, None));
         assert!(!stage.screen().contains("Run this command?"), "it is closed at once");
@@ -271,9 +280,102 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     stage.key("down");
     stage.key("e");
     stage.write("*");
-    let wishes = stage.key("enter");
+    stage.key("enter");
+    assert!(stage.screen().contains("allow run_command: rm -rf build* (in /boat)"), "{}", stage.screen());
+    let wishes = stage.key("y");
     let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always", Some("rm -rf build*")));
+}
+
+#[test]
+fn a_note_goes_to_the_model_after_the_answer_and_is_no_other_command() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.asked(permission());
+    stage.key("tab");
+    stage.write("use a branch");
+    let wishes = stage.key("enter");
+    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", None));
+    let resolved = json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "user"});
+    let wishes = stage.fact(resolved);
+    let sent = wishes.iter().find_map(|wish| if let Wish::Send(saying) = wish { Some(saying) } else { None });
+    let sent = sent.expect("the note is sent");
+    assert_eq!((sent.draft.text().as_str(), sent.while_running), ("use a branch", Some(WhileRunning::Steer)));
+}
+
+#[test]
+fn a_number_does_not_move_to_another_answer() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    let mut asked = permission();
+    asked["choices"].as_array_mut().expect("a list").remove(1);
+    stage.asked(asked);
+    assert!(stage.key("2").is_empty(), "the number of a missing answer does nothing");
+    let wishes = stage.key("3");
+    assert!(matches!(&wishes[..], [Wish::Answer(answer)] if answer.choice == "wait"), "{wishes:?}");
+}
+
+/// A command whose end does not fit.
+fn long_permission(command: &str) -> Value {
+    let mut asked = permission();
+    asked["title"] = json!(format!("Run this command? {command}"));
+    asked["input"]["command"] = json!(command);
+    asked
+}
+
+#[test]
+fn a_command_is_read_to_its_end_before_it_can_be_allowed() {
+    let command =
+        (0..60).map(|n| format!("echo {n}")).chain(["rm -rf victim".to_owned()]).collect::<Vec<_>>().join("\n");
+    for (width, height) in [(80, 24), (40, 12)] {
+        let mut stage = Stage::new(width, height);
+        stage.said("x");
+        stage.asked(long_permission(&command));
+        for key in ["1", "y", "a"] {
+            assert!(!answers(&stage.key(key)), "{key} at {width}x{height}");
+        }
+        let mut pages = 0;
+        while !stage.screen().contains("rm -rf victim") {
+            let screen = stage.screen();
+            assert!(screen.contains("Asked because `rm` deletes") && screen.contains("more rows"), "{screen}");
+            assert!(!screen.contains("› 1."), "what cannot be chosen is not preselected: {screen}");
+            assert!(!answers(&stage.key("1")), "{screen}");
+            stage.key("pagedown");
+            pages += 1;
+            assert!(pages < 200, "{screen}");
+        }
+        assert!(answers(&stage.key("1")), "{}", stage.screen());
+    }
+}
+
+#[test]
+fn blank_lines_hide_nothing() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.asked(long_permission(&format!("echo harmless{}rm -rf victim", "\n".repeat(80))));
+    let screen = stage.screen();
+    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Asked because", "sandbox: workspace"] {
+        assert!(screen.contains(part), "{part} is missing in {screen}");
+    }
+}
+
+#[test]
+fn what_never_ran_is_not_called_stopped() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    stage.asked(permission());
+    let text = "[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use.";
+    stage.fact(json!({"type": "tool.finished", "call": "c1", "status": "interrupted", "preview": text}));
+    stage.fact(json!({"type": "tool.started", "call": "c2", "name": "run_command", "input": {"command": "cat .env"}}));
+    let text = "The user does not allow this. Do not try it again; choose another way or ask. They say: no keys";
+    stage.fact(json!({"type": "tool.finished", "call": "c2", "status": "blocked", "preview": text}));
+    let all = stage.screen();
+    assert!(all.contains("Not run: rm -rf build") && all.contains("Denied: cat .env"), "{all}");
+    assert!(all.contains("You said: no keys"), "{all}");
+    for part in ["Running", "stopped", "refused", "[Request", "Do not try"] {
+        assert!(!all.contains(part), "{part} is in {all}");
+    }
 }
 
 /// Whether one of these is an answer.
@@ -497,7 +599,7 @@ fn a_request_from_its_first_word_to_its_end() {
 
     A small surface.
 
-    → alt-1 Show one
+    → alt-1 Show one: “Show me one”
 
     ✓ Done · 2.234 s · 1,234 tokens · $0.02
     ────────────────────────────────────────────────────────────────────────────────

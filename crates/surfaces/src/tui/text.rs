@@ -9,8 +9,7 @@ use crate::words::{calm, wrap};
 
 /// Text from models, files, commands and networks, with nothing in it that moves a cursor. Tabs are blanks.
 pub(super) fn tame(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    let text = calm(&text);
+    let text = calm(text);
     if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
@@ -82,6 +81,6 @@ mod tests {
         assert_eq!(cut("hello world", 6), "hello…");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(first_line("a\nb", 10), "a …");
-        assert_eq!(tame("a\tb\u{1b}[2J\r\nc"), "a    b\u{fffd}[2J\nc");
+        assert_eq!(tame("a\tb\u{1b}[2J\r\nc"), "a    b⟨U+001B⟩[2J\nc");
     }
 }

@@ -3,7 +3,9 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use trimtab_vocab::event::CheckpointFact;
-use trimtab_vocab::{Event, Fact, PlanStep, Question, Requirements};
+use trimtab_vocab::{Event, Fact, PlanStep, Question, Requirements, Visible};
+
+use super::fold_blank_lines;
 
 /// What a person should know before they answer, a line each.
 pub(crate) fn details(event: &Event) -> Vec<String> {
@@ -14,17 +16,7 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         lines.push(format!("You have edited it. The model had asked for: {old}"));
     }
     lines.extend(text("sign").map(|sign| format!("It said: {sign}")));
-    if let Some(plan) = body.get("plan") {
-        let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
-        let fence = match field("sandbox") {
-            "workspace" | "" => " and may write only there (sandbox: workspace)".to_owned(),
-            "read-only" => " and may write nothing (sandbox: read-only)".to_owned(),
-            "off" => " without a sandbox".to_owned(),
-            other => format!(", sandbox: {other}"),
-        };
-        lines.push(format!("It would run in {}{fence}{terminal}.", field("cwd")));
-    }
+    lines.extend(place(body));
     for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
         let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         let note = match field("decision") {
@@ -34,15 +26,13 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         };
         lines.push(format!("  {}{note}", field("shown")));
     }
-    let remaining = body.get("remaining").and_then(|list| list.as_array()).into_iter().flatten();
-    let remaining: Vec<String> = remaining.filter_map(|one| Some(format!("`{}`", one.as_str()?))).collect();
+    let remaining = remaining(body);
     match text("reason") {
         Some(reason) if !remaining.is_empty() => {
             lines.push(format!("The model says: {reason}"));
             lines.push(format!("Next: {}", remaining.join(", ")));
         }
-        Some(reason) => lines.push(format!("Asked because {reason}.")),
-        None => {}
+        _ => lines.extend(reason(body)),
     }
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
     lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
@@ -61,6 +51,44 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
     }
     lines.extend(of_flow(body));
     lines
+}
+
+/// What must be in sight whatever else has to go: why it is asked, and where and how it would run.
+pub(crate) fn reasons(body: &Map<String, Value>) -> Vec<String> {
+    reason(body).into_iter().chain(place(body)).collect()
+}
+
+/// Why it is asked.
+fn reason(body: &Map<String, Value>) -> Option<String> {
+    let reason = body.get("reason").and_then(Value::as_str).filter(|_| remaining(body).is_empty())?;
+    Some(format!("Asked because {}.", reason.trim_end_matches('.')))
+}
+
+fn remaining(body: &Map<String, Value>) -> Vec<String> {
+    let remaining = body.get("remaining").and_then(|list| list.as_array()).into_iter().flatten();
+    remaining.filter_map(|one| Some(format!("`{}`", one.as_str()?))).collect()
+}
+
+/// The folder of a command, and what it can reach.
+fn place(body: &Map<String, Value>) -> Option<String> {
+    let plan = body.get("plan")?;
+    let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+    let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
+    let fence = match field("sandbox") {
+        "workspace" | "" => " and may write only there (sandbox: workspace, no network)".to_owned(),
+        "read-only" => " and may write nothing (sandbox: read-only, no network)".to_owned(),
+        "off" => " without a sandbox".to_owned(),
+        other => format!(", sandbox: {other}"),
+    };
+    Some(format!("It would run in {}{fence}{terminal}.", field("cwd")))
+}
+
+/// The question in lines. Only a command keeps its line ends, and long runs of blank ones are counted.
+pub(crate) fn title(title: &str, body: &Map<String, Value>) -> String {
+    match body.contains_key("fingerprint") {
+        true => fold_blank_lines(title),
+        false => Visible::line(title).into(),
+    }
 }
 
 /// What a person should see before they answer, a line each.

@@ -1,5 +1,6 @@
 //! What any surface of a terminal says in the same words, and breaks in the same way.
 
+pub(crate) mod answers;
 mod asked;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
@@ -7,9 +8,10 @@ mod wrap;
 
 use std::borrow::Cow;
 
-use trimtab_vocab::{ImageFact, Time};
+use trimtab_vocab::visible::visible;
+use trimtab_vocab::{INTERRUPT_TOOL, ImageFact, Time};
 
-pub(crate) use asked::{asked, details, questions};
+pub(crate) use asked::{asked, details, questions, reasons, title};
 pub(crate) use wrap::wrap;
 
 /// What an extension means.
@@ -49,6 +51,71 @@ pub(crate) fn one_line(prompt: &str) -> String {
     prompt.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What a tool's result says to a person, in one line; nothing where the line of the tool says it all. The text itself
+/// is written for the model, and tells it what to do.
+pub(crate) fn result_for_person(preview: &str) -> Option<String> {
+    let first = preview.lines().next().unwrap_or_default();
+    if first.starts_with(INTERRUPT_TOOL) || first.starts_with("[Not run: ") {
+        return None;
+    }
+    if let Some(rest) =
+        first.strip_prefix("The user does not allow this. Do not try it again; choose another way or ask.")
+    {
+        let said = rest.trim().replacen("They say:", "You said:", 1);
+        return (!said.is_empty()).then_some(said);
+    }
+    (!first.trim().is_empty()).then(|| first.to_owned())
+}
+
+/// A tool's result as a person reads it whole.
+pub(crate) fn whole_result_for_person(preview: &str) -> String {
+    if preview.starts_with(INTERRUPT_TOOL) {
+        return "You stopped it.".to_owned();
+    }
+    let told = preview.replace(
+        "The user does not allow this. Do not try it again; choose another way or ask.",
+        "You did not allow it.",
+    );
+    match told.rsplit_once("[Full result saved as ref:") {
+        Some((before, key)) => format!("{before}The whole result: trimtab ref {}", key.replace(']', "")),
+        None => told,
+    }
+}
+
+/// A text whose long runs of blank lines are counted instead of shown, so that they push nothing out of sight.
+pub(crate) fn fold_blank_lines(text: &str) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    let mut blank = 0;
+    let flush = |blank: &mut usize, rows: &mut Vec<String>| {
+        match *blank {
+            0..=2 => rows.extend(std::iter::repeat_n(String::new(), *blank)),
+            many => rows.push(format!("… {many} blank lines")),
+        }
+        *blank = 0;
+    };
+    for line in text.lines() {
+        if line.trim().is_empty() {
+            blank += 1;
+        } else {
+            flush(&mut blank, &mut rows);
+            rows.push(line.to_owned());
+        }
+    }
+    flush(&mut blank, &mut rows);
+    rows.join("\n")
+}
+
+/// What a next step sends, as it is shown and as it is sent: one line, so that nothing of it can be out of sight.
+pub(crate) fn step_text(input: &str) -> String {
+    one_line(&visible(input))
+}
+
+/// A text as one word of a shell that no program takes for an option.
+pub(crate) fn quoted(text: &str) -> String {
+    let dashes = if text.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Words of others as a sentence, so that another one may follow.
 pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
     let ends = text.trim_end().ends_with(['.', '!', '?', '…']);
@@ -67,14 +134,7 @@ pub(crate) fn failed(before: &mut String, message: &str) -> String {
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
 pub(crate) fn calm(text: &str) -> Cow<'_, str> {
-    let is_wild = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if text.contains(is_wild) {
-        Cow::Owned(text.chars().map(|c| if is_wild(c) { '\u{fffd}' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
+    visible(text)
 }
 
 /// How long ago something was, in a word or two.
@@ -94,9 +154,30 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(calm("a\u{1b}]0;x\u{7}b\r\u{9b}31m"), "a\u{fffd}]0;x\u{fffd}b\u{fffd}\u{fffd}31m");
+        assert_eq!(calm("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
         assert_eq!(calm("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
-        assert_eq!(calm("x\u{202e}txt.exe"), "x\u{fffd}txt.exe");
+        assert_eq!(calm("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
+    }
+
+    #[test]
+    fn blank_lines_push_nothing_out_of_sight() {
+        let text = format!("echo harmless{}rm -rf victim", "\n".repeat(80));
+        assert_eq!(fold_blank_lines(&text), "echo harmless\n… 79 blank lines\nrm -rf victim");
+        assert_eq!(fold_blank_lines("a\n\nb\n \t\n\nc"), "a\n\nb\n\n\nc");
+    }
+
+    #[test]
+    fn a_next_step_is_one_visible_line() {
+        assert_eq!(step_text("!id #\n\n\nRun\u{200b} it"), "!id # Run⟨U+200B⟩ it");
+        assert_eq!(quoted("it's $(id)"), r"'it'\''s $(id)'");
+    }
+
+    #[test]
+    fn what_is_written_for_the_model_is_not_shown_to_the_person() {
+        assert_eq!(result_for_person("[Request interrupted by user for tool use]\n\nThe user doesn't"), None);
+        assert_eq!(result_for_person("No such file.\nmore").as_deref(), Some("No such file."));
+        let whole = whole_result_for_person("line\n[Full result saved as ref:output-r1]");
+        assert_eq!(whole, "line\nThe whole result: trimtab ref output-r1");
     }
 
     #[test]

@@ -149,7 +149,7 @@ async fn travel(client: &Client, session: &SessionId, history: &History, wish: C
         }
     }
     let Some((reason, conflicts)) = moved.refused else { return Ok(Outcome::Done) };
-    note(&calm(&reason));
+    note(&reason);
     if !conflicts.is_empty() {
         note(&calm(&in_words(&conflicts)));
     }
@@ -163,7 +163,7 @@ fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
         _ => "took back",
     };
     for file in &change.files {
-        print(&calm(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed)))?;
+        print(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed))?;
     }
     if let ChangeFact::Applied(_) = fact {
         print(&format!("This is change #{} now; `trimtab rewind` undoes it.\n", change.position + 1))?;

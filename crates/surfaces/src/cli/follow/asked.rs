@@ -1,83 +1,60 @@
 //! A question, from where it is put until somebody has answered.
 
-use serde_json::{Map, Value};
 use trimtab_host::{Answered, Client, Sent};
-use trimtab_vocab::event::{CheckpointFact, Choice};
+use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{ChangePart, CheckpointId, Event, Fact, Problem, ProblemKind};
 
 use super::Asking;
 use crate::cli::changes::named_parts;
-use crate::cli::keyboard;
-use crate::cli::output::{calm, note};
-use crate::cli::question::{self, Wanted};
+use crate::cli::output::note;
+use crate::cli::question::Answering;
 
 /// A question that somebody is thinking about.
 pub(super) struct Question {
     pub(super) checkpoint: CheckpointId,
-    choices: Vec<Choice>,
-    body: Map<String, Value>,
-    /// Nobody is there, and what asks is refused.
-    pub(super) refuse: bool,
-    /// A number means one of the choices.
-    by_number: bool,
-    /// A choice is made, and the words that it needs are still to be said.
-    wanted: Option<Wanted>,
+    /// Whoever is there answers it; nobody: what asks is refused.
+    answering: Option<Answering>,
+    /// The choice that changes nothing.
+    last: Option<String>,
+    can_be_divided: bool,
 }
 
 impl Question {
-    /// Asks whoever is there. After a question that was answered elsewhere, or by itself, a number on its way
-    /// to it must not be taken for an answer to this one; a name can hardly be.
+    /// Asks whoever is there.
     pub(super) fn ask(asking: Asking, event: &Event, by_number: bool) -> Option<Self> {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) = &event.fact else {
             return None;
         };
-        if asking == Asking::Nobody {
-            return None;
-        }
-        if asking == Asking::AtTheTerminal {
-            question::list(choices, by_number);
-            if body.contains_key("hunks") {
-                note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
+        let can_be_divided = body.contains_key("hunks");
+        let answering = match asking {
+            Asking::Nobody => return None,
+            Asking::Refuse => None,
+            Asking::AtTheTerminal => {
+                let answering = Answering::begin(choices, body, by_number);
+                if can_be_divided {
+                    note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
+                }
+                Some(answering)
             }
-        }
-        let (checkpoint, choices, body) = (checkpoint.clone(), choices.clone(), body.clone());
-        Some(Self { checkpoint, choices, body, refuse: asking == Asking::Refuse, by_number, wanted: None })
+        };
+        let last = choices.last().map(|choice| choice.id.clone());
+        Some(Self { checkpoint: checkpoint.clone(), answering, last, can_be_divided })
+    }
+
+    /// Whether nobody is there, and what asks is refused.
+    pub(super) fn is_refused(&self) -> bool {
+        self.answering.is_none()
     }
 }
 
 /// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
 pub(super) async fn answered(question: &mut Option<Question>) -> (Answered, Vec<ChangePart>) {
-    while let Some(asked) = question {
-        let said = match asked.refuse {
-            // The last choice is the one that changes nothing.
-            true => asked.choices.last().map(|choice| (choice.id.clone(), None)),
-            false => match keyboard::line().await {
-                Some(line) => {
-                    let said = match &mut asked.wanted {
-                        Some(wanted) => wanted.hear(&line),
-                        None => question::chosen(&asked.choices, &line, asked.by_number).and_then(|(choice, words)| {
-                            asked.wanted = Wanted::by(&choice, words.as_deref(), &asked.body);
-                            asked.wanted.is_none().then_some((choice, words))
-                        }),
-                    };
-                    match (&asked.wanted, &said) {
-                        (Some(wanted), None) => wanted.ask(),
-                        (None, None) => {
-                            note("That is none of these:");
-                            question::list(&asked.choices, asked.by_number);
-                        }
-                        _ => {}
-                    }
-                    if said.is_none() {
-                        continue;
-                    }
-                    said
-                }
-                None => None,
-            },
+    if let Some(asked) = question {
+        let said = match &mut asked.answering {
+            Some(answering) => answering.answer().await,
+            None => asked.last.clone().map(|choice| (choice, None)),
         };
-        let checkpoint = asked.checkpoint.clone();
-        let can_be_divided = asked.body.contains_key("hunks");
+        let (checkpoint, can_be_divided) = (asked.checkpoint.clone(), asked.can_be_divided);
         *question = None;
         if let Some((choice, text)) = said {
             let words = text.as_deref().filter(|_| can_be_divided && choice == "allow").unwrap_or_default();
@@ -99,7 +76,7 @@ pub(super) async fn part(
 ) -> Result<Option<Question>, Problem> {
     match client.apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
         Err(problem) if problem.kind == ProblemKind::Usage => {
-            note(&calm(&problem.message));
+            note(&problem.message);
             let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if *checkpoint == answer.checkpoint);
             let open = client.checkpoints().await?;
             Ok(open.iter().find(is_it).and_then(|event| Question::ask(asking, event, true)))

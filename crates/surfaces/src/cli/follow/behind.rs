@@ -4,7 +4,7 @@ use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{ChangeFact, ModelFact, PlanFact, ReplyFact, RequestFact};
 use trimtab_vocab::{CallId, Event, Fact, Problem, SessionId, StepStatus};
 
-use crate::cli::output::{calm, note};
+use crate::cli::output::note;
 
 /// So much of the person's words reminds them of the rest.
 const SHOWN_LINES: usize = 4;
@@ -76,12 +76,12 @@ impl Behind {
 
     /// Says what lies before the last step, which is shown again.
     pub(in crate::cli) fn tell(&self) {
-        self.lines(self.since()).iter().for_each(|line| note(&calm(line)));
+        self.lines(self.since()).iter().for_each(|line| note(line));
     }
 
     /// Says what lies behind, where none of it is shown again.
     pub(in crate::cli) fn tell_all(&self) {
-        self.lines(u64::MAX).iter().for_each(|line| note(&calm(line)));
+        self.lines(u64::MAX).iter().for_each(|line| note(line));
     }
 
     fn lines(&self, before: u64) -> Vec<String> {

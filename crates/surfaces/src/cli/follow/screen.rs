@@ -1,26 +1,28 @@
 //! What of a request is shown, and how: the words of its answer, a line for what happens meanwhile.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, Choice, CommandFact, CommandsFact, IntentFact, Level,
-    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, SessionFact, StageFact, Status, StepsFact, ToolFact,
-    ToolStatus,
+    ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact, StageFact, Status, StepsFact,
+    ToolFact, ToolStatus,
 };
-use trimtab_vocab::{CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, SeriesState, StepStatus};
+use trimtab_vocab::{
+    CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, Rule, SeriesState, StepStatus,
+};
 
 use super::{Asking, Form, choice_line, describe};
 use crate::cli::diff::glimpse;
-use crate::cli::output::{calm, failed, no_colour, note, print, print_json, problem};
+use crate::cli::output::{calm, failed, no_colour, note, note_ink, note_part, print, print_exact, print_json, problem};
 use crate::cli::{Outcome, handoff, memory};
 use crate::diff::{Loaded, written};
 use crate::form::{self, Speech};
+use crate::output::{Ink, Stream};
 use crate::words::elapsed::{Elapsed, in_words};
-use crate::words::{self, effects, tool_line};
+use crate::words::{self, effects, one_line, tool_line};
 
 pub(super) struct Screen {
     form: Form,
@@ -68,6 +70,8 @@ pub(super) struct Screen {
 /// What a script says that ends because somebody at another screen is asked.
 pub(in crate::cli) const ASKED_ELSEWHERE: &str =
     "It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.";
+/// Blanks the line that the cursor is in.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
 /// Lines of a change that are shown before a question.
 const SHOWN_DIFF: usize = 60;
 
@@ -77,7 +81,7 @@ pub(super) fn wants_tools(message: &Message) -> bool {
 
 pub(super) fn status_word(status: ToolStatus) -> &'static str {
     match status {
-        ToolStatus::Blocked => "refused:",
+        ToolStatus::Blocked => "denied:",
         ToolStatus::Interrupted => "stopped:",
         _ => "failed:",
     }
@@ -88,8 +92,8 @@ impl Screen {
         let terminal = |is: bool| is && form == Form::Text;
         Self {
             form,
-            live: terminal(io::stdout().is_terminal()),
-            moving: terminal(io::stderr().is_terminal()),
+            live: terminal(Stream::Out.is_terminal()),
+            moving: terminal(Stream::Err.is_terminal()),
             shown: String::new(),
             shown_before: String::new(),
             failure: String::new(),
@@ -129,7 +133,7 @@ impl Screen {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
                 let rest = format!("`trimtab diff {checkpoint} --all` shows all of it.");
-                note(glimpse(&files, SHOWN_DIFF, &rest).trim_end_matches('\n'));
+                note_ink(&glimpse(&files, SHOWN_DIFF, &rest));
             }
             // The question is asked all the same; whoever answers knows what they have not seen.
             Err(missing) => problem(&missing),
@@ -143,14 +147,14 @@ impl Screen {
         self.end_shown()?;
         self.step = *number;
         match status {
-            StepStatus::Running => self.say(&calm(&format!("Step {number} of {of}: {title}"))),
-            StepStatus::Skipped => self.say(&calm(&format!("Step {number} of {of} is left out: {title}"))),
+            StepStatus::Running => self.say(&format!("Step {number} of {of}: {title}")),
+            StepStatus::Skipped => self.say(&format!("Step {number} of {of} is left out: {title}")),
             // The model's words are on the screen where they appear as they come.
             StepStatus::Done | StepStatus::Failed if live || words.is_empty() => {}
             // Those of the last step are the answer, which follows.
             StepStatus::Done if number == of => {}
-            StepStatus::Done => self.say(&calm(&format!("  done: {words}"))),
-            StepStatus::Failed => self.say(&calm(&format!("  not done: {words}"))),
+            StepStatus::Done => self.say(&format!("  done: {words}")),
+            StepStatus::Failed => self.say(&format!("  not done: {words}")),
         }
         Ok(())
     }
@@ -201,18 +205,17 @@ impl Screen {
         match fact {
             ToolFact::Started { call, name, input } => {
                 let line = tool_line(name, input);
-                self.say(&calm(&format!("· {line}")));
+                self.say(&format!("· {line}"));
                 self.label.clone_from(&line);
                 self.tools.insert(call.clone(), line);
             }
             ToolFact::Finished { call, status, preview, .. } => {
                 let line = self.tools.remove(call).unwrap_or_default();
                 if !matches!(status, ToolStatus::Ok | ToolStatus::Partial) {
-                    let why = preview.lines().next().unwrap_or_default();
-                    let why: String = why.chars().take(200).collect();
+                    let why: String = words::result_for_person(preview).unwrap_or_default().chars().take(200).collect();
                     // A call that began before this process did has no line here.
-                    let line = if line.is_empty() { line } else { format!("{line}: ") };
-                    self.say(&calm(&format!("  {} {line}{why}", status_word(*status))));
+                    let gap = if line.is_empty() || why.is_empty() { "" } else { ": " };
+                    self.say(&format!("  {} {line}{gap}{why}", status_word(*status)));
                 }
             }
             ToolFact::Stopping { .. } => {}
@@ -223,7 +226,7 @@ impl Screen {
     fn show_commands(&mut self, fact: &CommandsFact) {
         let CommandsFact { series, progress, .. } = fact;
         if !progress.is_empty() && series.total > 1 {
-            progress.lines().for_each(|line| self.say(&calm(line)));
+            progress.lines().for_each(|line| self.say(line));
         }
         if series.state == SeriesState::Done && series.total > 1 {
             let (ok, failed, done, total) = (series.ok, series.failed, series.done, series.total);
@@ -302,7 +305,7 @@ impl Screen {
                 self.shown.push_str(&words);
                 let news = self.news(&words);
                 if !news.is_empty() {
-                    print(&calm(&news))?;
+                    print(&news)?;
                     self.line_is_open = !news.ends_with('\n');
                 }
             }
@@ -327,12 +330,13 @@ impl Screen {
             Fact::Tool(fact) => self.show_tool(fact),
             Fact::Image(fact) => {
                 if let Some(line) = words::of_picture(fact) {
-                    self.say(&calm(&line));
+                    self.say(&line);
                 }
             }
             Fact::Command(CommandFact::Output { text, .. }) if self.moving => {
                 self.clear_line();
-                eprint!("{}", calm(text));
+                // A line that is drawn over and over becomes a line each time.
+                note_part(&text.replace("\r\n", "\n").replace('\r', "\n"));
             }
             Fact::Command(CommandFact::Finished { preview, unobserved, .. }) => {
                 // Whoever could not watch it sees what it came to.
@@ -356,7 +360,7 @@ impl Screen {
                         (_, true) => "deleted",
                         _ => "changed",
                     };
-                    self.say(&calm(&format!("  {what} {} (+{} -{})", file.path, file.added, file.removed)));
+                    self.say(&format!("  {what} {} (+{} -{})", file.path, file.added, file.removed));
                 }
             }
             Fact::Proposal(ProposalFact::Opened { operations, .. }) => {
@@ -365,18 +369,21 @@ impl Screen {
             Fact::Commands(fact) => self.show_commands(fact),
             Fact::Memory(fact) => {
                 if let Some(words) = memory::in_words(fact) {
-                    self.say(&calm(&words));
+                    self.say(&words);
                 }
+            }
+            Fact::Rule(RuleFact::Added { rule }) if rule.tool != Rule::TRUST => {
+                self.say(&format!("  new rule: {rule}"))
             }
             // A plan is listed once, and then each step is told as it begins and ends.
             Fact::Steps(_) if self.step > 0 => {}
             Fact::Plan(fact) => self.show_plan(fact)?,
             Fact::Intent(IntentFact { phrase, accepted: true, .. }) if !phrase.is_empty() => {
-                self.say(&calm(&format!("Heard “{phrase}”: going over from talk to work.")));
+                self.say(&format!("Heard “{phrase}”: going over from talk to work."));
             }
             Fact::Steps(StepsFact { todos }) => {
                 for todo in todos {
-                    self.say(&calm(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text)));
+                    self.say(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text));
                 }
             }
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
@@ -398,7 +405,7 @@ impl Screen {
                         millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                     };
                     let what = failed(&mut self.failure, &error.message);
-                    self.say(&calm(&format!("{what} Trying again {when}.")));
+                    self.say(&format!("{what} Trying again {when}."));
                 }
             }
             Fact::Checkpoint(fact) => self.see_asked(fact),
@@ -408,7 +415,7 @@ impl Screen {
                 self.say(&calm(told.trim_end()));
             }
             Fact::Session(SessionFact::Extended { .. }) => self.say(words::EXTENDED),
-            Fact::Session(SessionFact::Refused { reason }) => self.say(&calm(reason)),
+            Fact::Session(SessionFact::Refused { reason }) => self.say(reason),
             Fact::Banner(BannerFact { level, text }) => {
                 let mark = if *level == Level::Info { "note" } else { "warning" };
                 self.say(&format!("{mark}: {}", calm(text)));
@@ -420,20 +427,19 @@ impl Screen {
                     self.end_shown()?;
                 } else {
                     self.end_shown()?;
-                    let words = if self.live { calm(&answer.summary).into_owned() } else { answer.summary.clone() };
-                    print(&with_line_end(words))?;
+                    print_exact(&with_line_end(answer.summary.clone()))?;
                 }
                 let sections = form::sections(&answer.sections);
                 if !sections.is_empty() {
-                    let words = if self.live { calm(&sections).into_owned() } else { sections };
                     let gap = if answer.summary.trim().is_empty() { "" } else { "\n" };
-                    print(&with_line_end(format!("{gap}{words}")))?;
+                    print_exact(&with_line_end(format!("{gap}{sections}")))?;
                 }
                 for next in &answer.next_steps {
-                    let command = format!("trimtab run --continue {:?}", next.input_text);
+                    let text = words::step_text(&next.input_text);
+                    let command = format!("trimtab run --continue {}", words::quoted(&text));
                     let label = next.label();
-                    let name = if label == next.input_text { String::new() } else { format!("{label}: ") };
-                    self.say(&calm(&format!("next: {name}{command}")));
+                    let name = if label == text { String::new() } else { format!("{}: ", one_line(&label)) };
+                    self.say(&format!("next: {name}{command}"));
                 }
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {
@@ -444,7 +450,7 @@ impl Screen {
                     (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
                     (Status::NeedsUser | Status::Limit, None) if let Some(choices) = &self.asked => {
                         note("It stays open, whatever happens. Go on with `trimtab answer CHOICE`:");
-                        choices.iter().for_each(|choice| note(&calm(&choice_line(choice))));
+                        choices.iter().for_each(|choice| note(&choice_line(choice)));
                     }
                     _ => {}
                 }
@@ -511,15 +517,22 @@ impl Screen {
             Some(left) => format!("Trying again in {:.1} s...", left.as_secs_f64()),
             None => self.label.clone(),
         };
-        let (dim, plain) = if no_colour() { ("", "") } else { ("\x1b[2m", "\x1b[0m") };
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{dim}{label} {seconds:.1}s{plain}");
-        let _ = io::stderr().flush();
+        let mut ink = Ink::default();
+        ink.control(CLEAR_LINE);
+        if !no_colour() {
+            ink.control("\u{1b}[2m");
+        }
+        ink.add(&format!("{} {seconds:.1}s", one_line(&label)));
+        ink.control("\u{1b}[0m");
+        note_ink(&ink);
         self.line_is_drawn = true;
     }
 
     pub(super) fn clear_line(&mut self) {
         if std::mem::take(&mut self.line_is_drawn) {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            let mut ink = Ink::default();
+            ink.control(CLEAR_LINE);
+            note_ink(&ink);
         }
     }
 

@@ -13,7 +13,7 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Time, Usage};
 
 use self::router::Decisions;
-use super::output::{calm, print, print_json};
+use super::output::{print, print_json};
 use super::telemetry::Figure;
 use super::{Outcome, place};
 
@@ -69,7 +69,7 @@ impl Stats {
             if self.json {
                 print_json(&decisions.json())?
             } else {
-                print(&calm(&decisions.words()))?
+                print(&decisions.words())?
             }
             return Ok(Outcome::Done);
         }
@@ -83,7 +83,7 @@ impl Stats {
                 json!({"sessions": space.len(), "contents": contents, "bytes": bytes, "packedBytes": packed});
             print_json(&whole)?
         } else {
-            print(&calm(&counts.words()))?;
+            print(&counts.words())?;
             let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
             print(&format!(
                 "history    {contents} contents of files, {:.1} MB, {:.1} MB on the disk\n",

@@ -9,7 +9,7 @@ use trimtab_host::{Imported, TaskList};
 use trimtab_vocab::{Problem, ProblemKind, Where};
 
 use super::not_applied;
-use crate::cli::output::{calm, note, print, print_json};
+use crate::cli::output::{note, print, print_exact, print_json};
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -47,7 +47,7 @@ impl Import {
         }
         for one in &skipped {
             let title = if one.title.is_empty() { "One without a title" } else { &one.title };
-            note(&calm(&format!("{title}: {}.", one.reason)));
+            note(&format!("{title}: {}.", one.reason));
         }
         let tasks = if made == 1 { "task" } else { "tasks" };
         let known = if known > 0 { format!("; {known} were there already") } else { String::new() };
@@ -68,6 +68,6 @@ pub(super) struct Export {
 impl Export {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let wanted = Where { completed: self.open.then_some(false), tag: self.tag, ..Where::default() };
-        print(&tasks.export(&wanted).await?)
+        print_exact(&tasks.export(&wanted).await?)
     }
 }

@@ -240,7 +240,7 @@ impl Done {
             let day = days.next().flatten().map(|day| format!(" ({})", draw::short_day(day, today)));
             if let Some(task) = &result.todo {
                 let line = format!("{word} #{}: {}{}\n", task.id, task.title, day.unwrap_or_default());
-                print(&calm(&line))?;
+                print(&line)?;
             }
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Delete {
             return print_json(&applied);
         }
         for title in titles {
-            print(&calm(&format!("Deleted {title}\n")))?;
+            print(&format!("Deleted {title}\n"))?;
         }
         print("`trimtab tasks undo` brings it back.\n")
     }
@@ -304,7 +304,7 @@ impl Apply {
         let operations = operations_in(read(&self.file)?);
         if self.dry_run {
             let dry_run = tasks.dry_run(operations).await?;
-            return if self.json { print_json(&dry_run) } else { print(&calm(&previewed(&dry_run))) };
+            return if self.json { print_json(&dry_run) } else { print(&previewed(&dry_run)) };
         }
         let (by, key, confirmed) = (TaskAuthor::Person, self.key, self.yes);
         let wish = trimtab_host::Apply { operations, by, key, confirmed };

@@ -6,7 +6,7 @@ use trimtab_host::{NotMoved, TaskList, TaskMove, TaskSet};
 use trimtab_vocab::{ChangeSetId, OnConflict, Problem, ProblemKind, TaskAuthor, TaskWrite};
 
 use super::change::differences;
-use crate::cli::output::{age, calm, print, print_json};
+use crate::cli::output::{age, print, print_json};
 
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ impl Changes {
             };
             let state = if taken_back { ", taken back" } else { "" };
             let text = format!("{}  {}{by}{state}\n{}", set.id, age(set.time, now), several(&set.writes));
-            print(&calm(&text))?;
+            print(&text)?;
         }
         if sets.is_empty() && !self.json {
             print("Nothing was changed yet.\n")?;
@@ -136,7 +136,7 @@ fn told(what: &str, moved: &[TaskSet], back: bool, json: bool) -> Result<(), Pro
             print_json(&json!({ "changeSet": set.id, "undoes": set.undoes, "writes": writes }))?;
             continue;
         }
-        print(&calm(&format!("{what}:\n{}", several(&writes))))?;
+        print(&format!("{what}:\n{}", several(&writes)))?;
     }
     Ok(())
 }

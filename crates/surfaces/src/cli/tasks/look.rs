@@ -1,24 +1,23 @@
 //! `trimtab tasks list`, `show` and `search`.
 
-use std::io;
-
 use clap::Args;
 use trimtab_host::TaskList;
 use trimtab_vocab::{Category, Item, Priority, Problem, ProblemKind, TaskId, View};
 
 use super::{CategoryName, PriorityName, draw, task};
-use crate::cli::output::{print, print_json};
+use crate::cli::output::{print, print_ink, print_json};
 use crate::cli::paint::Palette;
 use crate::diff::Line;
+use crate::output::Stream;
 
 /// Prints lines in the colours that standard output has.
 pub(super) fn show(lines: &[Line]) -> Result<(), Problem> {
-    print(&Palette::of(&io::stdout()).paint(lines))
+    print_ink(&Palette::of(Stream::Out).paint(lines))
 }
 
 /// The width of the terminal, if there is one.
 pub(super) fn width() -> Option<usize> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
+    Stream::Out.columns()
 }
 
 #[derive(Debug, Default, Args)]

@@ -29,18 +29,64 @@ pub enum Part {
     Image(PathBuf),
 }
 
+/// What a draft is. A person enters the other kinds with a key; text is never a command because of how it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DraftKind {
+    /// Words for the model.
+    #[default]
+    Message,
+    /// A command of the person's own: `!` was the first key.
+    Shell,
+    /// A command of the program, or a pill: `/` was the first key.
+    Slash,
+}
+
 /// What a person wrote, with what they pasted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Written", into = "Written")]
 pub struct Draft {
+    /// What it is.
+    pub kind: DraftKind,
     /// Its parts, in order.
     pub parts: Vec<Part>,
 }
 
+/// A draft in a file: a message is a list of parts, as it always was.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Message(Vec<Part>),
+    Other { kind: DraftKind, parts: Vec<Part> },
+}
+
+impl From<Written> for Draft {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Message(parts) => Self { kind: DraftKind::Message, parts },
+            Written::Other { kind, parts } => Self { kind, parts },
+        }
+    }
+}
+
+impl From<Draft> for Written {
+    fn from(draft: Draft) -> Self {
+        match draft.kind {
+            DraftKind::Message => Self::Message(draft.parts),
+            kind => Self::Other { kind, parts: draft.parts },
+        }
+    }
+}
+
 impl Draft {
-    /// Plain words.
+    /// A message in plain words, however they begin.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Text(text.into())] }
+        Self { kind: DraftKind::Message, parts: vec![Part::Text(text.into())] }
+    }
+
+    /// Whether a part of it stands behind a label.
+    pub fn has_paste(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Paste(_)))
     }
 
     /// Whether there is nothing to say in it.
@@ -75,7 +121,8 @@ impl Draft {
                 image_label(images, path)
             }
         };
-        let whole: String = self.parts.iter().map(&mut said).collect();
+        let sign = if self.kind == DraftKind::Shell { "! " } else { "" };
+        let whole: String = std::iter::once(sign.to_owned()).chain(self.parts.iter().map(&mut said)).collect();
         whole.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -85,11 +132,9 @@ impl Draft {
         self.parts.iter().filter(|part| of(part)).filter_map(Part::path).collect()
     }
 
-    /// The command, if this is one of the person's own: `!` comes first.
+    /// The command, if this is one of the person's own.
     pub fn command(&self) -> Option<String> {
-        let text = self.text();
-        let command = text.trim_start().strip_prefix('!')?.trim();
-        (!command.is_empty()).then(|| command.to_owned())
+        (self.kind == DraftKind::Shell).then(|| self.text().trim().to_owned())
     }
 }
 
@@ -191,7 +236,7 @@ impl Chips {
         if from < text.len() {
             parts.push(Part::Text(text[from..].to_owned()));
         }
-        Draft { parts }
+        Draft { kind: DraftKind::Message, parts }
     }
 
     /// A draft as a text with chips.
@@ -238,6 +283,7 @@ mod tests {
     #[test]
     fn a_draft_survives_the_way_through_a_text_and_a_file() {
         let draft = Draft {
+            kind: DraftKind::Message,
             parts: vec![
                 Part::Text("see ".into()),
                 Part::Paste("a\nb".into()),
@@ -269,9 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_the_persons_own_begins_with_a_mark() {
-        assert_eq!(Draft::new("! git status ").command().as_deref(), Some("git status"));
-        assert_eq!(Draft::new("!").command(), None);
-        assert_eq!(Draft::new("wow! x").command(), None);
+    fn a_text_is_no_command_because_of_how_it_begins() {
+        assert_eq!(Draft::new("!git status").command(), None);
+        let typed = Draft { kind: DraftKind::Shell, ..Draft::new(" git status ") };
+        assert_eq!(typed.command().as_deref(), Some("git status"));
+        let line = serde_json::to_string(&typed).expect("written");
+        assert_eq!(serde_json::from_str::<Draft>(&line).expect("read"), typed);
+        let old: Draft = serde_json::from_str(r#"[{"text":"!rm x"}]"#).expect("read");
+        assert_eq!(old.command(), None, "an old file says nothing of how it was written");
     }
 }

@@ -37,8 +37,8 @@ impl Source {
 const LONGEST: usize = 300;
 
 /// The word that the cursor stands in or behind, if it can be completed: its source, and where it is from its
-/// sign to the cursor.
-pub(super) fn word(text: &str, cursor: usize) -> Option<(Source, Range<usize>)> {
+/// sign to the cursor. Commands are offered only where the person began one.
+pub(super) fn word(text: &str, cursor: usize, is_slash: bool) -> Option<(Source, Range<usize>)> {
     let mut start = cursor;
     for (at, c) in text[..cursor].char_indices().rev() {
         if c.is_whitespace() {
@@ -55,7 +55,7 @@ pub(super) fn word(text: &str, cursor: usize) -> Option<(Source, Range<usize>)> 
     let start = start + word.len() - bare.len();
     let source = match bare.chars().next()? {
         '@' => Source::Files,
-        '/' if text[..start].trim().is_empty() && !bare[1..].contains('/') => Source::Commands,
+        '/' if is_slash && text[..start].trim().is_empty() && !bare[1..].contains('/') => Source::Commands,
         '#' if !bare[1..].starts_with('#') => Source::Tags,
         _ => return None,
     };
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn completed(text: &str) -> Option<(Source, &str)> {
-        word(text, text.len()).map(|(source, part)| (source, &text[part]))
+        word(text, text.len(), true).map(|(source, part)| (source, &text[part]))
     }
 
     #[test]

@@ -5,11 +5,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::wrap::{self, pieces};
-use super::{Composer, Source};
+use super::{Composer, DraftKind, Source};
 use crate::tui::theme::{Name, Theme};
 
 /// Rows that an open list takes at most.
 const LIST: u16 = 8;
+/// What is said while no command of the person's own is written yet.
+const SHELL: &str = "Shell command: runs in your shell, without the sandbox";
 /// Columns before the text, where there is room for them.
 const GUTTER: u16 = 2;
 
@@ -57,13 +59,17 @@ impl Composer {
 
     fn draw_text(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
         let gutter = gutter(area.width);
-        let (sign, name) = if self.is_command() { ("!", Name::Warning) } else { ("›", Name::Accent) };
+        let (sign, name) = match self.kind {
+            DraftKind::Shell => ("!", Name::Warning),
+            DraftKind::Message | DraftKind::Slash => ("›", Name::Accent),
+        };
         if gutter > 0 {
             buf.set_stringn(area.x, area.y, sign, 1, theme.style(name));
         }
         let (x, room) = (area.x + gutter, usize::from(area.width - gutter));
-        if self.is_empty() {
-            buf.set_stringn(x, area.y, &self.hint, room, theme.style(Name::Dim));
+        if self.editor.text().is_empty() {
+            let hint = if self.kind == DraftKind::Shell { SHELL } else { &self.hint };
+            buf.set_stringn(x, area.y, hint, room, theme.style(Name::Dim));
             return Position { x: x.min(area.right() - 1), y: area.y };
         }
         let cursor = self.editor.cursor();
@@ -81,7 +87,7 @@ impl Composer {
     fn draw_row(&self, row: wrap::Row, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let text = self.editor.text();
         let mut x = line.x;
-        let calls = calls(text, row);
+        let calls = calls(text, row, self.kind == DraftKind::Slash);
         for piece in pieces(text, row.start..row.end, &self.chips, self.width) {
             let room = usize::from(line.right().saturating_sub(x));
             if room < piece.cell.width.max(1) {
@@ -99,14 +105,14 @@ impl Composer {
 }
 
 /// Words of a row that mean more than themselves: files, tags, the command at the start.
-fn calls(text: &str, row: wrap::Row) -> Vec<std::ops::Range<usize>> {
+fn calls(text: &str, row: wrap::Row, is_slash: bool) -> Vec<std::ops::Range<usize>> {
     let part = &text[row.start..row.end];
     let mut calls = Vec::new();
     let mut at = row.start;
     for word in part.split_inclusive(char::is_whitespace) {
         let bare = word.trim_end();
         let is_call = match bare.chars().next() {
-            Some('/') => at == 0 && bare.len() > 1 && !bare[1..].contains('/'),
+            Some('/') => is_slash && at == 0 && bare.len() > 1 && !bare[1..].contains('/'),
             Some('@' | '#') => bare.len() > 1 && !bare[1..].starts_with(['@', '#']),
             _ => false,
         };

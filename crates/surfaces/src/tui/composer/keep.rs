@@ -193,7 +193,8 @@ mod tests {
         let data = tempfile::tempdir().expect("a folder");
         let drawer = Drawer::of(data.path());
         let said = SaidFile::of(drawer.clone(), "/home/u/a");
-        let with_paste = Draft { parts: vec![Part::Text("see ".into()), Part::Paste("a\nb".into())] };
+        let with_paste =
+            Draft { parts: vec![Part::Text("see ".into()), Part::Paste("a\nb".into())], ..Draft::default() };
         said.add(&Draft::new("one")).expect("kept");
         drawer.append(&Drawer::name("said", "/home/u/a"), "{broken").expect("written");
         said.add(&with_paste).expect("kept");

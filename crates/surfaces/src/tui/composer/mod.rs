@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use trimtab_vocab::{CheckpointId, RequestId};
 
-pub use chip::{Draft, Part};
+pub use chip::{Draft, DraftKind, Part};
 pub use complete::Source;
 pub use files::files;
 
@@ -89,6 +89,9 @@ pub struct HalfAnswer {
     pub choice: String,
     /// The words with it so far.
     pub text: String,
+    /// They are a note to the model, not a part of the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_note: bool,
 }
 
 /// A list that is open at a word.
@@ -103,6 +106,10 @@ struct Completing {
 #[derive(Debug, Clone)]
 pub struct Composer {
     editor: Editor,
+    /// What is written. Only a key makes it other than a message.
+    kind: DraftKind,
+    /// Only messages can be written.
+    is_plain: bool,
     chips: Chips,
     history: History,
     stash: Vec<Draft>,
@@ -130,6 +137,8 @@ impl Composer {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             editor: Editor::default(),
+            kind: DraftKind::Message,
+            is_plain: false,
             chips: Chips::default(),
             history: History::default(),
             stash: Vec::new(),
@@ -147,6 +156,11 @@ impl Composer {
             top: 0,
             wrapped: None,
         }
+    }
+
+    /// One in which every key that types is text.
+    pub fn for_words() -> Self {
+        Self { is_plain: true, ..Self::new(".") }
     }
 
     /// What is said while nothing is written.
@@ -175,7 +189,7 @@ impl Composer {
 
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        self.editor.text().is_empty()
+        self.editor.text().is_empty() && self.kind == DraftKind::Message
     }
 
     /// Whether a list or a search is open, so that Esc is for the composer.
@@ -183,20 +197,16 @@ impl Composer {
         self.searching.is_some() || self.completing.is_some()
     }
 
-    /// Whether what is written is a command of the person's own.
-    pub fn is_command(&self) -> bool {
-        self.editor.text().trim_start().starts_with('!')
-    }
-
     /// What is written.
     pub fn draft(&self) -> Draft {
-        self.chips.draft(self.editor.text())
+        Draft { kind: self.kind, ..self.chips.draft(self.editor.text()) }
     }
 
     /// Puts something else into the composer; it can be undone.
     pub fn set_draft(&mut self, draft: &Draft) {
         let text = self.fitted(draft);
         self.editor.replace(0..self.editor.text().len(), &text);
+        self.kind = draft.kind;
         self.after_change();
     }
 
@@ -208,6 +218,7 @@ impl Composer {
     /// Goes on with what an earlier process left.
     pub fn restore(&mut self, kept: Kept) {
         let text = self.fitted(&kept.draft);
+        self.kind = kept.draft.kind;
         self.editor.reset(text);
         self.stash = kept.stash;
         self.stash.truncate(MOST_STASHED);
@@ -228,6 +239,7 @@ impl Composer {
     /// Empties it; this can be undone.
     pub fn clear(&mut self) -> Outcome {
         self.editor.replace(0..self.editor.text().len(), "");
+        self.kind = DraftKind::Message;
         self.after_change()
     }
 
@@ -267,6 +279,16 @@ impl Composer {
     }
 
     fn type_char(&mut self, c: char) -> Outcome {
+        // The first key says what is written; whatever else begins like this is a message.
+        match c {
+            _ if self.is_plain => {}
+            '!' if self.is_empty() => {
+                self.kind = DraftKind::Shell;
+                return self.after_change();
+            }
+            '/' if self.is_empty() => self.kind = DraftKind::Slash,
+            _ => {}
+        }
         match chip::is_chip(c) {
             true => return self.paste(c.encode_utf8(&mut [0; 4])),
             false => self.editor.write(c.encode_utf8(&mut [0; 4])),
@@ -319,6 +341,9 @@ impl Composer {
                 self.after_change()
             }
             Action::Send | Action::Queue => self.send(action),
+            Action::Backspace | Action::Interrupt if self.kind == DraftKind::Shell && self.editor.text().is_empty() => {
+                self.clear()
+            }
             Action::Up | Action::Down => self.go_by_row(action == Action::Up),
             Action::Quit if !self.is_empty() => self.clear(),
             Action::Leave if !self.is_empty() => self.edit(Action::Delete),
@@ -342,6 +367,9 @@ impl Composer {
     }
 
     fn after_change(&mut self) -> Outcome {
+        if self.kind == DraftKind::Slash && !self.editor.text().starts_with('/') {
+            self.kind = DraftKind::Message;
+        }
         self.history.leave();
         self.goal = None;
         self.look_for_word();
@@ -353,8 +381,13 @@ impl Composer {
         if draft.is_empty() {
             return Outcome::Moved;
         }
+        if draft.kind == DraftKind::Shell && draft.has_paste() {
+            // A command is read before it runs: what was pasted into it stands there as text first.
+            return self.unfold();
+        }
         self.history.add(draft.clone());
         self.editor.reset(String::new());
+        self.kind = DraftKind::Message;
         let held: Vec<String> = self.editor.held().map(str::to_owned).collect();
         self.chips.keep(held.iter().map(String::as_str));
         (self.completing, self.closed, self.goal) = (None, None, None);
@@ -384,7 +417,12 @@ impl Composer {
         let (text, at) = (self.editor.text(), self.editor.cursor());
         let before = text[..at].chars().next_back().map(|c| (c, at - c.len_utf8()..at));
         let after = text[at..].chars().next().map(|c| (c, at..at + c.len_utf8()));
-        let found = [before, after].into_iter().flatten().find_map(|(c, part)| match &self.chips.get(c)?.part {
+        // The one beside the cursor, else the first one.
+        let first = text
+            .char_indices()
+            .find(|(_, c)| matches!(self.chips.get(*c), Some(chip) if matches!(chip.part, Part::Paste(_))));
+        let first = first.map(|(from, c)| (c, from..from + c.len_utf8()));
+        let found = [before, after, first].into_iter().flatten().find_map(|(c, part)| match &self.chips.get(c)?.part {
             Part::Paste(paste) => Some((c, part, paste.clone())),
             _ => None,
         });
@@ -394,6 +432,13 @@ impl Composer {
             return Outcome::Editor(paste);
         }
         self.editor.replace(part, &paste);
+        self.after_change()
+    }
+
+    /// Puts every paste as text where its label stands.
+    fn unfold(&mut self) -> Outcome {
+        let text = self.draft().text().replace(chip::is_chip, "\u{fffd}");
+        self.editor.replace(0..self.editor.text().len(), &text);
         self.after_change()
     }
 
@@ -427,7 +472,10 @@ impl Composer {
 impl Composer {
     /// Opens, narrows or closes the list for the word at the cursor.
     fn look_for_word(&mut self) {
-        let found = complete::word(self.editor.text(), self.editor.cursor());
+        let found = match self.kind {
+            DraftKind::Shell => None,
+            kind => complete::word(self.editor.text(), self.editor.cursor(), kind == DraftKind::Slash),
+        };
         let Some((source, word)) = found else {
             (self.completing, self.closed) = (None, None);
             return;
@@ -547,8 +595,8 @@ impl Composer {
             self.look_for_word();
             return Outcome::Moved;
         }
-        let chips = &self.chips;
-        let found = if up { self.history.older(|| chips.draft(text)) } else { self.history.newer() };
+        let now = self.draft();
+        let found = if up { self.history.older(|| now) } else { self.history.newer() };
         let Some(draft) = found else {
             // Nowhere to go: to the very start or end, as far as there is a way.
             let goal = if up { 0 } else { text.len() };
@@ -557,9 +605,10 @@ impl Composer {
         };
         let text = self.fitted(&draft);
         self.editor.replace(0..self.editor.text().len(), &text);
+        self.kind = draft.kind;
         (self.goal, self.completing, self.closed) = (None, None, None);
         // A list must not open over what was said before; it would take the next key.
-        self.closed = complete::word(self.editor.text(), self.editor.cursor()).map(|(_, word)| word.start);
+        self.closed = complete::word(self.editor.text(), self.editor.cursor(), true).map(|(_, word)| word.start);
         Outcome::Changed
     }
 }

@@ -244,7 +244,7 @@ fn commands_and_tags_are_offered() {
     press(&mut composer, &["tab"]);
     write(&mut composer, "the parser #b");
     press(&mut composer, &["enter"]);
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("/review the parser #bug ")));
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(slash("/review the parser #bug ")));
 }
 
 #[test]
@@ -253,25 +253,60 @@ fn enter_in_the_list_runs_a_command_that_takes_no_words_and_writes_others_out() 
     let names = ["review", "changes", "model"].map(Item::new);
     composer.offer(Source::Commands, Arc::new(names.into()));
     write(&mut composer, "/cha");
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("/changes ")));
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(slash("/changes ")));
     write(&mut composer, "/cha");
     assert_eq!(press(&mut composer, &["tab"]), Outcome::Changed);
-    assert_eq!(composer.draft(), Draft::new("/changes "));
+    assert_eq!(composer.draft(), slash("/changes "));
     press(&mut composer, &["ctrl-c"]);
     for (typed, written) in [("/mod", "/model "), ("/rev", "/review ")] {
         write(&mut composer, typed);
         assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "words may follow {written}");
-        assert_eq!(composer.draft(), Draft::new(written));
+        assert_eq!(composer.draft(), slash(written));
         press(&mut composer, &["ctrl-c"]);
     }
+}
+
+fn slash(text: &str) -> Draft {
+    Draft { kind: DraftKind::Slash, ..Draft::new(text) }
 }
 
 #[test]
 fn a_command_of_the_persons_own_looks_like_one() {
     let mut composer = composer();
     write(&mut composer, "!ls");
-    insta::assert_snapshot!(drawn(&mut composer, 20, 1), @"! !ls|");
-    assert!(composer.is_command());
+    insta::assert_snapshot!(drawn(&mut composer, 20, 1), @"! ls|");
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft { kind: DraftKind::Shell, ..Draft::new("ls") }));
+    press(&mut composer, &["up"]);
+    insta::assert_snapshot!(drawn(&mut composer, 20, 1), @"! ls|");
+    press(&mut composer, &["backspace", "backspace", "backspace"]);
+    write(&mut composer, "x");
+    assert_eq!(composer.draft(), Draft::new("x"), "one more backspace leaves the shell");
+}
+
+#[test]
+fn only_a_first_key_makes_a_command() {
+    for text in ["!ls", "/quit", "! id\nsecond"] {
+        let mut composer = composer();
+        composer.paste(text);
+        assert_eq!(composer.draft(), Draft::new(text), "a paste is a message");
+        press(&mut composer, &["ctrl-c"]);
+        composer.set_draft(&Draft::new(text));
+        assert_eq!(composer.draft().kind, DraftKind::Message, "what a model proposes is a message");
+        press(&mut composer, &["home", "!"]);
+        assert_eq!(composer.draft().kind, DraftKind::Message, "a key before a text does not change what it is");
+        assert!(composer.open_list().is_none(), "no list of commands opens over it");
+    }
+}
+
+#[test]
+fn a_paste_in_a_command_is_read_before_it_runs() {
+    let mut composer = composer();
+    write(&mut composer, "!");
+    composer.paste(&"echo 1\n".repeat(14));
+    assert!(shown(&composer).starts_with("[Pasted"), "{}", shown(&composer));
+    assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "the first time only shows it");
+    assert!(shown(&composer).starts_with("echo 1\n"), "{}", shown(&composer));
+    assert!(matches!(press(&mut composer, &["enter"]), Outcome::Send(draft) if draft.kind == DraftKind::Shell));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! How a question looks.
 
+use std::sync::Arc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget};
+use trimtab_vocab::Visible;
 use trimtab_vocab::event::CheckpointKind;
 
 use super::Dialog;
@@ -11,10 +14,7 @@ use crate::tui::diffs;
 use crate::tui::keys::{Action, KeyMap};
 use crate::tui::text::{cut, hints, tame, wrapped};
 use crate::tui::theme::{Name, Theme};
-use crate::words::wrap;
-
-/// Rows of a change that a question shows.
-const DIFF: usize = 16;
+use crate::words::{self, answers, fold_blank_lines, wrap};
 
 impl Dialog {
     fn heading(&self) -> &'static str {
@@ -36,38 +36,63 @@ impl Dialog {
         }
     }
 
-    /// Everything above the choices.
-    fn above(&self, width: usize, theme: &Theme, queue: usize) -> Vec<Line<'static>> {
+    /// What stays in sight above what is asked about.
+    fn head(&self, width: usize, theme: &Theme, queue: usize) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         let mut head = vec![Span::styled(self.heading(), style(Name::Warning).patch(style(Name::Strong)))];
         if queue > 1 {
             head.push(Span::styled(format!("  1 of {queue}"), style(Name::Dim)));
         }
         let mut rows = vec![Line::from(head)];
+        if let Some(words) = self.words_before_command() {
+            rows.extend(wrapped(&words, style(Name::Text), width));
+        }
+        rows
+    }
+
+    /// The question, where the command that it is about stands in lines of its own.
+    fn words_before_command(&self) -> Option<String> {
+        let command = Visible::command(self.command()?.trim());
+        Some(self.title.strip_suffix(command.as_str())?.trim_end().to_owned())
+    }
+
+    /// What is asked about, laid out once: a large change takes a while.
+    fn body(&mut self, width: usize, theme: &Theme) -> Arc<Vec<Line<'static>>> {
+        match &self.rows {
+            Some((of, rows)) if *of == width && self.clarify.is_none() => Arc::clone(rows),
+            _ => {
+                let rows = Arc::new(self.laid_out(width, theme));
+                self.rows = Some((width, Arc::clone(&rows)));
+                rows
+            }
+        }
+    }
+
+    /// What is asked about. Where it does not fit, it is paged through.
+    fn laid_out(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let style = |name| theme.style(name);
+        let mut rows = Vec::new();
         if let Some(clarify) = &self.clarify {
             let (at, of) = (clarify.at + 1, clarify.questions.len());
             let number = if of > 1 { format!("{at} of {of}: ") } else { String::new() };
             rows.extend(wrapped(&tame(&format!("{number}{}", clarify.question().text)), style(Name::Text), width));
             return rows;
         }
-        // A command stands in a line of its own, as it would run.
-        let title = tame(&self.title);
-        match self.command().map(tame) {
-            Some(command) if title.ends_with(command.trim()) => {
-                let words = title[..title.len() - command.trim().len()].trim_end().to_owned();
-                rows.extend(wrapped(&words, style(Name::Text), width));
-                for line in command.trim().lines() {
+        match self.command().filter(|_| self.words_before_command().is_some()) {
+            Some(command) => {
+                for line in fold_blank_lines(Visible::command(command.trim()).as_str()).lines() {
                     rows.extend(wrap(&Line::from(Span::styled(format!("  $ {line}"), style(Name::Code))), width, 4));
                 }
             }
-            _ => rows.extend(wrapped(&title, style(Name::Text), width)),
+            None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.body)), style(Name::Text), width)),
         }
         if let Some(files) = &self.diff {
-            rows.extend(diffs::rows(files, width, None, theme, DIFF, "d shows all of it."));
+            rows.extend(diffs::rows(files, width, None, theme, usize::MAX, ""));
         }
-        for line in self.details.iter().map(|line| tame(line)) {
-            // The rule is shown with the answer that makes it.
-            if line.starts_with("`always` would") || line.starts_with("Another command instead:") {
+        for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
+            // Said elsewhere here: the rule with the answer that makes it, the others by their keys.
+            let is_for_scripts = ["`always` would", "Another command instead:", "It has ", "Only some of them:"];
+            if is_for_scripts.iter().any(|begin| line.starts_with(begin)) {
                 continue;
             }
             // A plan and its commands are what is decided about; why and where stand back behind them.
@@ -81,20 +106,49 @@ impl Dialog {
         rows
     }
 
-    fn choices(&self, width: usize, theme: &Theme, notes: bool) -> Vec<(Line<'static>, bool)> {
+    /// Why it is asked and where it would happen, in at most so many rows. The reason comes first.
+    fn foot(&self, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+        let row = |text: String| Line::from(Span::styled(text, theme.style(Name::Dim)));
+        let lines: Vec<String> = self.reasons.iter().map(|line| Visible::line(line).into()).collect();
+        let whole: Vec<_> = lines.iter().flat_map(|line| wrap(&row(line.clone()), width, 2)).collect();
+        if whole.len() <= most {
+            return whole;
+        }
+        // The reason gets what is left by a row for the place, which is cut to fit.
+        let mut rows: Vec<Line<'static>> = Vec::new();
+        if let Some((reason, rest)) = lines.split_first() {
+            let room = most.saturating_sub(rest.len()).max(1);
+            let broken = wrap(&row(reason.clone()), width, 2);
+            let is_cut = broken.len() > room;
+            rows.extend(broken.into_iter().take(room));
+            if is_cut && let Some(last) = rows.last_mut() {
+                *last = row(cut(&format!("{}…", last.to_string()), width));
+            }
+            rows.extend(rest.iter().map(|line| row(cut(line, width))));
+        }
+        rows.truncate(most);
+        rows
+    }
+
+    fn choices(&self, width: usize, theme: &Theme) -> Vec<(Line<'static>, bool)> {
         let style = |name| theme.style(name);
         let mut rows = Vec::new();
-        let mut add = |number: usize, label: String, note: Option<String>, is_chosen: bool| {
+        let mut add = |key: String, label: String, note: Option<String>, is_chosen: bool, is_disabled: bool| {
             let mark = if is_chosen { "›" } else { " " };
-            let name = if is_chosen { Name::Selected } else { Name::Text };
+            let name = match (is_disabled, is_chosen) {
+                (true, _) => Name::Dim,
+                (false, true) => Name::Selected,
+                (false, false) => Name::Text,
+            };
+            let key_name = if is_disabled { Name::Dim } else { Name::Key };
             let line = Line::from(vec![
                 Span::styled(format!("{mark} "), style(Name::Accent)),
-                Span::styled(format!("{number}. "), style(Name::Key)),
+                Span::styled(format!("{key}. "), style(key_name)),
                 Span::styled(label, style(name)),
             ]);
             let wrapped = wrap(&line, width, 5);
             rows.extend(wrapped.into_iter().map(|line| (line, is_chosen)));
-            if let Some(note) = note.filter(|_| notes) {
+            if let Some(note) = note {
                 let note = Line::from(Span::styled(format!("     {note}"), style(Name::Dim)));
                 rows.extend(wrap(&note, width, 5).into_iter().map(|line| (line, is_chosen)));
             }
@@ -107,17 +161,37 @@ impl Dialog {
                     true => "[ ] ",
                     false => "",
                 };
-                add(at + 1, format!("{tick}{}", tame(&option.title)), None, clarify.row == at);
+                let label = format!("{tick}{}", tame(&option.title));
+                add((at + 1).to_string(), label, None, clarify.row == at, false);
             }
             let options = question.options.len();
-            add(options + 1, "Answer in words".into(), clarify.answered().map(tame), clarify.row == options);
-            add(options + 2, "Skip".into(), None, clarify.row == options + 1);
+            let said = clarify.answered().map(tame);
+            add((options + 1).to_string(), "Answer in words".into(), said, clarify.row == options, false);
+            add((options + 2).to_string(), "Skip".into(), None, clarify.row == options + 1, false);
+            return rows;
+        }
+        if let Some(confirming) = &self.confirming {
+            let rule = fold_blank_lines(Visible::command(&confirming.rule).as_str());
+            let what = format!("This makes a rule for later requests, too:\n  {rule}");
+            rows.extend(wrapped(&what, style(Name::Strong), width).into_iter().map(|line| (line, false)));
+            let mut add = |key: &str, label: &str, is_chosen: bool| {
+                let (mark, name) = if is_chosen { ("›", Name::Selected) } else { (" ", Name::Text) };
+                let line = Line::from(vec![
+                    Span::styled(format!("{mark} "), style(Name::Accent)),
+                    Span::styled(format!("{key}. "), style(Name::Key)),
+                    Span::styled(label.to_owned(), style(name)),
+                ]);
+                rows.push((line, is_chosen));
+            };
+            add("y", "Make this rule", confirming.is_yes);
+            add("n", "Go back", !confirming.is_yes);
             return rows;
         }
         for (at, choice) in self.choices.iter().enumerate() {
-            let rule = (choice.id == "always").then(|| self.text("ruleText")).filter(|rule| !rule.is_empty());
-            let note = rule.map(|rule| format!("makes this rule: {}", tame(rule)));
-            add(at + 1, tame(&choice.label), note, at == self.selected);
+            let number = answers::number(&self.choices, at).to_string();
+            let letter = answers::letter(&self.choices, at).map(|letter| format!(" ({letter})")).unwrap_or_default();
+            let label = format!("{}{letter}", tame(&choice.label));
+            add(number, label, None, at == self.selected, self.is_disabled(at));
         }
         rows
     }
@@ -134,7 +208,21 @@ impl Dialog {
             let back = if self.about == "tell" { "stops" } else { "goes back" };
             return format!("{} answers · {stop} {back}", keys.key(Action::Send));
         }
+        if self.confirming.is_some() {
+            return format!("y makes the rule · n or {stop} goes back");
+        }
+        if self.is_unread() {
+            let rows = self.reading.below();
+            let more = if rows == 1 { "1 more row".to_owned() } else { format!("{rows} more rows") };
+            return format!(
+                "space or {} reads on ({more}), then it can be allowed · {stop} stops",
+                keys.key(Action::PageDown)
+            );
+        }
         let mut hints = vec!["number or enter answers".to_owned()];
+        if self.reading.is_long() {
+            hints.push(format!("{} {} scroll", keys.key(Action::PageUp), keys.key(Action::PageDown)));
+        }
         match &self.clarify {
             Some(clarify) => {
                 if clarify.question().several {
@@ -146,14 +234,14 @@ impl Dialog {
             }
             None => {
                 if self.command().is_some() {
-                    hints.push("e edits".into());
+                    hints.push("e edits the command".into());
                 } else if self.has("modify") {
                     hints.push("e edits the plan".into());
                 }
                 if self.diff.is_some() {
                     hints.push("d shows the change".into());
                 }
-                hints.push(format!("{} adds words", keys.key(Action::Queue)));
+                hints.push(format!("{} adds a note", keys.key(Action::Queue)));
             }
         }
         hints.push(format!("{} later", keys.key(Action::Questions)));
@@ -168,11 +256,15 @@ impl Dialog {
             Some(field) => field.words.height(width, 8) + 1,
             None => 0,
         };
-        let rows = self.above(columns, theme, queue).len() + self.choices(columns, theme, true).len() + 2;
+        let rows = self.head(columns, theme, queue).len()
+            + self.body(columns, theme).len()
+            + self.foot(columns, theme, usize::MAX).len()
+            + self.choices(columns, theme).len()
+            + 2;
         u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(field).min(most)
     }
 
-    /// Draws it. What is chosen is always in sight, whatever has to go for it.
+    /// Draws it. What is chosen is always in sight, and so is why it is asked, whatever has to go for it.
     pub(in crate::tui) fn draw(
         &mut self,
         area: Rect,
@@ -184,50 +276,60 @@ impl Dialog {
     ) -> Option<Position> {
         let width = usize::from(area.width);
         let frame = theme.style(Name::Warning);
-        let mut room = area.height;
+        let mut room = usize::from(area.height);
         let mut y = area.y;
         let mut put = |line: Line<'static>, y: &mut u16| {
-            Paragraph::new(line).render(Rect { y: *y, height: 1, ..area }, buf);
+            Paragraph::new(line).render(Rect { y: *y, height: 1, ..area }.intersection(area), buf);
             *y += 1;
         };
-        if room > 5 {
+        let (head, body) = (self.head(width, theme, queue), self.body(width, theme));
+        let choices = self.choices(width, theme);
+        let wanted = head.len() + body.len() + self.foot(width, theme, usize::MAX).len() + choices.len() + 2;
+        if room > 5 && (room >= wanted || room > 12) {
             put(Line::styled("─".repeat(width), frame), &mut y);
             room -= 1;
         }
-        let mut field_rows = match &mut self.field {
-            Some(field) => field.words.height(area.width, 8) + 1,
+        let field_rows = match &mut self.field {
+            Some(field) => usize::from(field.words.height(area.width, 8) + 1).min(room),
             None => 0,
         };
-        field_rows = field_rows.min(room);
-        let choices = self.choices(width, theme, room > 9);
-        let mut above = self.above(width, theme, queue);
-        let has_room = above.len() + choices.len() + usize::from(field_rows) < usize::from(room);
-        let hint_rows = u16::from(room > 5 || has_room);
-        let left = room - field_rows.min(room) - hint_rows;
-        let wanted = u16::try_from(choices.len()).unwrap_or(u16::MAX);
-        // The choices first; what is said above them gets the rest, but at least a row.
-        let for_choices = wanted.min(left.saturating_sub(1).max(1)).min(left);
-        let for_above = usize::from(left - for_choices);
-        if for_above < 3 && above.len() > for_above {
-            // What is asked about matters more than what sort of question it is.
-            let named = usize::from(self.command().is_some()) + 1;
-            above.drain(..named.min(above.len() - 1));
+        let hint_rows = usize::from(room > 5 || room + 2 > wanted + field_rows);
+        let mut left = room.saturating_sub(field_rows + hint_rows);
+        // The choices first, then the reason, then what is asked about; each has at least a row where there are three.
+        let for_choices = choices.len().min(left.saturating_sub(2).max(1)).min(left);
+        left -= for_choices;
+        let foot = self.foot(width, theme, left.saturating_sub(1).min((room / 3).max(1)));
+        left -= foot.len();
+        // What is asked about matters more than what sort of question it is.
+        let head_rows = head.len().min(left.saturating_sub(body.len().min(3)));
+        left -= head_rows;
+        for line in head.into_iter().take(head_rows) {
+            put(line, &mut y);
         }
-        let hidden = above.len().saturating_sub(for_above);
-        for (at, line) in above.into_iter().take(for_above).enumerate() {
-            let is_last = at + 1 == for_above;
-            match is_last && hidden > 0 && for_above > 1 {
-                true => put(
-                    Line::styled(cut(&format!("… {} more rows", hidden + 1), width), theme.style(Name::Dim)),
-                    &mut y,
-                ),
-                false => put(line, &mut y),
-            }
+        let is_long = body.len() > left;
+        let page = if is_long && left > 1 { left - 1 } else { left };
+        let from = self.reading.show(body.len(), page);
+        let (all, below) = (body.len(), self.reading.below());
+        for line in body.iter().skip(from).take(page) {
+            put(line.clone(), &mut y);
         }
+        if is_long && left > 1 {
+            let place = match below {
+                0 => format!("… end of {all} rows"),
+                below => format!("… {below} more rows"),
+            };
+            put(Line::styled(cut(&place, width), theme.style(Name::Warning)), &mut y);
+        }
+        // What cannot be chosen yet is not what Enter takes.
+        if self.is_disabled(self.selected) {
+            let first = (0..self.choices.len()).find(|at| !self.is_disabled(*at));
+            self.selected = first.unwrap_or(self.selected);
+        }
+        foot.into_iter().for_each(|line| put(line, &mut y));
+        let choices = self.choices(width, theme);
         let chosen = choices.iter().position(|(_, chosen)| *chosen).unwrap_or(0);
-        let shown = usize::from(for_choices);
-        let from = if choices.len() <= shown { 0 } else { chosen.min(choices.len() - shown) };
-        for (line, _) in choices.into_iter().skip(from).take(shown) {
+        let from = if choices.len() <= for_choices { 0 } else { chosen.min(choices.len() - for_choices) };
+        for (line, _) in choices.into_iter().skip(from).take(for_choices) {
             put(line, &mut y);
         }
         let mut cursor = None;
@@ -236,7 +338,7 @@ impl Dialog {
             && field_rows > 0
         {
             let label = Line::styled(cut(&format!("{}:", field.label), width), theme.style(Name::Strong));
-            let mut rest = field_rows;
+            let mut rest = u16::try_from(field_rows).unwrap_or(1);
             if rest > 1 {
                 Paragraph::new(label).render(Rect { y, height: 1, ..area }, buf);
                 y += 1;

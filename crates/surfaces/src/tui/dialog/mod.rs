@@ -5,20 +5,23 @@
 
 mod clarify;
 mod draw;
+mod read;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ratatui::text::Line;
 use serde_json::{Map, Value};
 use trimtab_host::Answered;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time};
 
 use self::clarify::Clarify;
+use self::read::Reading;
 use super::composer::{Composer, Draft, HalfAnswer, Outcome as Typed};
-use super::keys::{Action, Input, Key, KeyMap};
+use super::keys::{Action, Input, KeyMap};
 use crate::diff::Loaded;
-use crate::words::details;
+use crate::words::{answers, details, reasons};
 
 /// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
 /// after so many milliseconds without a key.
@@ -43,8 +46,8 @@ pub(super) enum Outcome {
     Passed,
     /// Something else is shown.
     Moved,
-    /// This is the answer.
-    Answer(Answered),
+    /// This is the answer, and a note to the model that goes with it.
+    Answer(Answered, Option<String>),
     /// The person wants to edit the plan.
     EditPlan,
     /// The person wants to see the whole change.
@@ -66,6 +69,14 @@ pub(super) struct Dialog {
     /// What a person should know, a line each.
     details: Vec<String>,
     selected: usize,
+    /// Why it is asked and where it would happen, which never leave the screen.
+    reasons: Vec<String>,
+    /// What is asked about, as it was laid out for a width.
+    rows: Option<(usize, Arc<Vec<Line<'static>>>)>,
+    /// How far what is asked about was read.
+    reading: Reading,
+    /// An answer that makes a rule, until the rule was confirmed.
+    confirming: Option<Confirming>,
     /// Words that go with the chosen answer, while they are written.
     field: Option<Field>,
     clarify: Option<Clarify>,
@@ -85,6 +96,20 @@ struct Field {
     choice: String,
     label: &'static str,
     words: Composer,
+    /// The words are a note to the model, not a part of the answer.
+    is_note: bool,
+}
+
+/// An answer that makes a rule.
+#[derive(Debug)]
+struct Confirming {
+    choice: String,
+    text: Option<String>,
+    note: Option<String>,
+    /// The rule, in words.
+    rule: String,
+    /// The row that Enter takes is the one that makes it. At first it is the other one.
+    is_yes: bool,
 }
 
 impl Dialogs {
@@ -97,7 +122,7 @@ impl Dialogs {
                     && dialog.clarify.is_none()
                     && dialog.has(&half.choice)
                 {
-                    dialog.open_field(&half.choice, &half.text);
+                    dialog.open_field(&half.choice, &half.text, half.is_note);
                 }
                 self.is_aside = false;
             }
@@ -166,7 +191,7 @@ impl Dialogs {
         let dialog = self.open.iter().find(|open| !open.is_answered)?;
         let field = dialog.field.as_ref().filter(|_| dialog.clarify.is_none())?;
         let (checkpoint, choice) = (dialog.checkpoint.clone(), field.choice.clone());
-        Some(HalfAnswer { checkpoint, choice, text: field.words.draft().text() })
+        Some(HalfAnswer { checkpoint, choice, text: field.words.draft().text(), is_note: field.is_note })
     }
 
     /// How many wait.
@@ -178,6 +203,8 @@ impl Dialogs {
     pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<Loaded>>) -> Option<Outcome> {
         for open in self.open.iter_mut().filter(|open| open.call.as_ref() == Some(call)) {
             open.diff = Some(Arc::clone(files));
+            open.reading = Reading::default();
+            open.rows = None;
         }
         let current = self.current()?;
         std::mem::take(&mut current.wants_diff).then(|| current.show_diff())
@@ -192,7 +219,7 @@ impl Dialogs {
 /// What is said above the words that go with an answer.
 fn label(choice: &str) -> &'static str {
     match choice {
-        "allow" => "Run this instead",
+        "allow" => "Run this instead (edited commands are checked again before they run)",
         "always" => "The rule allows this (* stands for anything)",
         "modify" => "What to change, in words",
         "raise" => "New budget in dollars",
@@ -217,6 +244,10 @@ impl Dialog {
             title: title.clone(),
             choices: choices.clone(),
             details: details(event),
+            reasons: reasons(body),
+            rows: None,
+            reading: Reading::default(),
+            confirming: None,
             clarify: Clarify::of(body),
             body: body.clone(),
             about,
@@ -230,7 +261,7 @@ impl Dialog {
         };
         // Where words are all that is asked for, they can be written at once.
         if dialog.about == "tell" {
-            dialog.open_field("tell", "");
+            dialog.open_field("tell", "", false);
         }
         Some(dialog)
     }
@@ -259,52 +290,84 @@ impl Dialog {
         self.choices.iter().any(|known| known.id == choice)
     }
 
-    fn text(&self, name: &str) -> &str {
-        self.body.get(name).and_then(Value::as_str).unwrap_or_default()
-    }
-
     /// The command that is asked about, as it would run.
     fn command(&self) -> Option<&str> {
         self.body.get("fingerprint")?;
         self.body.get("input")?.get("command")?.as_str()
     }
 
-    fn open_field(&mut self, choice: &str, begin: &str) {
-        let mut words = Composer::new(".");
+    fn open_field(&mut self, choice: &str, begin: &str, is_note: bool) {
+        let mut words = Composer::for_words();
         words.set_draft(&Draft::new(begin));
-        self.field = Some(Field { choice: choice.to_owned(), label: label(choice), words });
+        let label = if is_note { "A note to the model with this answer" } else { label(choice) };
+        self.field = Some(Field { choice: choice.to_owned(), label, words, is_note });
         if let Some(at) = self.choices.iter().position(|known| known.id == choice) {
             self.selected = at;
         }
     }
 
-    fn answer(&mut self, choice: &str, text: Option<String>) -> Outcome {
+    fn answer(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> Outcome {
         self.is_answered = true;
-        let text = text.filter(|text| !text.trim().is_empty());
+        let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let (checkpoint, choice) = (self.checkpoint.clone(), choice.to_owned());
-        Outcome::Answer(Answered { checkpoint, choice, text, by: "user".into() })
+        Outcome::Answer(Answered { checkpoint, choice, text: said(text), by: "user".into() }, said(note))
+    }
+
+    /// An answer is chosen: it is given, or the rule that it makes is shown first.
+    fn give(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> Outcome {
+        let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
+        if !self.choices.iter().any(makes_rule) {
+            return self.answer(choice, text, note);
+        }
+        let text = text.filter(|text| !text.trim().is_empty());
+        let rule = answers::rule_text(&self.body, choice, text.as_deref()).unwrap_or_default();
+        self.confirming = Some(Confirming { choice: choice.to_owned(), text, note, rule, is_yes: false });
+        Outcome::Moved
+    }
+
+    /// Takes a key while a rule is shown. The key that chose the answer does not confirm it.
+    fn confirm(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+        let Input::Key(chord) = input else { return Outcome::Moved };
+        let Some(confirming) = &mut self.confirming else { return Outcome::Passed };
+        let is_yes = match (chord.typed(), keys.action(*chord)) {
+            (Some('y'), _) => true,
+            (_, Some(Action::Send)) => confirming.is_yes,
+            (Some('n'), _) | (_, Some(Action::Interrupt)) => false,
+            (Some('j' | 'k'), _) | (_, Some(Action::Up | Action::Down)) => {
+                confirming.is_yes = !confirming.is_yes;
+                return Outcome::Moved;
+            }
+            (None, Some(_)) => return Outcome::Passed,
+            _ => return Outcome::Moved,
+        };
+        match self.confirming.take() {
+            Some(Confirming { choice, text, note, .. }) if is_yes => self.answer(&choice, text, note),
+            _ => Outcome::Moved,
+        }
     }
 
     /// The edited plan is the answer.
     pub(super) fn answer_plan(&mut self, steps: &[PlanStep]) -> Outcome {
         let written = serde_json::to_string(&serde_json::json!({ "steps": steps })).ok();
-        self.answer("modify", written)
+        self.answer("modify", written, None)
     }
 
     /// A choice is made: it is the answer, or it needs words first.
     fn choose(&mut self, at: usize) -> Outcome {
         let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return Outcome::Moved };
+        if self.is_disabled(at) {
+            return Outcome::Moved;
+        }
         self.selected = at;
         match choice.as_str() {
-            "tell" | "other" | "needs_changes" => self.open_field(&choice, ""),
-            "submit" => self.open_field(&choice, ""),
+            "tell" | "other" | "needs_changes" | "submit" => self.open_field(&choice, "", false),
             "raise" => {
                 let spent = self.body.get("spentUsd").and_then(Value::as_f64).unwrap_or(0.0);
                 let budget = self.body.get("budgetUsd").and_then(Value::as_f64).unwrap_or(spent);
-                self.open_field(&choice, &format!("{:.2}", (budget * 2.0).max(spent * 2.0)));
+                self.open_field(&choice, &format!("{:.2}", (budget * 2.0).max(spent * 2.0)), false);
             }
             "modify" => return Outcome::EditPlan,
-            _ => return self.answer(&choice, None),
+            _ => return self.give(&choice, None, None),
         }
         Outcome::Moved
     }
@@ -314,16 +377,18 @@ impl Dialog {
         if let Some(field) = &mut self.field {
             return match field.words.input(input, keys) {
                 Typed::Send(draft) | Typed::Queue(draft) => {
-                    let choice = field.choice.clone();
+                    let (choice, is_note) = (field.choice.clone(), field.is_note);
                     let text = draft.text();
                     if let Some(clarify) = self.clarify.as_mut().filter(|_| choice == "submit") {
                         self.field = None;
                         return match clarify.say(&text) {
-                            Some(answer) => self.answer("submit", Some(answer)),
+                            Some(answer) => self.answer("submit", Some(answer), None),
                             None => Outcome::Moved,
                         };
                     }
-                    self.answer(&choice, Some(text))
+                    let (text, note) = if is_note { (None, Some(text)) } else { (Some(text), None) };
+                    self.field = None;
+                    self.give(&choice, text, note)
                 }
                 Typed::Editor(text) => Outcome::Editor(text),
                 Typed::Passed(Some(Action::Interrupt)) if self.about != "tell" => {
@@ -337,15 +402,20 @@ impl Dialog {
         if self.clarify.is_some() {
             return self.clarifying(input, keys);
         }
+        if self.confirming.is_some() {
+            return self.confirm(input, keys);
+        }
         let Input::Key(chord) = input else { return Outcome::Passed };
         let last = self.choices.len().saturating_sub(1);
-        if let (Key::Char(digit @ '1'..='9'), Some(_)) = (chord.key, chord.typed()) {
-            let at = digit as usize - '1' as usize;
-            return if at <= last { self.choose(at) } else { Outcome::Moved };
+        if let Some(at) = chord.typed().and_then(|key| answers::by_key(&self.choices, key)) {
+            return self.choose(at);
         }
         match (chord.typed(), keys.action(*chord)) {
             (Some('e'), _) => self.edit(),
             (Some('d'), _) if self.call.is_some() => self.show_diff(),
+            (Some('0'..='9'), _) => Outcome::Moved,
+            (Some(' '), _) | (_, Some(Action::PageDown)) => self.reading.forward(),
+            (_, Some(Action::PageUp)) => self.reading.back(),
             (Some('j'), _) | (_, Some(Action::Down)) => {
                 self.selected = if self.selected >= last { 0 } else { self.selected + 1 };
                 Outcome::Moved
@@ -375,9 +445,9 @@ impl Dialog {
         if chosen == "always" {
             let pattern = self.body.get("rule").and_then(|rule| rule.get("pattern")).and_then(Value::as_str);
             let pattern = pattern.unwrap_or_default().to_owned();
-            self.open_field("always", &pattern);
+            self.open_field("always", &pattern, false);
         } else if let Some(command) = self.command().map(str::to_owned) {
-            self.open_field("allow", &command);
+            self.open_field("allow", &command, false);
         } else if self.has("modify") {
             return Outcome::EditPlan;
         }
@@ -387,19 +457,12 @@ impl Dialog {
     /// Words to go with the chosen answer.
     fn comment(&mut self) -> Outcome {
         let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
-        match chosen.as_str() {
-            // Words with these mean another command or another rule.
-            "allow" | "always" if self.command().is_some() || self.has("always") => self.edit(),
-            "modify" => {
-                self.open_field("modify", "");
-                Outcome::Moved
-            }
-            "" => Outcome::Moved,
-            chosen => {
-                self.open_field(chosen, "");
-                Outcome::Moved
-            }
+        // Text in these answers means another command or another rule, so words go beside them.
+        let is_note = chosen == "always" || (chosen == "allow" && self.command().is_some());
+        if !chosen.is_empty() && !self.is_disabled(self.selected) {
+            self.open_field(&chosen, "", is_note);
         }
+        Outcome::Moved
     }
 
     /// What was written in an editor.
@@ -416,11 +479,11 @@ impl Dialog {
             clarify::Outcome::Passed => Outcome::Passed,
             clarify::Outcome::Moved => Outcome::Moved,
             clarify::Outcome::Words => {
-                self.open_field("submit", "");
+                self.open_field("submit", "", false);
                 Outcome::Moved
             }
-            clarify::Outcome::Skip => self.answer("skip", None),
-            clarify::Outcome::Submit(text) => self.answer("submit", Some(text)),
+            clarify::Outcome::Skip => self.answer("skip", None, None),
+            clarify::Outcome::Submit(text) => self.answer("submit", Some(text), None),
         }
     }
 }

@@ -4,14 +4,21 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{AnswerFact, RequestFact};
 use trimtab_vocab::{Event, Fact, NextStep};
 
-use crate::tui::text::{cut, first_line, tame};
+use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{Name, Theme};
+use crate::words::step_text;
 
 /// Next steps that are offered.
 pub(in crate::tui) const OFFERED: usize = 3;
 
 /// Signs of Markdown that a text may begin with; the bar has no room for what they mean, nor for those within it.
 const SIGNS: [char; 5] = ['#', '*', '>', '`', ' '];
+
+/// A next step as it is offered: by what it sends, after its label where that is not the same.
+pub(in crate::tui) fn offered(next: &NextStep) -> String {
+    let (label, text) = (step_text(&next.label()), step_text(&next.input_text));
+    if label == text { text } else { format!("{label}: “{text}”") }
+}
 
 /// The last answer.
 #[derive(Debug, Default)]
@@ -40,7 +47,7 @@ impl Sticky {
 
     /// What a next step puts into the input; the bar is not needed any more.
     pub(in crate::tui) fn take(&mut self, number: usize) -> Option<String> {
-        let text = self.next.get(number).filter(|_| number < OFFERED)?.input_text.clone();
+        let text = step_text(&self.next.get(number).filter(|_| number < OFFERED)?.input_text);
         self.is_dismissed = true;
         Some(text)
     }
@@ -66,7 +73,7 @@ impl Sticky {
         let each = width / OFFERED.min(self.next.len()).max(1);
         for (number, next) in self.next.iter().take(OFFERED).enumerate() {
             let key = format!("alt-{} ", number + 1);
-            let label = cut(&tame(&next.label()), each.saturating_sub(key.len() + 2));
+            let label = cut(&offered(next), each.saturating_sub(key.len() + 2));
             offers.push(Span::styled(key, style(Name::Key)));
             offers.push(Span::styled(format!("{label}  "), style(Name::Text)));
         }

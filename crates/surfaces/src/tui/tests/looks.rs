@@ -177,7 +177,7 @@ fn an_answer_has_its_sections_its_programs_and_what_was_done() {
 
       let a = 1;
 
-    → alt-1 Test it
+    → alt-1 Test it: “Run the tests”
 
     ✓ Done · 38,016 tokens
       What was done: src/a.rs +3 −1 · 2 commands, 1 failed

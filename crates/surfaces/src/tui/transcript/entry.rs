@@ -10,6 +10,7 @@ use super::{Reply, Tool};
 use crate::diff::grouped;
 use crate::form;
 use crate::tui::markdown::render;
+use crate::tui::pane::sticky::offered;
 use crate::tui::text::{tame, wrapped};
 use crate::tui::theme::{Name, Theme};
 use crate::words::elapsed;
@@ -180,7 +181,8 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     }
     let key = |at: usize| Span::styled(format!("alt-{} ", at + 1), style(Name::Key));
     // Where the words have just listed them, the keys are enough.
-    let listed = answer.sections.is_empty() && offers.iter().all(|next| answer.summary.contains(&next.input_text));
+    let listed = answer.sections.is_empty()
+        && offers.iter().all(|next| answer.summary.contains(&next.input_text) && next.label() == next.input_text);
     if listed && !offers.is_empty() {
         let what = if offers.len() == 1 { "takes this next step" } else { "take one of these next steps" };
         let mut words: Vec<Span<'static>> = (0..offers.len()).map(key).collect();
@@ -189,7 +191,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         return rows;
     }
     for (at, next) in offers.iter().enumerate() {
-        let words = vec![key(at), Span::styled(tame(&next.label()), style(Name::Text))];
+        let words = vec![key(at), Span::styled(offered(next), style(Name::Text))];
         rows.extend(signed("→", Name::Accent, words, width, theme));
     }
     rows

@@ -13,15 +13,14 @@ use crate::diff::Loaded;
 use crate::tui::diffs;
 use crate::tui::text::{cut, first_line, tame};
 use crate::tui::theme::{Name, Theme};
-use crate::words::elapsed;
-use crate::words::wrap;
+use crate::words::{elapsed, result_for_person, whole_result_for_person, wrap};
 
 /// Rows of a command's output while it runs.
 const WINDOW: usize = 5;
 /// Rows of it that are left when it has ended.
 const LEFT: usize = 4;
 /// Rows of a change that are shown with it.
-const GLIMPSE: usize = 24;
+const GLIMPSE: usize = 60;
 /// Bytes of output that are kept to be shown while a command runs.
 const KEPT: usize = 16 * 1024;
 
@@ -110,7 +109,14 @@ impl Tool {
             (false, true) => Tense::Wish,
             (false, false) => Tense::Present,
         };
-        let (verb, what) = words(&self.name, &self.input, tense);
+        let (verb, what) = match self.undone() {
+            Some(word) if self.name == "run_command" => (word.to_owned(), words(&self.name, &self.input, tense).1),
+            Some(word) => {
+                let (verb, what) = words(&self.name, &self.input, Tense::Wish);
+                (format!("{word} {}", verb.trim_start_matches("Wants to ")), what)
+            }
+            None => words(&self.name, &self.input, tense),
+        };
         let facts = self.facts();
         let room = width.saturating_sub(4 + verb.len() + facts.chars().count());
         let mut spans = vec![Span::styled(verb, style(Name::Strong))];
@@ -135,8 +141,8 @@ impl Tool {
         if matches!(self.status, Some(ToolStatus::Error | ToolStatus::Blocked | ToolStatus::Interrupted))
             && self.command.is_none()
         {
-            let why = first_line(&self.preview, width.saturating_sub(2));
-            rows.push(Line::from(Span::styled(format!("  {why}"), style(Name::Dim))));
+            let why = result_for_person(&self.preview).map(|why| first_line(&why, width.saturating_sub(2)));
+            rows.extend(why.map(|why| Line::from(Span::styled(format!("  {why}"), style(Name::Dim)))));
         }
         rows
     }
@@ -148,7 +154,7 @@ impl Tool {
         if let Some(files) = self.diff.as_ref().filter(|_| !self.changed.is_empty()) {
             rows.extend(diffs::glimpse(files, width, theme, usize::MAX));
         } else {
-            let text = tame(self.preview.trim_end());
+            let text = tame(whole_result_for_person(&self.preview).trim_end());
             for line in text.lines() {
                 let line = Line::from(vec![
                     Span::styled("  │ ", theme.style(Name::Frame)),
@@ -163,6 +169,16 @@ impl Tool {
             }),
         );
         rows
+    }
+
+    /// What is said of a call that never began.
+    fn undone(&self) -> Option<&'static str> {
+        let began = self.command.is_some() || !self.changed.is_empty();
+        match self.status? {
+            ToolStatus::Blocked if !began => Some("Denied:"),
+            ToolStatus::Interrupted if !began && (self.is_waiting || self.name == "run_command") => Some("Not run:"),
+            _ => None,
+        }
     }
 
     fn failed(&self) -> bool {
@@ -186,8 +202,7 @@ impl Tool {
             facts.push(if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") });
         }
         match self.status {
-            Some(ToolStatus::Blocked) => facts.push("refused".into()),
-            Some(ToolStatus::Interrupted) => facts.push("stopped".into()),
+            Some(ToolStatus::Interrupted) if self.undone().is_none() => facts.push("stopped".into()),
             _ => {}
         }
         for file in self.changed.iter().take(1) {

@@ -30,12 +30,19 @@ pub(in crate::tui) struct Diff {
     hunk: usize,
     /// Hunks that are left out.
     left: BTreeSet<usize>,
+    /// The last row has been on the screen.
+    is_read: bool,
 }
 
 impl Diff {
     pub(in crate::tui) fn new(files: Arc<Vec<Loaded>>, asked: Option<CheckpointId>) -> Self {
         let (rows, pager, left) = (Vec::new(), Pager::default(), BTreeSet::new());
-        Self { asked, files, rows, width: None, pager, hunk: 0, left }
+        Self { asked, files, rows, width: None, pager, hunk: 0, left, is_read: false }
+    }
+
+    /// Whether all of it was on the screen.
+    pub(in crate::tui) fn is_read(&self) -> bool {
+        self.is_read
     }
 
     pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
@@ -78,6 +85,9 @@ impl Diff {
     /// Some hunks are left out: the rest is allowed. Otherwise the question is what answers.
     fn allow(&mut self) -> Outcome {
         let (Some(checkpoint), false) = (self.asked.clone(), self.left.is_empty()) else { return Outcome::Close };
+        if !self.is_read {
+            return Outcome::Moved;
+        }
         let mut parts: Vec<ChangePart> = Vec::new();
         for row in self.rows.iter().filter(|row| row.is_head && row.hunk.is_some_and(|at| !self.left.contains(&at))) {
             match parts.iter_mut().find(|part| part.path == row.path) {
@@ -102,6 +112,9 @@ impl Diff {
         let hint = match (self.can_choose(), self.left.len()) {
             (false, _) => "↑ ↓ pages move · esc goes back to the question".to_owned(),
             (true, 0) => "n p other hunks · space leaves one out · esc goes back to the question".to_owned(),
+            (true, _) if !self.is_read => {
+                "read to the end to allow the rest · space leaves one out · esc goes back".to_owned()
+            }
             (true, left) => {
                 let all = self.count();
                 format!("{} of {all} hunks · enter allows them only · esc goes back", all - left)
@@ -110,6 +123,7 @@ impl Diff {
         let inner = pager::frame(area, buf, theme, "What is asked about", &hint);
         let page = usize::from(inner.height);
         let from = self.pager.fit(self.rows.len(), page);
+        self.is_read |= from + page >= self.rows.len();
         let (can_choose, left, hunk) = (self.can_choose(), &self.left, self.hunk);
         let sign = |row: &Row| match (row.hunk, row.is_head) {
             (Some(at), true) if left.contains(&at) => "✗ ",

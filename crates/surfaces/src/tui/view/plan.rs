@@ -41,7 +41,7 @@ impl PlanEditor {
     }
 
     fn write(&mut self, text: &str, is_new: bool) {
-        let mut words = Composer::new(".");
+        let mut words = Composer::for_words();
         words.set_draft(&Draft::new(text));
         self.field = Some((words, is_new));
     }

@@ -113,7 +113,7 @@ impl Sessions {
             'f' => return Some(Outcome::Wish(Wish::Fork { session, at: None, words: None })),
             'e' => return Some(Outcome::Wish(Wish::Export(session))),
             'r' => {
-                let mut name = Box::new(Composer::new("."));
+                let mut name = Box::new(Composer::for_words());
                 name.set_draft(&Draft::new(title));
                 self.doing = Some(Doing::Rename { session, name });
             }
