@@ -164,7 +164,9 @@ impl Client {
         let store =
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
-        let hands = Arc::new(RealHands::new(std::env::vars_os(), &own).limited(profile.hands.limits));
+        let keys = profile.providers.values().filter_map(|provider| provider.key_env.clone());
+        let hands = RealHands::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
+        let hands = Arc::new(hands);
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn Models> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, hands };

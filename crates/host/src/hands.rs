@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Overtime, Seen, Watch};
+use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Overtime, Sandbox, Seen, Watch};
+use trimtab_world::sandbox::Fence;
 use trimtab_world::sandbox::run::{self, Setup};
 use trimtab_world::tools::{self, Place};
 use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
@@ -144,6 +145,13 @@ impl RealHands {
         Self { setup }
     }
 
+    /// The same, with commands that never get these variables: they hold the keys of providers.
+    #[must_use]
+    pub fn private(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.setup.private.extend(names);
+        self
+    }
+
     /// The same, with commands that may use so much.
     #[must_use]
     pub fn limited(mut self, limits: trimtab_world::sandbox::Limits) -> Self {
@@ -237,7 +245,18 @@ impl Hands for RealHands {
             notes.push(format!("{} processes hang in the kernel and could not be ended.", outcome.stuck));
         }
         if !outcome.touched.is_empty() {
-            notes.push(format!("It changed protected files: {}.", outcome.touched.join(", ")));
+            notes.push(format!("It changed protected files: {}.", listed(&outcome.touched)));
+        }
+        if !outcome.undone.is_empty() {
+            let made = listed(&outcome.undone);
+            notes.push(format!("It created control files, which were renamed to end in .blocked: {made}."));
+        }
+        // An approved command runs with what holds, and the person who approved it is told what does not.
+        let is_fenced = plan.run().sandbox != Sandbox::Off;
+        for (what, fence) in outcome.fences.iter().filter(|_| is_fenced).flat_map(|fences| fences.each()) {
+            if let Fence::Missing { why } = fence {
+                notes.push(format!("The sandbox did not keep it from {what}: {why}."));
+            }
         }
         let (output, dropped) = (outcome.output.bytes(), outcome.output.dropped());
         let ran = Ran {
@@ -247,6 +266,7 @@ impl Hands for RealHands {
             stopped: outcome.stopped,
             lost: outcome.lost,
             not_started: outcome.not_started,
+            blocked: outcome.blocked,
             took_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
             notes,
             ..Ran::default()
@@ -264,6 +284,16 @@ impl Hands for RealHands {
             snapshot::take(&order, &mut Handing(kept))
         };
         tokio::task::spawn_blocking(look).await.ok()?
+    }
+}
+
+/// Some of the paths, and how many more there are.
+fn listed(paths: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let shown = paths.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
     }
 }
 

@@ -3,8 +3,9 @@
 //! On Linux there are three layers, none of which needs rights that an ordinary person lacks:
 //!
 //! * **Namespaces** (`fence/namespaces.rs`): a view of the file system in which everything but the
-//!   folder is read-only and secrets are empty, devices and terminals of its own (`fence/devices.rs`), a
-//!   network without a way out, and no System V memory shared with others.
+//!   folder is read-only and secrets are empty, devices and terminals of its own (`fence/devices.rs`), for automatic
+//!   commands an empty home (`fence/home.rs`), no other processes, a network without a way out, and no System V memory
+//!   shared with others. The fence is the first process there (`fence/init.rs`): when it ends, all others do.
 //! * **Landlock** (`fence/paths.rs`): the kernel refuses to write, or read secrets, by path. It also
 //!   keeps signals and traces inside.
 //! * **A filter for system calls** (`fence/calls.rs`): no sockets that lead to other programs, and none
@@ -14,13 +15,18 @@
 //!
 //! Each layer is there even where another one does the same, since each is missing somewhere: user
 //! namespaces on hardened systems and in containers, Landlock on kernels before 5.13. Without any
-//! layer that keeps writes inside, or any that keeps the network out, a command is not started.
+//! layer that keeps writes inside, or any that keeps the network out, a command is not started. One that nobody was
+//! asked about is started only where every fence holds.
 
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
 mod devices;
 mod git;
+#[cfg(target_os = "linux")]
+mod home;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there are no process namespaces"))]
+mod init;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -42,35 +48,87 @@ use std::process::{Command, ExitCode, Stdio};
 
 #[cfg(target_os = "linux")]
 use self::linux as system;
+#[cfg(target_os = "linux")]
+pub(super) use self::namespaces::{Trouble, found};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
+#[cfg(not(target_os = "linux"))]
+pub(super) use self::other::{Trouble, found};
 use super::wire::{Order, Ready};
 
 /// What people keep secrets in, below their home.
 const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
+    ".Xauthority",
+    ".anthropic",
     ".aws",
     ".azure",
-    ".kube",
-    ".docker",
-    ".password-store",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
+    ".bash_history",
+    ".bitcoin",
+    ".cache/huggingface/token",
     ".cargo/credentials",
     ".cargo/credentials.toml",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".config/BraveSoftware",
+    ".config/Bitwarden",
+    ".config/Signal",
+    ".config/Slack",
+    ".config/chromium",
+    ".config/composer/auth.json",
+    ".config/containers",
+    ".config/doctl",
     ".config/gcloud",
     ".config/gh",
     ".config/git/credentials",
-    ".config/op",
-    ".local/share/keyrings",
-    ".mozilla",
+    ".config/github-copilot",
+    ".config/glab-cli",
     ".config/google-chrome",
-    ".config/chromium",
+    ".config/hub",
+    ".config/microsoft-edge",
+    ".config/op",
+    ".config/openai",
+    ".config/rclone",
+    ".config/sops",
+    ".config/vivaldi",
+    ".docker",
+    ".electrum",
+    ".ethereum",
+    ".gem/credentials",
+    ".gemini",
+    ".git-credentials",
+    ".gnupg",
+    ".gradle/gradle.properties",
+    ".huggingface",
+    ".kube",
+    ".local/share/keyrings",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".mozilla",
+    ".my.cnf",
+    ".mysql_history",
+    ".netrc",
+    ".node_repl_history",
+    ".npmrc",
+    ".oci",
+    ".password-store",
+    ".pgpass",
+    ".psql_history",
+    ".pypirc",
+    ".python_history",
+    ".ssh",
+    ".terraform.d",
+    ".thunderbird",
+    ".vault-token",
+    ".yarnrc.yml",
+    ".zsh_history",
+    "Library/Application Support/BraveSoftware",
+    "Library/Application Support/Firefox",
+    "Library/Application Support/Google",
+    "Library/Cookies",
     "Library/Keychains",
+    "snap/chromium",
+    "snap/firefox",
 ];
 
 /// The secrets that there may be in `home`.
@@ -93,32 +151,56 @@ pub(super) fn main() -> ExitCode {
         line.push(b'\n');
         let _ = voice.write_all(&line);
     };
-    let ready = system::shut_in(&order);
-    say(&ready);
-    if order.probe && matches!(ready, Ready::Fenced(_)) {
+    let fences = match system::shut_in(&order) {
+        Ready::Fenced(fences) => fences,
+        ready => {
+            say(&ready);
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Some(why) = order.automatic.and_then(|_| fences.first_missing()) {
+        say(&Ready::Blocked(why));
+        return ExitCode::FAILURE;
+    }
+    if order.probe {
+        say(&Ready::Fenced(fences));
         return ExitCode::SUCCESS;
     }
-    if matches!(ready, Ready::Fenced(_)) {
-        say(&Ready::Failed(become_command(&order)));
+    let mut command = match command(&order) {
+        Ok(command) => command,
+        Err(why) => {
+            say(&Ready::Failed(why));
+            return ExitCode::FAILURE;
+        }
+    };
+    say(&Ready::Fenced(fences));
+    if order.is_init {
+        match command.spawn() {
+            Ok(child) => {
+                say(&Ready::Running);
+                drop(command);
+                say(&init::attend(&child));
+                return ExitCode::SUCCESS;
+            }
+            Err(error) => say(&Ready::Failed(why_not(&order, &error))),
+        }
+    } else {
+        let error = command.exec();
+        say(&Ready::Failed(why_not(&order, &error)));
     }
     ExitCode::FAILURE
 }
 
-/// Comes back only to say why it could not.
-fn become_command(order: &Order) -> String {
-    if let Err(error) = std::env::set_current_dir(&order.cwd) {
-        return format!("The command cannot run in {}: {error}.", order.cwd.display());
-    }
-    let Ok(output) = std::io::stderr().as_fd().try_clone_to_owned() else {
-        return "The command has no place to write to.".into();
-    };
+/// The command, ready to be started.
+fn command(order: &Order) -> Result<Command, String> {
+    std::env::set_current_dir(&order.cwd)
+        .map_err(|error| format!("The command cannot run in {}: {error}.", order.cwd.display()))?;
+    let output = std::io::stderr().as_fd().try_clone_to_owned();
+    let output = output.map_err(|error| format!("The command has no place to write to: {error}."))?;
     let argv = system::argv(order);
-    let Some((program, arguments)) = argv.split_first() else { return "There is no program to run.".into() };
+    let (program, arguments) = argv.split_first().ok_or("There is no program to run.")?;
     let input = match order.terminal {
-        true => match terminal() {
-            Ok(input) => input,
-            Err(error) => return format!("The command cannot be given a terminal: {error}."),
-        },
+        true => terminal().map_err(|error| format!("The command cannot be given a terminal: {error}."))?,
         false => Stdio::null(),
     };
     let mut command = new(program);
@@ -134,7 +216,10 @@ fn become_command(order: &Order) -> String {
     if order.plain_git {
         git::tame(&mut command, &order.cwd);
     }
-    let error = command.exec();
+    Ok(command)
+}
+
+fn why_not(order: &Order, error: &std::io::Error) -> String {
     let program = order.argv.first().map_or("", String::as_str);
     match error.kind() {
         std::io::ErrorKind::NotFound if program.contains('/') && order.cwd.join(program).exists() => {

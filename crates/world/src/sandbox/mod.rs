@@ -12,8 +12,8 @@
 //!   is the reaper of every orphan beneath it, so daemons do not get away. It holds the reading end
 //!   of a pipe from the host: when the host asks, or dies in whatever way, the pipe closes and the
 //!   whole tree is killed.
-//! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command. So the
-//!   supervisor stands outside of them, and the command cannot touch it.
+//! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command, or, where it is the first
+//!   process of a namespace, its parent. So the supervisor stands outside of them, and the command cannot touch it.
 //!
 //! Both exist because code that runs between `fork` and `exec` would need `unsafe`, which this
 //! workspace forbids. The program's `main` hands over to [`supervise::main`] when its first argument
@@ -24,7 +24,9 @@ mod environment;
 mod fence;
 mod group;
 mod protect;
+mod repository;
 pub mod run;
+mod scan;
 mod strays;
 pub mod supervise;
 mod terminal;
@@ -45,7 +47,7 @@ pub const SUPERVISE: &str = "__supervise";
 pub fn how(sandbox: Sandbox) -> &'static str {
     match sandbox {
         Sandbox::Workspace => {
-            "It may write in the folder, apart from .trimtab and git's hooks and settings, and in a private \
+            "It may write in the folder, apart from control files such as git's hooks and settings, and in a private \
              temporary folder. It reaches no network, no secrets and no other program's sockets."
         }
         Sandbox::ReadOnly => {

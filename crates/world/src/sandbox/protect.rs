@@ -1,36 +1,43 @@
-//! Paths of the folder that a command must not write, although it may write in the folder: what git
-//! would execute later, outside of any fence, and what this program believes.
+//! What a command must not write in a folder that it may write, and what an automatic one must not read there.
 //!
-//! A path can be made read-only only if there is one. So where one is missing, the supervisor puts an
-//! empty placeholder for as long as the command runs; otherwise a command could make a `.git` of its
-//! own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and the last
-//! one removes it. A placeholder is known by its sticky bit, which no such path has by itself.
+//! Before the run the supervisor looks for all of it (`scan.rs`, `repository.rs`), and the fence mounts it as the marks
+//! say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
+//! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
+//! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
+//! the last one removes it. A placeholder is known by its sticky bit, which no such path has by itself.
 //!
-//! Where no mounts are possible, nothing holds a command off these paths. Then, and for those that
-//! cannot have a placeholder, a look before and after says at least what was touched.
+//! What cannot have a placeholder is undone after the run: control files that an automatic command has made get another
+//! name, which nobody obeys, and so do new settings of an old repository. Nothing is deleted, because somebody else may
+//! have made them meanwhile. Where no mounts are possible, a look before and after says what was touched.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
-use trimtab_vocab::Sandbox;
+use serde::{Deserialize, Serialize};
+use trimtab_vocab::{ControlFile, Sandbox};
 
+use super::repository;
+use super::scan::{Scan, scan};
 use super::wire::Order;
-
-/// Read-only while a command runs; relative to the folder.
-const READ_ONLY: &[(&str, Kind)] =
-    &[(".git/hooks", Kind::Directory), (".git/config", Kind::File), (".trimtab", Kind::Directory)];
-
-/// Where git would take its settings from as well. It does not bear a placeholder in their place.
-const WATCHED: &[&str] = &[".git/hooks", ".git/config", ".trimtab", ".git/config.worktree", ".git/commondir"];
 
 const STICKY: u32 = 0o1000;
 
 /// How often a placeholder is tried again when other runs come in between. Each try that fails is one
 /// that another run won, so more than a few are not to be expected.
 const TRIES: usize = 1000;
+
+/// More mounts than this take longer than a person would wait for a command to start.
+const MOST_MARKS: usize = 4000;
+
+/// The end of the name of what was set aside.
+const ASIDE: &str = "blocked";
+
+/// Programs that change control files as they change all others: the files of another commit.
+const VERSION_CONTROL: &[&str] = &["git", "gh", "hg", "jj", "sl", "svn"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -39,66 +46,152 @@ enum Kind {
 }
 
 /// How the mounts shall treat a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Mark {
     /// It can be written in, but not renamed, or what is protected in it could be moved out of the way.
     Pinned(PathBuf),
     /// It cannot be written.
     ReadOnly(PathBuf),
+    /// It is covered with nothing.
+    Absent(PathBuf),
 }
 
-/// What is to be mounted on itself, outer before inner. A link cannot be: its target is protected if
-/// it is in the list itself, but the link could be exchanged, so that is an error.
-pub(super) fn marks(folder: &Path) -> Result<Vec<Mark>, String> {
-    let mut marks = Vec::new();
-    let git = folder.join(".git");
-    match fs::symlink_metadata(&git) {
-        Ok(meta) if meta.is_dir() && meta.mode() & STICKY == 0 => marks.push(Mark::Pinned(git.clone())),
-        Ok(meta) if meta.is_symlink() => return Err(".git is a symbolic link".into()),
-        // A file that says where the repository is, or a placeholder.
-        Ok(_) => marks.push(Mark::ReadOnly(git.clone())),
-        Err(_) => return Err(".git is missing and no placeholder could be put".into()),
-    }
-    let pinned = marks.contains(&Mark::Pinned(git));
-    for (name, _) in READ_ONLY.iter().filter(|(name, _)| pinned || !name.starts_with(".git/")) {
-        match fs::symlink_metadata(folder.join(name)) {
-            Ok(meta) if meta.is_symlink() => return Err(format!("{name} is a symbolic link")),
-            Ok(_) => marks.push(Mark::ReadOnly(folder.join(name))),
-            Err(_) => return Err(format!("{name} is missing and no placeholder could be put")),
+impl Mark {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Mark::Pinned(path) | Mark::ReadOnly(path) | Mark::Absent(path) => path,
         }
     }
-    Ok(marks)
 }
 
-/// The placeholders of one run, and how things were before it.
+/// What the supervisor has to look after once the command is over.
 pub(super) struct Protected {
     folder: PathBuf,
     placeholders: Vec<(PathBuf, Kind, File)>,
+    /// Control files that were there, if what an automatic command makes is to be set aside.
+    known: Option<BTreeSet<PathBuf>>,
+    /// Links with the names of control files, with where they led.
+    links: Vec<(PathBuf, PathBuf)>,
+    /// Settings of repositories that were not there.
+    missing: Vec<PathBuf>,
+    /// What is only looked at, before and after.
+    watched: Vec<PathBuf>,
     before: Vec<Vec<Stamp>>,
 }
 
+/// What became of control files.
+#[derive(Debug, Default)]
+pub(super) struct Aftermath {
+    /// Control files that are not as they were.
+    pub(super) touched: Vec<String>,
+    /// Control files that the command had made, and that have other names now.
+    pub(super) undone: Vec<String>,
+}
+
+/// What is to be mounted, as it is found.
+#[derive(Default)]
+struct Finding {
+    read_only: BTreeSet<PathBuf>,
+    watched: Vec<PathBuf>,
+    missing: Vec<PathBuf>,
+    links: Vec<(PathBuf, PathBuf)>,
+    trouble: Option<String>,
+}
+
 impl Protected {
-    pub(super) fn prepare(order: &Order) -> Self {
-        let folder = order.folder.clone();
-        let mut placeholders = Vec::new();
-        if order.sandbox == Sandbox::Workspace && !order.probe {
-            let git_is_there = fs::symlink_metadata(folder.join(".git")).is_ok_and(|meta| meta.mode() & STICKY == 0);
-            if !git_is_there {
-                placeholders.extend(placeholder(folder.join(".git"), Kind::Directory));
-            }
-            let wanted = READ_ONLY.iter().filter(|(name, _)| git_is_there || !name.starts_with(".git/"));
-            placeholders.extend(wanted.filter_map(|(name, kind)| placeholder(folder.join(name), *kind)));
+    /// Looks for all that has to be marked, and puts the marks into the order.
+    pub(super) fn prepare(order: &mut Order) -> Self {
+        let mut protected = Self {
+            folder: order.folder.clone(),
+            placeholders: Vec::new(),
+            known: None,
+            links: Vec::new(),
+            missing: Vec::new(),
+            watched: Vec::new(),
+            before: Vec::new(),
+        };
+        let is_off = order.sandbox == Sandbox::Off;
+        if order.probe || !(order.writes_folder() || order.automatic.is_some() || is_off) {
+            return protected;
         }
-        let before = stamps(&folder);
-        Self { folder, placeholders, before }
+        let scan = scan(&order.folder);
+        let mut found = Finding { trouble: scan.cut.clone(), ..Finding::default() };
+        if order.writes_folder() {
+            protected.put_placeholders(order, &scan);
+        }
+        if order.writes_folder() || is_off {
+            found.look(order, &scan, &protected.placeholders);
+        }
+        if is_off {
+            // Nothing is fenced; what changed is said.
+            found.watched.append(&mut found.missing);
+            protected.before = found.watched.iter().map(|path| stamp(path)).collect();
+            return Self { watched: found.watched, ..protected };
+        }
+        if order.automatic.is_some() && order.writes_folder() {
+            protected.known = Some(made_of(&scan));
+        }
+        found.read_only.extend(order.read_only.iter().cloned());
+        order.marks = marks(&order.folder, &found.read_only);
+        if order.automatic.is_some() {
+            order.marks.extend(scan.secrets.into_iter().map(Mark::Absent));
+        }
+        if order.marks.len() > MOST_MARKS {
+            found.trouble = Some(format!("the folder has {} control files, too many to protect", order.marks.len()));
+            order.marks.truncate(MOST_MARKS);
+        }
+        order.unmarked = found.trouble;
+        protected.before = found.watched.iter().map(|path| stamp(path)).collect();
+        Self { watched: found.watched, missing: found.missing, links: found.links, ..protected }
     }
 
-    /// Removes the placeholders that no other run needs; which protected paths are not as they were.
-    pub(super) fn finish(self) -> Vec<String> {
-        let after = stamps(&self.folder);
-        let pairs = WATCHED.iter().zip(self.before.iter().zip(after));
-        let touched =
-            pairs.filter(|(_, (before, after))| *before != after).map(|(name, _)| (*name).to_owned()).collect();
+    fn put_placeholders(&mut self, order: &Order, scan: &Scan) {
+        let git = order.folder.join(".git");
+        let is_there = fs::symlink_metadata(&git).is_ok_and(|meta| meta.mode() & STICKY == 0);
+        if !is_there && !scan.repositories.contains(&order.folder) {
+            self.placeholders.extend(placeholder(git, Kind::Directory));
+        }
+        self.placeholders.extend(placeholder(order.folder.join(".trimtab"), Kind::Directory));
+        if order.automatic.is_none() {
+            for repository in scan.repositories.iter().filter(|path| !is_placeholder(path)) {
+                self.placeholders.extend(placeholder(repository.join("hooks"), Kind::Directory));
+                self.placeholders.extend(placeholder(repository.join("config"), Kind::File));
+            }
+        }
+    }
+
+    /// Undoes what could not be prevented, and removes the placeholders that no other run needs.
+    pub(super) fn finish(self) -> Aftermath {
+        let mut aftermath = Aftermath::default();
+        let shown = |path: &Path| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
+        for (path, before) in self.watched.iter().zip(&self.before) {
+            if stamp(path) != *before {
+                aftermath.touched.push(shown(path));
+            }
+        }
+        let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
+        if let Some(known) = &self.known {
+            made.extend(made_of(&scan(&self.folder)).difference(known).filter(|path| is_made(path)).cloned());
+        }
+        for (link, target) in &self.links {
+            if fs::read_link(link).ok().as_ref() != Some(target) {
+                made.insert(link.clone());
+            }
+        }
+        for path in made {
+            if set_aside(&path) {
+                aftermath.undone.push(shown(&path));
+            }
+            if let Some((link, target)) = self.links.iter().find(|(link, _)| *link == path) {
+                let _ = std::os::unix::fs::symlink(target, link);
+            }
+        }
+        self.remove_placeholders();
+        aftermath
+    }
+
+    fn remove_placeholders(&self) {
         for (path, kind, lock) in self.placeholders.iter().rev() {
             // Removing it would unmount it from under another run. The directory must still be empty, and
             // so must the file, or someone has made it theirs.
@@ -114,8 +207,131 @@ impl Protected {
                 Kind::File => Ok(()),
             };
         }
-        touched
     }
+}
+
+impl Finding {
+    fn look(&mut self, order: &Order, scan: &Scan, placeholders: &[(PathBuf, Kind, File)]) {
+        let folder = &order.folder;
+        let is_automatic = order.automatic.is_some();
+        let pointed = scan.pointers.iter().filter_map(|pointer| repository::pointed(folder, pointer));
+        let repositories = repository::all(folder, scan.repositories.iter().cloned().chain(pointed));
+        for (path, _, _) in placeholders {
+            self.read_only.insert(path.clone());
+        }
+        for name in [".git", ".trimtab"] {
+            // What an automatic command makes is set aside afterwards.
+            if !is_automatic && fs::symlink_metadata(folder.join(name)).is_err() && !repositories.contains(folder) {
+                self.fail(folder, &folder.join(name), "is missing and no placeholder could be put");
+            }
+        }
+        for pointer in &scan.pointers {
+            self.add(folder, pointer, is_automatic);
+        }
+        for repository in &repositories {
+            match is_automatic {
+                true => {
+                    self.add(folder, repository, true);
+                    // A link in it cannot be exchanged, but where it leads to may be written.
+                    let hooks = repository.join("hooks");
+                    self.read_only.extend(hooks.canonicalize().ok().filter(|to| to.starts_with(folder)));
+                    for named in repository::named_by_settings(folder, repository) {
+                        self.add(folder, &named, true);
+                    }
+                }
+                false => {
+                    for path in repository::deciding(folder, repository) {
+                        self.add(folder, &path, false);
+                    }
+                }
+            }
+        }
+        for link in &scan.links {
+            match (fs::read_link(link), is_automatic && link.file_name().is_some_and(|name| name != ".git")) {
+                (Ok(target), true) => self.links.push((link.clone(), target)),
+                _ => self.fail(folder, link, "is a symbolic link"),
+            }
+        }
+        let changes_all = !is_automatic && runs_version_control(&order.argv);
+        for (path, kind) in &scan.control {
+            match kind {
+                // Who approves a command approves what it installs.
+                ControlFile::Program if !is_automatic => {}
+                ControlFile::Own => self.add(folder, path, is_automatic),
+                _ if changes_all => self.watched.push(path.clone()),
+                _ => self.add(folder, path, is_automatic),
+            }
+        }
+        self.watched.extend(self.read_only.iter().filter(|_| !is_automatic).cloned());
+    }
+
+    fn add(&mut self, folder: &Path, path: &Path, is_automatic: bool) {
+        match fs::symlink_metadata(path) {
+            Ok(meta) if meta.is_symlink() => {
+                self.fail(folder, path, "is a symbolic link");
+                self.read_only.extend(path.canonicalize().ok().filter(|to| to.starts_with(folder) && to != folder));
+            }
+            Ok(meta) if meta.is_file() && meta.nlink() > 1 && is_automatic => {
+                self.fail(folder, path, "has a second name, by which it could be written (a hard link)");
+            }
+            Ok(_) => drop(self.read_only.insert(path.to_owned())),
+            Err(_) if !is_automatic && repository::DECIDES.iter().any(|name| path.ends_with(name)) => {
+                self.missing.push(path.to_owned());
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn fail(&mut self, folder: &Path, path: &Path, why: &str) {
+        let shown = path.strip_prefix(folder).unwrap_or(path).display();
+        self.trouble.get_or_insert_with(|| format!("{shown} {why}"));
+    }
+}
+
+/// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only
+/// needs no mark of its own.
+fn marks(folder: &Path, read_only: &BTreeSet<PathBuf>) -> Vec<Mark> {
+    let mut marks: BTreeSet<(PathBuf, Mark)> = BTreeSet::new();
+    for path in read_only {
+        let above = || path.ancestors().skip(1).take_while(|above| *above != folder && above.starts_with(folder));
+        if above().any(|above| read_only.contains(above)) {
+            continue;
+        }
+        marks.insert((path.clone(), Mark::ReadOnly(path.clone())));
+        marks.extend(above().map(|above| (above.to_owned(), Mark::Pinned(above.to_owned()))));
+    }
+    marks.into_iter().map(|(_, mark)| mark).collect()
+}
+
+/// What another name takes the effect from, for each control file of a scan.
+fn made_of(scan: &Scan) -> BTreeSet<PathBuf> {
+    let is_named = |path: &Path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+    let repositories = scan.repositories.iter().map(|path| match is_named(path) {
+        true => path.clone(),
+        false => path.join("HEAD"),
+    });
+    let control = scan.control.iter().filter(|(_, kind)| *kind != ControlFile::Program).map(|(path, _)| path.clone());
+    repositories.chain(control).chain(scan.pointers.iter().cloned()).chain(scan.links.iter().cloned()).collect()
+}
+
+/// Whether there is something that is no placeholder, nor what git makes for itself.
+fn is_made(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink() || meta.mode() & STICKY == 0)
+        && !repository::is_usual(path)
+}
+
+/// Gives it a name that nobody obeys.
+fn set_aside(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
+    let names = (0..100).map(|n| if n == 0 { format!("{name}.{ASIDE}") } else { format!("{name}.{ASIDE}-{n}") });
+    let mut free = names.map(|name| path.with_file_name(name)).filter(|aside| fs::symlink_metadata(aside).is_err());
+    #[expect(clippy::disallowed_methods, reason = "the command that made it has ended, and nothing is written over")]
+    free.next().is_some_and(|aside| fs::rename(path, aside).is_ok())
+}
+
+fn runs_version_control(argv: &[String]) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    argv.iter().flat_map(|text| text.split(|c| !is_word(c))).any(|word| VERSION_CONTROL.contains(&word))
 }
 
 fn is_placeholder(path: &Path) -> bool {
@@ -157,10 +373,6 @@ fn placeholder(path: PathBuf, kind: Kind) -> Option<(PathBuf, Kind, File)> {
 
 /// Enough of a file to see that it is not the same any more: nobody can set the change time.
 type Stamp = (PathBuf, u64, u64, i64, i64);
-
-fn stamps(folder: &Path) -> Vec<Vec<Stamp>> {
-    WATCHED.iter().map(|name| stamp(&folder.join(name))).collect()
-}
 
 fn stamp(path: &Path) -> Vec<Stamp> {
     let one = |path: PathBuf| {

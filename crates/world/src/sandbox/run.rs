@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::future::Future;
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 
 use super::collect::Collected;
-use super::environment::scrubbed;
+use super::environment::{home, passed_on, tools};
 use super::supervise::remove;
 use super::wire::{Ending, Fences, Order, Report};
 use super::{SUPERVISE, fence};
@@ -30,6 +30,8 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     /// Files and folders that a fenced command must not read: this program's own, and secrets.
     pub hidden: Vec<PathBuf>,
+    /// Names of variables that hold this program's own keys. No command gets them.
+    pub private: Vec<String>,
     /// What one command may use.
     pub limits: Limits,
 }
@@ -61,9 +63,9 @@ impl Setup {
     /// With this very program as the launcher, these variables, and what is usually secret hidden.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
-        let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
-        let hidden = home.map(|home| fence::secrets(&home)).unwrap_or_default();
-        Self { launcher: this_executable(), environment, hidden, limits: Limits::default() }
+        let hidden = home(&environment).map(|home| fence::secrets(&home)).unwrap_or_default();
+        let launcher = this_executable();
+        Self { launcher, environment, hidden, private: Vec::new(), limits: Limits::default() }
     }
 
     fn order(&self, run: &CommandRun) -> Order {
@@ -77,6 +79,12 @@ impl Setup {
             plain_git: run.plain_git,
             terminal: run.terminal,
             sandbox: run.sandbox,
+            automatic: run.automatic,
+            homes: home(&self.environment).into_iter().collect(),
+            kept: tools(&self.environment),
+            marks: Vec::new(),
+            unmarked: None,
+            is_init: false,
             hidden: self.hidden.clone(),
             read_only: Vec::new(),
             memory: self.limits.memory,
@@ -112,10 +120,14 @@ pub struct Outcome {
     pub stuck: u32,
     /// Protected paths of the folder that are not as they were before.
     pub touched: Vec<String>,
+    /// Control files that it had made, and that have other names now.
+    pub undone: Vec<String>,
     /// Which fences were up; none if it was not started.
     pub fences: Option<Fences>,
     /// Why it was not started, if it was not.
     pub not_started: Option<String>,
+    /// It was to run automatically and was not started, because a fence that it needs is missing. The reason.
+    pub blocked: Option<String>,
     /// Its supervisor is gone: how it ended, whether it has, and if it was quick, whether it was started at
     /// all, is not known.
     pub lost: bool,
@@ -157,7 +169,7 @@ pub async fn run(
     }
     let read_only = plan.read_only().iter().map(PathBuf::from).collect();
     let order = Order { read_only, ..setup.order(run) };
-    carry_out(&order, setup, tell, stop, overtime).await
+    carry_out(order, setup, tell, stop, overtime).await
 }
 
 /// Which fences can be put up on this machine. It takes a few milliseconds.
@@ -173,6 +185,12 @@ pub async fn probe(setup: &Setup) -> Fences {
         plain_git: false,
         terminal: false,
         sandbox: Sandbox::ReadOnly,
+        automatic: None,
+        homes: Vec::new(),
+        kept: Vec::new(),
+        marks: Vec::new(),
+        unmarked: None,
+        is_init: false,
         hidden: setup.hidden.clone(),
         read_only: Vec::new(),
         memory: None,
@@ -185,21 +203,49 @@ pub async fn probe(setup: &Setup) -> Fences {
         probe: true,
     };
     let (_, overtime) = mpsc::channel(1);
-    let outcome = carry_out(&order, setup, |_| {}, std::future::pending(), overtime).await;
+    let outcome = carry_out(order, setup, |_| {}, std::future::pending(), overtime).await;
     let why = outcome.not_started.unwrap_or_else(|| "It could not be tried out.".into());
     outcome.fences.unwrap_or_else(|| Fences::none(&why))
 }
 
 async fn carry_out(
-    order: &Order,
+    mut order: Order,
     setup: &Setup,
     mut tell: impl FnMut(Told<'_>),
     stop: impl Future<Output = ()>,
     mut overtime: mpsc::Receiver<Overtime>,
 ) -> Outcome {
+    let mut stop = pin!(stop);
+    loop {
+        match attempt(&order, setup, &mut tell, &mut stop, &mut overtime).await {
+            Attempt::Over(outcome) => return *outcome,
+            // Once only: without namespaces there is nothing to be halfway in.
+            Attempt::NoNamespaces(why) => order.no_namespaces = Some(why),
+        }
+    }
+}
+
+enum Attempt {
+    Over(Box<Outcome>),
+    NoNamespaces(String),
+}
+
+impl From<Outcome> for Attempt {
+    fn from(outcome: Outcome) -> Self {
+        Attempt::Over(Box::new(outcome))
+    }
+}
+
+async fn attempt(
+    order: &Order,
+    setup: &Setup,
+    tell: &mut impl FnMut(Told<'_>),
+    mut stop: &mut Pin<&mut impl Future<Output = ()>>,
+    overtime: &mut mpsc::Receiver<Overtime>,
+) -> Attempt {
     let mut line = match serde_json::to_vec(order) {
         Ok(line) => line,
-        Err(error) => return Outcome::not_started(format!("The command cannot be passed on: {error}.")),
+        Err(error) => return Outcome::not_started(format!("The command cannot be passed on: {error}.")).into(),
     };
     line.push(b'\n');
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
@@ -207,7 +253,7 @@ async fn carry_out(
         .arg0(NAME)
         .arg(SUPERVISE)
         .env_clear()
-        .envs(scrubbed(setup.environment.iter().cloned(), order.sandbox))
+        .envs(passed_on(setup.environment.iter().cloned(), order.sandbox, &setup.private))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -216,19 +262,18 @@ async fn carry_out(
         Ok(supervisor) => supervisor,
         Err(error) => {
             let launcher = setup.launcher.display();
-            return Outcome::not_started(format!("The supervisor {launcher} cannot be started: {error}."));
+            return Outcome::not_started(format!("The supervisor {launcher} cannot be started: {error}.")).into();
         }
     };
     let pipes = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
     let (Some(mut control), Some(report), Some(mut written)) = pipes else {
-        return Outcome::not_started("The supervisor has no pipes.");
+        return Outcome::not_started("The supervisor has no pipes.").into();
     };
     let mut reports = BufReader::new(report).lines();
     let mut outcome = Outcome { output: Collected::keeping(setup.limits.output / 2), ..Outcome::default() };
     let mut started = None;
     let mut taken = None;
     let mut open = true;
-    let mut stop = pin!(stop);
     // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
     let stopped = tokio::select! {
         () = &mut stop => true,
@@ -255,6 +300,15 @@ async fn carry_out(
                     Some(Report::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(Report::Overdue) => tell(Told::Overdue),
                     Some(Report::NotStarted { why }) => break Err(why),
+                    Some(Report::Blocked { why }) => {
+                        outcome.blocked = Some(why.clone());
+                        break Err(why);
+                    }
+                    Some(Report::NoNamespaces { why }) if order.no_namespaces.is_none() => {
+                        tokio::spawn(async move { supervisor.wait().await });
+                        return Attempt::NoNamespaces(why);
+                    }
+                    Some(Report::NoNamespaces { why }) => break Err(why),
                     Some(Report::Ended(ending)) => break Ok(ending),
                     None => {
                         outcome.lost = taken.is_some();
@@ -281,9 +335,9 @@ async fn carry_out(
     }
     // It removes the temporary folder now, and is waited for where nobody else has to wait.
     tokio::spawn(async move { supervisor.wait().await });
-    match ending {
-        Ok(Ending { exit_code, signal, timed_out, stopped, left, stuck, touched }) => {
-            Outcome { exit_code, signal, timed_out, stopped, left, stuck, touched, ..outcome }
+    let outcome = match ending {
+        Ok(Ending { exit_code, signal, timed_out, stopped, left, stuck, touched, undone }) => {
+            Outcome { exit_code, signal, timed_out, stopped, left, stuck, touched, undone, ..outcome }
         }
         Err(_) if outcome.lost => {
             let _ = tokio::task::spawn_blocking(move || clean_up(started, taken.flatten())).await;
@@ -294,7 +348,8 @@ async fn carry_out(
             Outcome { not_started: why, stopped: true, fences: None, ..outcome }
         }
         Err(why) => Outcome { not_started: Some(why), fences: None, ..outcome },
-    }
+    };
+    outcome.into()
 }
 
 /// The supervisor was killed, so its work is done here as far as it can be.

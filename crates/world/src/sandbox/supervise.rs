@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -13,10 +13,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 use trimtab_vocab::{Overtime, Sandbox};
 
-use super::protect::Protected;
+use super::fence::Trouble;
+use super::protect::{Aftermath, Protected};
 use super::run::this_program;
 use super::terminal::{self, Terminal};
-use super::tree::Tree;
+use super::tree::{Reaped, Tree};
 use super::wire::{Ending, Order, Ready, Report};
 use super::{fence, strays};
 
@@ -28,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How long what a command leaves running may take to end by itself. A `tee` at the end of a
 /// redirection is still writing then; a server is not going to end.
-const AFTERGLOW: Duration = Duration::from_millis(250);
+pub(super) const AFTERGLOW: Duration = Duration::from_millis(250);
 
 /// How long the host may take to read what is left in the terminal of a command that is over.
 const LAST_READING: Duration = Duration::from_secs(5);
@@ -57,18 +58,28 @@ async fn supervise() -> Option<()> {
     let mut control = Control::open()?;
     let mut order = control.order().await?;
     order.supervisor = std::process::id();
+    if order.sandbox != Sandbox::Off && order.no_namespaces.is_none() {
+        match fence::found() {
+            Ok(()) => order.is_init = true,
+            Err(Trouble::Unavailable(why)) => order.no_namespaces = Some(why),
+            Err(Trouble::Halfway(why)) => {
+                tell(&Report::NoNamespaces { why });
+                return Some(());
+            }
+        }
+    }
     let temp = true_folder(&mut order).and_then(|()| private_temp(order.sandbox));
     let report = match temp {
         Err(why) => Report::NotStarted { why },
         Ok(temp) => {
             order.temp = temp;
             tell(&Report::Taken { temp: order.temp.clone() });
-            let protected = Protected::prepare(&order);
-            let outcome = run(&mut control, &mut order).await;
-            let touched = protected.finish();
+            let protected = Protected::prepare(&mut order);
+            let outcome = run(&mut control, &order).await;
+            let Aftermath { touched, undone } = protected.finish();
             match outcome {
-                Ok(ending) => Report::Ended(Ending { touched, ..ending }),
-                Err(why) => Report::NotStarted { why },
+                Ok(ending) => Report::Ended(Ending { touched, undone, ..ending }),
+                Err(report) => report,
             }
         }
     };
@@ -80,22 +91,14 @@ async fn supervise() -> Option<()> {
     Some(())
 }
 
-async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String> {
-    let mut child = signal(SignalKind::child()).map_err(|error| format!("Signals cannot be received: {error}."))?;
-    let (mut tree, main, ours, ready) = loop {
-        let (mut tree, main, ours, words) = start(order)?;
-        let ready = tokio::select! {
-            ready = hear(words) => ready,
-            () = control.stop() => None,
-        };
-        match ready {
-            // Once only: without namespaces there is nothing to be halfway in.
-            Some(Ready::Halfway(why)) if order.no_namespaces.is_none() => {
-                tree.kill();
-                order.no_namespaces = Some(why);
-            }
-            ready => break (tree, main, ours, ready),
-        }
+async fn run(control: &mut Control, order: &Order) -> Result<Ending, Report> {
+    let not_started = |why: String| Report::NotStarted { why };
+    let child = signal(SignalKind::child());
+    let mut child = child.map_err(|error| not_started(format!("Signals cannot be received: {error}.")))?;
+    let Started { mut tree, main, ours, mut voice } = start(order).map_err(not_started)?;
+    let ready = tokio::select! {
+        ready = voice.ready() => ready,
+        () = control.stop() => None,
     };
     let output = std::io::stderr().as_fd().try_clone_to_owned();
     let terminal = ours.zip(output.ok()).map(|(ours, output)| Terminal::attend(ours, output));
@@ -103,15 +106,14 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
     release_output();
     let fences = match ready {
         Some(Ready::Fenced(fences)) => fences,
-        Some(Ready::Failed(why) | Ready::Halfway(why)) => {
-            tree.kill();
-            return Err(why);
-        }
-        None => {
+        ready => {
             let stuck = tree.kill();
-            return match control.stopped {
-                true => Ok(Ending { stopped: true, stuck, ..Ending::default() }),
-                false => Err("The fence around the command broke down before the command was started.".into()),
+            return match ready {
+                Some(Ready::Halfway(why)) => Err(Report::NoNamespaces { why }),
+                Some(Ready::Blocked(why)) => Err(Report::Blocked { why }),
+                Some(Ready::Failed(why)) => Err(Report::NotStarted { why }),
+                _ if control.stopped => Ok(Ending { stopped: true, stuck, ..Ending::default() }),
+                _ => Err(not_started("The fence around the command broke down before the command was started.".into())),
             };
         }
     };
@@ -126,7 +128,7 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
         }
     }
     let end = Instant::now() + AFTERGLOW;
-    while tree.ended.is_some() && !control.stopped && tree.reap() && Instant::now() < end {
+    while tree.ended.is_some() && !control.stopped && tree.reap() != Reaped::All && Instant::now() < end {
         tokio::select! {
             () = control.stop() => {}
             _ = child.recv() => {}
@@ -138,10 +140,15 @@ async fn run(control: &mut Control, order: &mut Order) -> Result<Ending, String>
         let is_free = !control.stopped && ending.stuck == 0;
         terminal.close(if is_free { LAST_READING } else { AFTERGLOW }).await;
     }
-    ending.left = tree.left;
     ending.stopped = control.stopped;
-    ending.exit_code = tree.ended.and_then(|status| status.exit_status());
-    ending.signal = tree.ended.and_then(|status| status.terminating_signal());
+    (ending.exit_code, ending.signal, ending.left) = match voice.over().await {
+        Some((exit_code, signal, left)) => (exit_code, signal, left),
+        None => (
+            tree.ended.and_then(|status| status.exit_status()),
+            tree.ended.and_then(|status| status.terminating_signal()),
+            tree.left,
+        ),
+    };
     Ok(ending)
 }
 
@@ -170,14 +177,28 @@ async fn in_time(control: &mut Control, order: &Order, tree: &mut Tree, child: &
 }
 
 async fn main_ends(tree: &mut Tree, child: &mut Signal) {
-    while tree.reap() && tree.ended.is_none() {
-        // A signal that comes before this is kept for it.
-        child.recv().await;
+    loop {
+        match tree.reap() {
+            Reaped::All => return,
+            _ if tree.ended.is_some() => return,
+            // A signal that comes before this is kept for it.
+            Reaped::Waiting => drop(child.recv().await),
+            // Processes that end faster than they are noted must not keep timers and the host waiting.
+            Reaped::More => tokio::task::yield_now().await,
+        }
     }
 }
 
-/// Starts a fence, which will become the command.
-fn start(order: &Order) -> Result<(Tree, Pid, Option<OwnedFd>, ChildStdout), String> {
+struct Started {
+    tree: Tree,
+    main: Pid,
+    /// The supervisor's end of the terminal.
+    ours: Option<OwnedFd>,
+    voice: Voice,
+}
+
+/// Starts a fence, which will become the command, or its parent.
+fn start(order: &Order) -> Result<Started, String> {
     let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
     let (ours, theirs) = order.terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
@@ -187,21 +208,47 @@ fn start(order: &Order) -> Result<(Tree, Pid, Option<OwnedFd>, ChildStdout), Str
         .stderr(theirs.map_or_else(Stdio::inherit, Stdio::from))
         .spawn()
         .map_err(failed)?;
-    let pid = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
-    let tree = Tree::of(pid);
+    let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
+    let tree = Tree::of(main, order.is_init);
     let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
     // If it dies while it listens, what it says, or does not say, tells.
     let _ = fence.stdin.take().map(|mut stdin| stdin.write_all(&text));
     let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
-    Ok((tree, pid, ours, words))
+    let voice = Voice { pipe: pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?, read: Vec::new() };
+    Ok(Started { tree, main, ours, voice })
 }
 
-/// What the fence says last: it falls silent by becoming the command, or by failing to.
-async fn hear(words: ChildStdout) -> Option<Ready> {
-    let mut pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).ok()?;
-    let mut text = String::new();
-    pipe.read_to_string(&mut text).await.ok()?;
-    text.lines().last().and_then(|line| serde_json::from_str(line).ok())
+/// What the fence says.
+struct Voice {
+    pipe: pipe::Receiver,
+    read: Vec<u8>,
+}
+
+impl Voice {
+    async fn next(&mut self) -> Option<Ready> {
+        let line = next_line(&mut self.pipe, &mut self.read).await?;
+        serde_json::from_slice(&line).ok()
+    }
+
+    /// How it went. One that becomes the command falls silent by that, and so does one that is killed meanwhile.
+    async fn ready(&mut self) -> Option<Ready> {
+        let mut fenced = None;
+        loop {
+            match self.next().await {
+                Some(ready @ Ready::Fenced(_)) => fenced = Some(ready),
+                Some(Ready::Running) | None => return fenced,
+                ready => return ready,
+            }
+        }
+    }
+
+    /// How the command ended, if the fence has seen it.
+    async fn over(&mut self) -> Option<(Option<i32>, Option<i32>, u32)> {
+        match timeout(AFTERGLOW, self.next()).await.ok()?? {
+            Ready::Over { exit_code, signal, left } => Some((exit_code, signal, left)),
+            _ => None,
+        }
+    }
 }
 
 fn tell(report: &Report) {

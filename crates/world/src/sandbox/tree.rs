@@ -12,8 +12,24 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_p
 /// A process that does not die by then hangs in the kernel, and nothing can be done about it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// So many ends are noted before anything else gets its turn.
+const AT_ONCE: usize = 1000;
+
+/// What a look for processes that have ended has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reaped {
+    /// None is left.
+    All,
+    /// Some run.
+    Waiting,
+    /// More have ended than were noted.
+    More,
+}
+
 pub(super) struct Tree {
     main: Pid,
+    /// The main process is the first one of a namespace: with it, the kernel ends all others.
+    is_init: bool,
     /// How the main process ended, once it has.
     pub(super) ended: Option<WaitStatus>,
     /// Processes that were killed after it had ended.
@@ -27,24 +43,25 @@ impl Tree {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
-    pub(super) fn of(main: Pid) -> Self {
-        Self { main, ended: None, left: 0 }
+    pub(super) fn of(main: Pid, is_init: bool) -> Self {
+        Self { main, is_init, ended: None, left: 0 }
     }
 
-    /// Takes note of all that have ended; whether any are left.
-    pub(super) fn reap(&mut self) -> bool {
-        loop {
+    /// Takes note of those that have ended.
+    pub(super) fn reap(&mut self) -> Reaped {
+        for _ in 0..AT_ONCE {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.main => self.ended = Some(status),
                 Ok(Some((_, status))) => {
                     let killed = status.terminating_signal() == Some(Signal::KILL.as_raw());
                     self.left += u32::from(killed && self.ended.is_some());
                 }
-                Ok(None) => return true,
+                Ok(None) => return Reaped::Waiting,
                 Err(Errno::INTR) => {}
-                Err(_) => return false,
+                Err(_) => return Reaped::All,
             }
         }
+        Reaped::More
     }
 
     /// Asks the command and what it runs in the foreground to end.
@@ -62,8 +79,8 @@ impl Tree {
         if cfg!(not(target_os = "linux")) {
             let _ = kill_process_group(self.main, Signal::KILL);
         }
-        while self.reap() {
-            let found = descendants(rustix::process::getpid());
+        while self.reap() != Reaped::All {
+            let found = if self.is_init { Vec::new() } else { descendants(rustix::process::getpid()) };
             // The group's number is the command's own, and after that one's end it may be someone else's.
             if self.ended.is_none() {
                 let _ = kill_process_group(self.main, Signal::KILL);

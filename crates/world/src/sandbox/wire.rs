@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::Sandbox;
+use trimtab_vocab::{CommandClass, Sandbox};
+
+use super::protect::Mark;
 
 /// What is to be run, from the host to the supervisor and on to the fence.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +19,24 @@ pub(super) struct Order {
     #[serde(default)]
     pub(super) attended: bool,
     pub(super) sandbox: Sandbox,
+    /// Nobody was asked: the command starts only behind every fence that its class needs.
+    #[serde(default)]
+    pub(super) automatic: Option<CommandClass>,
+    /// Homes that an automatic command finds empty, apart from `kept`.
+    #[serde(default)]
+    pub(super) homes: Vec<PathBuf>,
+    /// Folders of tools, by variables such as `PATH`, that stay visible in an emptied home.
+    #[serde(default)]
+    pub(super) kept: Vec<PathBuf>,
+    /// How the paths of the folder are treated, outer before inner; the supervisor finds them.
+    #[serde(default)]
+    pub(super) marks: Vec<Mark>,
+    /// Why not everything that has to be marked could be.
+    #[serde(default)]
+    pub(super) unmarked: Option<String>,
+    /// The supervisor has entered a user and a process namespace, in which the fence is the first process.
+    #[serde(default)]
+    pub(super) is_init: bool,
     /// Git runs nothing that a repository names.
     #[serde(default)]
     pub(super) plain_git: bool,
@@ -42,14 +62,27 @@ pub(super) struct Order {
     pub(super) probe: bool,
 }
 
-/// What the fence has to say before it becomes the command.
+impl Order {
+    /// Whether the command may write in the folder.
+    pub(super) fn writes_folder(&self) -> bool {
+        self.sandbox == Sandbox::Workspace && self.automatic != Some(CommandClass::Read)
+    }
+}
+
+/// What the fence has to say.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ready {
-    /// The fences are up; the command comes next.
+    /// The fences are up; the command comes next, unless there is another line.
     Fenced(Fences),
+    /// The command runs as a child of the fence.
+    Running,
+    /// The child has ended, with so many processes left, which end with the fence.
+    Over { exit_code: Option<i32>, signal: Option<i32>, left: u32 },
     /// There are namespaces, but they are of no use here. Try without.
     Halfway(String),
+    /// A fence that an automatic command needs is missing.
+    Blocked(String),
     /// The command was not started.
     Failed(String),
 }
@@ -66,6 +99,10 @@ pub(super) enum Report {
     Overdue,
     /// It did not come to that.
     NotStarted { why: String },
+    /// It was to run automatically, and a fence that it needs is missing.
+    Blocked { why: String },
+    /// The namespaces of this supervisor are of no use. Another one is to do without.
+    NoNamespaces { why: String },
     /// It is over, and nothing of it is left.
     Ended(Ending),
 }
@@ -79,6 +116,8 @@ pub(super) struct Ending {
     pub(super) left: u32,
     pub(super) stuck: u32,
     pub(super) touched: Vec<String>,
+    #[serde(default)]
+    pub(super) undone: Vec<String>,
 }
 
 /// Which fences are up. What a sandbox promises holds only as far as these do.
@@ -86,7 +125,7 @@ pub(super) struct Ending {
 pub struct Fences {
     /// Files outside of the folder cannot be written.
     pub writes: Fence,
-    /// Git's hooks and settings and `.trimtab` cannot be written, inside of the folder.
+    /// Control files inside of the folder cannot be written.
     pub protected: Fence,
     /// Secrets cannot be read.
     pub secrets: Fence,
@@ -94,6 +133,8 @@ pub struct Fences {
     pub network: Fence,
     /// Other programs cannot be reached by signals, traces or sockets.
     pub programs: Fence,
+    /// Other processes cannot be seen, and what the command starts ends with it.
+    pub processes: Fence,
     /// The version of Landlock, if the kernel has it.
     pub landlock: Option<u32>,
     /// Whether the command has namespaces of its own.
@@ -145,20 +186,30 @@ impl Fences {
             secrets: missing(),
             network: missing(),
             programs: missing(),
+            processes: missing(),
             landlock: None,
             namespaces: false,
             filter: false,
         }
     }
 
-    /// Each fence with what it is for.
-    pub fn each(&self) -> [(&'static str, &Fence); 5] {
+    /// Why an automatic command cannot run behind these, if it cannot.
+    pub(super) fn first_missing(&self) -> Option<String> {
+        self.each().into_iter().find_map(|(what, fence)| match fence {
+            Fence::Holds => None,
+            Fence::Missing { why } => Some(format!("The sandbox cannot keep this command from {what} here: {why}.")),
+        })
+    }
+
+    /// Each fence with what it keeps a command from.
+    pub fn each(&self) -> [(&'static str, &Fence); 6] {
         [
             ("writing outside of the folder", &self.writes),
-            ("writing git's hooks and settings", &self.protected),
+            ("writing control files", &self.protected),
             ("reading secrets", &self.secrets),
-            ("the network", &self.network),
-            ("other programs", &self.programs),
+            ("using the network", &self.network),
+            ("reaching other programs", &self.programs),
+            ("seeing other processes, or outliving its end", &self.processes),
         ]
     }
 }

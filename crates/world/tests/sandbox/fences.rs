@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use trimtab_vocab::CommandClass;
 use trimtab_vocab::Sandbox::{Off, ReadOnly, Workspace};
 use trimtab_world::sandbox::{Fence, Outcome, probe, run};
 
@@ -18,7 +19,12 @@ crate::checks![
     commands_at_the_same_time_share_what_protects_them,
     git_still_works_in_the_folder,
     git_by_itself_runs_nothing_that_a_repository_names,
-    what_cannot_be_protected_is_at_least_seen,
+    what_cannot_be_protected_is_undone_or_at_least_seen,
+    the_read_class_writes_nothing_and_finds_no_secrets,
+    the_check_class_writes_the_folder_and_no_control_files,
+    an_automatic_command_sees_an_empty_home_and_its_tools,
+    an_automatic_command_is_not_started_where_a_fence_is_missing,
+    other_processes_cannot_be_seen,
     secrets_cannot_be_read,
     there_is_no_network,
     servers_can_be_tested_where_the_network_is_its_own,
@@ -228,13 +234,135 @@ fn git_by_itself_runs_nothing_that_a_repository_names() {
     assert!(said[5].contains("external diff died"), "it gives up rather than run it: {said:?}");
 }
 
-fn what_cannot_be_protected_is_at_least_seen() {
+fn what_cannot_be_protected_is_undone_or_at_least_seen() {
     let scene = Scene::new();
     fs::create_dir_all(scene.at("in/.git/hooks")).unwrap();
     let outcome = scene.sh("echo ../evil > .git/commondir", Workspace);
-    assert_eq!(outcome.touched, [".git/commondir"]);
-    let outcome = scene.sh("echo evil > .git/hooks/post-checkout; echo evil > .git/config", Off);
-    assert_eq!(outcome.touched, [".git/hooks", ".git/config"]);
+    assert_eq!(outcome.undone, [".git/commondir"]);
+    assert!(!scene.at("in/.git/commondir").exists() && scene.at("in/.git/commondir.blocked").exists());
+    let mut touched = scene.sh("echo evil > .git/hooks/post-checkout; echo evil > .git/config", Off).touched;
+    touched.sort();
+    assert_eq!(touched, [".git/config", ".git/hooks"]);
+}
+
+fn the_read_class_writes_nothing_and_finds_no_secrets() {
+    let scene = Scene { automatic: Some(CommandClass::Read), ..Scene::new() };
+    fs::create_dir_all(scene.at("in/lib/.ssh")).unwrap();
+    for path in ["in/.env", "in/lib/.env.local", "in/lib/.ssh/id_rsa", "in/server.key"] {
+        fs::write(scene.at(path), "secret").unwrap();
+    }
+    fs::write(scene.at("in/.npmrc"), "//registry.example.org/:_authToken=secret").unwrap();
+    fs::write(scene.at("in/.env.example"), "plain").unwrap();
+    fs::write(scene.at("in/f"), "plain").unwrap();
+    let script = "echo x > new; echo x >> f; chmod 600 f; touch -d yesterday f; rm -f f; mkdir .vscode; grep -rn '' . ; \
+        echo ok > $TMPDIR/x && cat $TMPDIR/x";
+    let outcome = scene.sh(script, Workspace);
+    if outcome.blocked.is_some() {
+        return println!("  it cannot be tried here: {:?}", outcome.blocked);
+    }
+    let said = text(&outcome);
+    assert!(!said.contains("secret") && said.contains(".env.example:1:plain") && said.ends_with("ok\n"), "{said}");
+    assert_eq!(fs::read_to_string(scene.at("in/f")).unwrap(), "plain");
+    assert!(!scene.at("in/new").exists() && !scene.at("in/.vscode").exists() && !scene.at("in/.trimtab").exists());
+    assert_eq!(fs::read_to_string(scene.at("in/.env")).unwrap(), "secret");
+}
+
+fn the_check_class_writes_the_folder_and_no_control_files() {
+    let scene = Scene { automatic: Some(CommandClass::Check), ..Scene::new() };
+    for path in
+        [".vscode", "docs/.vscode", "lib/.git/hooks", "web/node_modules/.bin", "web/node_modules/.cache", "target"]
+    {
+        fs::create_dir_all(scene.at("in").join(path)).unwrap();
+    }
+    fs::write(scene.at("in/AGENTS.md"), "old").unwrap();
+    std::os::unix::fs::symlink("AGENTS.md", scene.at("in/CLAUDE.md")).unwrap();
+    let script = "echo x > AGENTS.md; echo x > .vscode/tasks.json; echo x > docs/.vscode/tasks.json; mv docs elsewhere; \
+        echo x > lib/.git/config; mv lib/.git lib/.g; echo x > web/node_modules/.bin/tsc; rm CLAUDE.md; echo x > CLAUDE.md; \
+        echo x > new; echo x > target/out; echo x > web/node_modules/.cache/y; \
+        mkdir -p sub/.git made/objects made/refs; echo x > sub/.git/config; echo x > made/HEAD; echo x > .envrc; echo done";
+    let outcome = scene.sh(script, Workspace);
+    if outcome.blocked.is_some() {
+        return println!("  it cannot be tried here: {:?}", outcome.blocked);
+    }
+    assert!(text(&outcome).ends_with("done\n"), "{}", text(&outcome));
+    for path in ["new", "target/out", "web/node_modules/.cache/y"] {
+        assert!(scene.at("in").join(path).exists(), "{path}");
+    }
+    for path in [
+        ".vscode/tasks.json",
+        "docs/.vscode/tasks.json",
+        "lib/.git/config",
+        "web/node_modules/.bin/tsc",
+        "sub/.git",
+        "made/HEAD",
+        ".envrc",
+        ".git",
+        ".trimtab",
+    ] {
+        assert!(!scene.at("in").join(path).exists(), "{path}");
+    }
+    assert_eq!(fs::read_to_string(scene.at("in/AGENTS.md")).unwrap(), "old");
+    assert_eq!(fs::read_link(scene.at("in/CLAUDE.md")).unwrap(), std::path::Path::new("AGENTS.md"));
+    assert!(scene.at("in/sub/.git.blocked").exists() && scene.at("in/.envrc.blocked").exists());
+    let mut undone = outcome.undone;
+    undone.sort();
+    assert_eq!(undone, [".envrc", "CLAUDE.md", "made/HEAD", "sub/.git"]);
+}
+
+fn an_automatic_command_sees_an_empty_home_and_its_tools() {
+    let mut scene = Scene { automatic: Some(CommandClass::Check), ..Scene::new() };
+    for path in ["home/.cargo/registry", "home/.config/anything", "home/tools/bin", "home/.claude", "home/.cache/pip"] {
+        fs::create_dir_all(scene.at(path)).unwrap();
+    }
+    fs::write(scene.at("home/.cargo/credentials.toml"), "secret").unwrap();
+    fs::write(scene.at("home/.cargo/registry/index"), "kept").unwrap();
+    fs::write(scene.at("home/.config/anything/token"), "secret").unwrap();
+    fs::write(scene.at("home/.claude/.credentials.json"), "secret").unwrap();
+    fs::write(scene.at("home/.cache/pip/x"), "kept").unwrap();
+    fs::write(scene.at("home/tools/bin/tool"), "#!/bin/sh\necho kept").unwrap();
+    fs::set_permissions(scene.at("home/tools/bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = scene.setup.environment.iter_mut().find(|(name, _)| name == "PATH").unwrap();
+    path.1 = format!("{}:{}", scene.base.path().join("home/tools/bin").display(), path.1.display()).into();
+    // A folder in the home stays visible.
+    fs::create_dir_all(scene.at("home/project")).unwrap();
+    fs::remove_dir(scene.at("in")).unwrap();
+    std::os::unix::fs::symlink("home/project", scene.at("in")).unwrap();
+    let script = "cat $(find ~ -type f); tool; echo x > ~/.cargo/registry/new; echo new > ~/.cache/pip/new; \
+        cat ~/.cache/pip/new; echo written > made; cat made";
+    let outcome = scene.sh(script, Workspace);
+    if outcome.blocked.is_some() {
+        return println!("  it cannot be tried here: {:?}", outcome.blocked);
+    }
+    let said = text(&outcome);
+    assert!(!said.contains("secret") && said.matches("kept").count() >= 3 && said.contains("written"), "{said}");
+    assert!(!scene.at("home/.cargo/registry/new").exists() && !scene.at("home/.cache/pip/new").exists());
+    assert_eq!(fs::read_to_string(scene.at("home/project/made")).unwrap(), "written\n");
+}
+
+fn an_automatic_command_is_not_started_where_a_fence_is_missing() {
+    for class in [CommandClass::Read, CommandClass::Check] {
+        let scene = Scene { automatic: Some(class), ..Scene::new() };
+        let outcome = scene.sh("touch $TMPDIR/x; echo ran", Workspace);
+        // Where the layers are missing, this is run once more.
+        match wait(probe(&scene.setup)).each().iter().all(|(_, fence)| fence.holds()) {
+            true => assert_eq!(text(&outcome), "ran\n", "{:?}", outcome.blocked),
+            false => assert!(outcome.blocked.is_some() && text(&outcome).is_empty(), "{outcome:?}"),
+        }
+    }
+    let scene = Scene { automatic: Some(CommandClass::Check), ..Scene::new() };
+    std::os::unix::fs::symlink("elsewhere", scene.at("in/.git")).unwrap();
+    let outcome = scene.sh("echo ran", Workspace);
+    assert!(outcome.blocked.is_some() && outcome.fences.is_none(), "{outcome:?}");
+}
+
+fn other_processes_cannot_be_seen() {
+    let scene = Scene::new();
+    let outcome = scene.sh("ls -d /proc/[0-9]* | wc -l; kill -9 1; cat /proc/1/environ; echo $$", Workspace);
+    if !held(&outcome).processes.holds() {
+        return println!("  not held here: {}", held(&outcome).processes);
+    }
+    let said = text(&outcome);
+    assert!(said.lines().next().unwrap().parse::<u32>().unwrap() < 8 && !said.contains("PATH="), "{said}");
 }
 
 fn secrets_cannot_be_read() {
@@ -325,10 +453,10 @@ fn secret_variables_are_not_passed_on() {
     for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "TRIMTAB_HOME"] {
         scene.setup.environment.push((name.into(), "geheim".into()));
     }
-    scene.setup.environment.push(("PLAIN".into(), "visible".into()));
+    scene.setup.environment.push(("RUST_LOG".into(), "visible".into()));
     let outcome = scene.sh("env; cat /proc/$PPID/environ | tr '\\0' '\\n'", Workspace);
     assert!(!text(&outcome).contains("geheim"), "{}", text(&outcome));
-    for line in ["PLAIN=visible", "GIT_TERMINAL_PROMPT=0", "PAGER=cat", "TERM=dumb"] {
+    for line in ["RUST_LOG=visible", "GIT_TERMINAL_PROMPT=0", "PAGER=cat", "TERM=dumb"] {
         assert!(text(&outcome).contains(line), "{line}");
     }
     assert!(!text(&scene.sh("env", Off)).contains("OPENAI"));
@@ -358,6 +486,8 @@ const ALSO: &[&str] = &[
     "a_read_only_command",
     "protected_paths",
     "what_cannot_be_protected",
+    "an_automatic_command_is_not_started",
+    "the_read_class",
     "secrets_cannot_be_read",
     "there_is_no_network",
     "servers_can_be_tested",

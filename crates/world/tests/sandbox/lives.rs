@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use trimtab_vocab::Overtime;
 use trimtab_vocab::Sandbox::{self, Off, ReadOnly, Workspace};
-use trimtab_world::sandbox::{Outcome, Told, run};
+use trimtab_world::sandbox::{Outcome, SUPERVISE, Told, run};
 
 use crate::scene::{HOST, HOST_ATTENDED, Scene, nobody, processes_with, text, unique_sleep, wait, wait_for_processes};
 
@@ -33,6 +33,7 @@ crate::checks![
     a_killed_host_leaves_nothing_running,
     a_killed_supervisor_takes_the_command_along,
     a_fork_bomb_can_be_stopped,
+    a_fork_storm_ends_with_its_time_and_with_a_stop,
     files_that_the_host_has_open_are_not_inherited,
     programs_that_do_not_want_to_end_are_ended_and_said_to_be_so,
     what_a_program_uses_up_is_bounded,
@@ -300,6 +301,11 @@ fn a_killed_host_leaves_nothing_running() {
     host.wait().unwrap();
 }
 
+fn parent_of(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
 fn a_killed_supervisor_takes_the_command_along() {
     let scene = Scene::new();
     let sleep = unique_sleep();
@@ -307,15 +313,41 @@ fn a_killed_supervisor_takes_the_command_along() {
         while processes_with(&sleep).len() != 1 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", processes_with(&sleep)[0])).unwrap();
-        let parent: i32 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
-        let parent = rustix::process::Pid::from_raw(parent).unwrap();
-        rustix::process::kill_process(parent, rustix::process::Signal::KILL).unwrap();
+        // Its parent is the first process of its namespace, and the supervisor is the parent of that one.
+        let mut supervisor = processes_with(&sleep)[0];
+        while processes_with(SUPERVISE).iter().any(|pid| *pid == parent_of(supervisor)) {
+            supervisor = parent_of(supervisor);
+        }
+        let supervisor = rustix::process::Pid::from_raw(supervisor.cast_signed()).unwrap();
+        rustix::process::kill_process(supervisor, rustix::process::Signal::KILL).unwrap();
         std::future::pending().await
     };
     let outcome = scene.run_until(&["sleep", &sleep], Workspace, |_| {}, stop);
     assert!(outcome.lost && outcome.exit_code.is_none(), "{outcome:?}");
     wait_for_processes(&sleep, 0);
+}
+
+/// So many chains of processes, of which each starts the next one and ends.
+const STORM: &str = "import os, sys, time
+end = time.time() + 60
+for chain in range(150):
+    if os.fork() == 0:
+        while time.time() < end:
+            if os.fork() != 0: os._exit(0)
+        os._exit(0)
+time.sleep(60)";
+
+fn a_fork_storm_ends_with_its_time_and_with_a_stop() {
+    let scene = Scene { timeout: 2, ..Scene::new() };
+    let start = Instant::now();
+    let outcome = scene.run(&["python3", "-c", STORM], Workspace);
+    assert!(outcome.timed_out && outcome.stuck == 0, "{outcome:?}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let scene = Scene::new();
+    let start = Instant::now();
+    let outcome = scene.run_until(&["python3", "-c", STORM], Workspace, |_| {}, tokio_sleep(2000));
+    assert!(outcome.stopped && outcome.stuck == 0, "{outcome:?}");
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
 }
 
 fn a_fork_bomb_can_be_stopped() {

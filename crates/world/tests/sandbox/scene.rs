@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use trimtab_vocab::{Approval, Approved, CallId, CommandPlan, CommandRun, Overtime, Sandbox};
+use trimtab_vocab::{Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Overtime, Sandbox};
 use trimtab_world::sandbox::{Outcome, Setup, Told, run};
 
 /// The argument that makes the test a program that runs a command and waits.
@@ -25,6 +25,7 @@ pub(crate) struct Scene {
     pub(crate) attended: bool,
     pub(crate) plain_git: bool,
     pub(crate) terminal: bool,
+    pub(crate) automatic: Option<CommandClass>,
 }
 
 impl Scene {
@@ -41,7 +42,7 @@ impl Scene {
         let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
         let mut setup = Setup::new(environment);
         setup.hidden.push(base.path().join("data"));
-        Self { base, setup, timeout: 60, attended: false, plain_git: false, terminal: false }
+        Self { base, setup, timeout: 60, attended: false, plain_git: false, terminal: false, automatic: None }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
@@ -61,7 +62,7 @@ impl Scene {
             plain_git: self.plain_git,
             terminal: self.terminal,
             sandbox,
-            automatic: None,
+            automatic: self.automatic,
             folder,
         };
         CommandPlan::of(Approved::witness(run, Approval::Answer))

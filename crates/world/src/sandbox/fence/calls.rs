@@ -125,6 +125,16 @@ fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::
     let other = is(0, SeccompCmpOp::Ne, 0)?;
     let change = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![other, change])?]);
+    // The same for how much of the machine others get. Their own, programs name by 0; `which` is a process or a group.
+    let others = is(0, SeccompCmpOp::Ne, 0)?;
+    for call in
+        [libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler]
+    {
+        rules.insert(call, vec![SeccompRule::new(vec![others.clone()])?]);
+    }
+    for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+        rules.insert(call, vec![rule(1, SeccompCmpOp::Ne, 0)?]);
+    }
     // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
     // call uses the older one.
     let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);

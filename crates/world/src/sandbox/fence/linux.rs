@@ -1,5 +1,6 @@
 //! The order in which the fences go up on Linux.
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use trimtab_vocab::Sandbox;
@@ -26,8 +27,7 @@ pub(super) fn shut_in(order: &Order) -> Ready {
         Some(why) => Err(why.clone()),
         None => match namespaces::enter(order) {
             Ok(space) => Ok(space),
-            Err(Trouble::Unavailable(why)) => Err(why),
-            Err(Trouble::Halfway(why)) => return Ready::Halfway(why),
+            Err(Trouble::Unavailable(why) | Trouble::Halfway(why)) => return Ready::Halfway(why),
         },
     };
     if space.is_ok() {
@@ -50,6 +50,10 @@ fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String>
     let without = |space: &Result<Space, String>| space.as_ref().err().cloned().unwrap_or_default();
     let version = landlock.as_ref().ok().map(|landlock| landlock.version);
     let writes = match (&landlock, space) {
+        // What an automatic command must not write lies in part on mounts alone.
+        (_, Ok(space)) if order.automatic.is_some() && !space.all_read_only => {
+            Fence::missing("some file systems cannot be made read-only")
+        }
         (Ok(_), _) => Fence::Holds,
         (Err(why), Ok(space)) if !space.all_read_only => Fence::missing(why.clone()),
         (Err(_), Ok(_)) => Fence::Holds,
@@ -63,7 +67,9 @@ fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String>
     let in_folder =
         order.sandbox == Sandbox::Workspace && order.hidden.iter().any(|path| path.starts_with(&order.folder));
     let secrets = match (&landlock, space) {
-        (_, Ok(space)) if space.hidden => Fence::Holds,
+        (_, Ok(space)) if space.hidden.holds() => Fence::Holds,
+        (_, Ok(space)) if order.automatic.is_some() => space.hidden.clone(),
+        (_, Err(why)) if order.automatic.is_some() => Fence::missing(why.clone()),
         (Ok(_), _) if !in_folder => Fence::Holds,
         (Ok(_), _) => Fence::missing("some are in the folder itself"),
         (Err(why), _) => Fence::missing(why.clone()),
@@ -72,7 +78,13 @@ fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String>
         (Ok(()), _) | (_, Ok(_)) => Fence::Holds,
         (Err(why), Err(_)) => Fence::missing(why.clone()),
     };
+    let processes = match space {
+        Ok(space) => space.processes.clone(),
+        Err(why) => Fence::missing(why.clone()),
+    };
     let programs = match (&filter, &landlock) {
+        // Signals go by numbers, and other programs have none in a process namespace.
+        (Ok(()), _) if space.is_ok() => Fence::Holds,
         (Ok(()), Ok(landlock)) if landlock.version >= 6 => Fence::Holds,
         (Ok(()), _) => Fence::missing("signals reach other programs, which takes Linux 6.12 to prevent"),
         (Err(why), _) => Fence::missing(why.clone()),
@@ -84,17 +96,31 @@ fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String>
         }
     }
     let (namespaces, filter) = (space.is_ok(), filter.is_ok());
-    Ok(Fences { writes, protected, secrets, network, programs, landlock: version, namespaces, filter })
+    Ok(Fences { writes, protected, secrets, network, programs, processes, landlock: version, namespaces, filter })
 }
 
 /// The command is killed when its supervisor is, whatever that one could do no more.
 fn die_with_supervisor(order: &Order) -> Result<(), String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
-    match parent.and_then(|pid| u32::try_from(pid.get()).ok()) == Some(order.supervisor) {
+    let is_there = match order.is_init {
+        // The supervisor has no number in this namespace. It holds the other end of standard output until its end.
+        true => has_reader(),
+        false => {
+            let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
+            parent.and_then(|pid| u32::try_from(pid.get()).ok()) == Some(order.supervisor)
+        }
+    };
+    match is_there {
         true => Ok(()),
         false => Err("The supervisor of the command is gone.".into()),
     }
+}
+
+fn has_reader() -> bool {
+    let stdout = std::io::stdout();
+    let mut waiting = [PollFd::new(&stdout, PollFlags::OUT)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut waiting, Some(&now)).is_ok() && !waiting[0].revents().contains(PollFlags::ERR)
 }
 
 /// Lowers a limit, for good. One that is lower already stays.

@@ -1,6 +1,6 @@
-//! A view of the system of its own: files, network, shared memory.
+//! A view of the system of its own: files, processes, network, shared memory.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,29 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount,
 };
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::thread::UnshareFlags;
-use trimtab_vocab::Sandbox;
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 
-use super::super::protect::{Mark, marks};
+use super::super::protect::Mark;
 use super::super::wire::{Fence, Order};
-use super::devices;
+use super::{devices, home};
 
 /// What is so in the new view.
 pub(super) struct Space {
-    /// Everything is read-only but the folder and the temporary folder.
+    /// Everything is read-only but what the order lets the command write.
     pub(super) all_read_only: bool,
     /// All secrets are hidden.
-    pub(super) hidden: bool,
+    pub(super) hidden: Fence,
     /// What of the devices is its own.
     pub(super) devices: devices::Own,
     /// There is a network that ends at this command.
     pub(super) loopback: bool,
+    /// Control files cannot be written.
     pub(super) protected: Fence,
+    /// Other processes cannot be seen.
+    pub(super) processes: Fence,
 }
 
-pub(super) enum Trouble {
+pub(in super::super) enum Trouble {
     /// Nothing has changed.
     Unavailable(String),
     /// The process is in namespaces where it cannot do what it came for.
@@ -39,21 +41,41 @@ pub(super) enum Trouble {
 
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Enters new namespaces and arranges the view.
-pub(super) fn enter(order: &Order) -> Result<Space, Trouble> {
+/// What a fence needs to arrange its view. It gives all of them up before it starts the command.
+const NEEDED: [CapabilitySet; 3] = [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP];
+
+/// Enters a user namespace, and a process namespace for whatever is started next: that one is its first process, and
+/// when it ends, the kernel ends all others. It is the supervisor that does this, since nobody can move itself into one.
+pub(in super::super) fn found() -> Result<(), Trouble> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    unshare().map_err(|errno| Trouble::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
+        .map_err(|errno| Trouble::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
     let halfway = |what: &str, errno: Errno| Trouble::Halfway(format!("{what}: {}", said(errno)));
     // The same person, and nobody else.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1"))
         .map_err(|errno| halfway("no group can be named", errno))?;
+    hand_down().map_err(|errno| halfway("no rights can be handed down", errno))
+}
+
+/// Lets the fence, another process, have the rights that this one has in the new namespace.
+fn hand_down() -> Result<(), Errno> {
+    let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), CapabilitySet::union);
+    let sets = rustix::thread::capabilities(None)?;
+    rustix::thread::set_capabilities(None, CapabilitySets { inheritable: needed, ..sets })?;
+    NEEDED.into_iter().try_for_each(|one| rustix::thread::configure_capability_in_ambient_set(one, true))
+}
+
+/// Arranges the view of a fence whose supervisor has prepared for it.
+pub(super) fn enter(order: &Order) -> Result<Space, Trouble> {
+    let halfway = |what: &str, errno: Errno| Trouble::Halfway(format!("{what}: {}", said(errno)));
+    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
+        .map_err(|errno| halfway("namespaces cannot be entered", errno))?;
     arrange(order).map_err(|(what, errno)| halfway(&what, errno))
 }
 
-fn unshare() -> Result<(), Errno> {
-    let flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     #[expect(
         deprecated,
         reason = "the function became unsafe for the sake of UnshareFlags::FILES alone, which is not asked for here; \
@@ -69,26 +91,54 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     };
     let root = Path::new("/");
     mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(at(root))?;
-    let mut open: Vec<PathBuf> = Vec::new();
-    if order.sandbox == Sandbox::Workspace {
+    let mut open = Open::default();
+    let emptied = match order.automatic {
+        Some(_) => home::empty(order),
+        None => Ok(Vec::new()),
+    };
+    if order.writes_folder() {
         mount_bind_recursive(&order.folder, &order.folder).map_err(at(&order.folder))?;
-        open.push(order.folder.clone());
+        open.beneath.push(order.folder.clone());
     }
     if let Some(temp) = &order.temp {
         mount_bind(temp, temp).map_err(at(temp))?;
-        open.push(temp.clone());
+        open.beneath.push(temp.clone());
     }
     let devices = devices::cover(order).map_err(at(Path::new(devices::FOLDER)))?;
     if devices.terminals {
-        open.push(devices::TERMINALS.into());
+        open.beneath.push(devices::TERMINALS.into());
     }
     if devices.shared_memory {
-        open.push(devices::SHARED_MEMORY.into());
+        open.beneath.push(devices::SHARED_MEMORY.into());
     }
-    let hidden = order.hidden.iter().all(|path| hide(path, order));
-    let protected = protect(order);
-    let all_read_only = make_read_only(&open);
-    Ok(Space { all_read_only, hidden, devices, loopback: loopback_up().is_ok(), protected })
+    open.single.extend(emptied.iter().flatten().cloned());
+    let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order)).collect();
+    let mut trouble: Vec<String> = order.unmarked.iter().cloned().collect();
+    let mut secret: Vec<String> = emptied.err().into_iter().collect();
+    secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
+    for mark in &order.marks {
+        let done = match mark {
+            Mark::Pinned(path) | Mark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
+            Mark::Absent(path) => cover(path).map_err(said),
+        };
+        match (done, mark) {
+            (Ok(()), Mark::Pinned(_)) => {}
+            (Ok(()), Mark::ReadOnly(path) | Mark::Absent(path)) => open.closed.push(path.clone()),
+            (Err(why), Mark::Absent(path)) => secret.push(format!("{} cannot be hidden: {why}", path.display())),
+            (Err(why), mark) => trouble.push(format!("{} cannot be protected: {why}", mark.path().display())),
+        }
+    }
+    let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
+        Ok(()) => Fence::Holds,
+        Err(errno) => Fence::missing(format!("processes of its own cannot be mounted: {}", said(errno))),
+    };
+    let (all_read_only, done) = make_read_only(&open);
+    let marked = order.marks.iter().filter(|mark| matches!(mark, Mark::ReadOnly(_))).map(Mark::path);
+    trouble
+        .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
+    let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
+    let loopback = loopback_up().is_ok();
+    Ok(Space { all_read_only, hidden: fence(secret), devices, loopback, protected: fence(trouble), processes })
 }
 
 /// Covers a secret with nothing. Whether it is out of sight then.
@@ -97,58 +147,60 @@ fn hide(path: &Path, order: &Order) -> bool {
     if order.folder.starts_with(&path) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
         return false;
     }
-    match path.is_dir() {
+    cover(&path).is_ok()
+}
+
+fn cover(path: &Path) -> Result<(), Errno> {
+    match path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
         true => {
             let flags = HARMLESS | MountFlags::NOEXEC | MountFlags::RDONLY;
-            mount("tmpfs", &path, "tmpfs", flags, c"mode=0555,size=4k").is_ok()
+            mount("tmpfs", path, "tmpfs", flags, c"mode=0555,size=4k")
         }
-        false => mount_bind("/dev/null", &path).is_ok(),
+        // A link is not followed: what it leads to is covered where it is, or is no file of the folder.
+        false if path.is_symlink() => match path.canonicalize() {
+            Ok(real) => mount_bind("/dev/null", real),
+            Err(_) => Ok(()),
+        },
+        false => mount_bind("/dev/null", path),
     }
 }
 
-fn protect(order: &Order) -> Fence {
-    if order.probe || order.sandbox != Sandbox::Workspace {
-        // Nothing is to be protected, and mounting has just been shown to work.
-        return Fence::Holds;
-    }
-    let mut marks = match marks(&order.folder) {
-        Ok(marks) => marks,
-        Err(why) => return Fence::missing(why),
-    };
-    marks.extend(order.read_only.iter().cloned().map(Mark::ReadOnly));
-    let flags = flags_at(&order.folder);
-    for mark in marks {
-        let done = match &mark {
-            Mark::Pinned(path) => mount_bind(path, path),
-            Mark::ReadOnly(path) => mount_bind(path, path)
-                .and_then(|()| mount_remount(path, MountFlags::BIND | MountFlags::RDONLY | flags, c"")),
-        };
-        if let Err(errno) = done {
-            return Fence::missing(said(errno));
-        }
-    }
-    Fence::Holds
+/// What stays writable.
+#[derive(Default)]
+struct Open {
+    /// With all mounts beneath.
+    beneath: Vec<PathBuf>,
+    /// Without them.
+    single: Vec<PathBuf>,
+    /// Not these, although they are beneath one of the first.
+    closed: Vec<PathBuf>,
 }
 
-/// Makes every mount read-only that is not in `open`, or beneath one of those. Landlock keeps files
+impl Open {
+    fn has(&self, path: &Path) -> bool {
+        let any = |of: &[PathBuf]| of.iter().any(|above| path.starts_with(above));
+        self.single.iter().any(|single| single == path) || any(&self.beneath) && !any(&self.closed)
+    }
+}
+
+/// Makes every mount read-only that is not open; whether all are, and which. Landlock keeps files
 /// from being written as well, but not their owners, modes and times.
-fn make_read_only(open: &[PathBuf]) -> bool {
-    let mut all = true;
-    let mut done = HashSet::new();
-    for found in mounts() {
-        if open.iter().any(|open| found.path.starts_with(open))
-            || found.kind == "autofs"
-            || !done.insert(found.path.clone())
-        {
+fn make_read_only(open: &Open) -> (bool, BTreeSet<PathBuf>) {
+    // Of several on one path, the last covers the others.
+    let all: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
+    let (mut is_all, mut done) = (true, BTreeSet::new());
+    for (path, found) in all {
+        if open.has(&path) || found.kind == "autofs" {
             continue;
         }
-        match mount_remount(&found.path, MountFlags::BIND | MountFlags::RDONLY | found.flags, c"") {
+        match mount_remount(&path, MountFlags::BIND | MountFlags::RDONLY | found.flags, c"") {
+            Ok(()) => drop(done.insert(path)),
             // What another mount covers, or what may not be entered, cannot be reached by the command either.
-            Ok(()) | Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
-            Err(_) => all = false,
+            Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
+            Err(_) => is_all = false,
         }
     }
-    all
+    (is_all, done)
 }
 
 struct Mount {
@@ -206,12 +258,6 @@ fn unescape(text: &str) -> std::ffi::OsString {
     std::ffi::OsString::from_vec(plain)
 }
 
-/// The flags of the mount that `path` is on.
-fn flags_at(path: &Path) -> MountFlags {
-    let on = mounts().into_iter().filter(|mount| path.starts_with(&mount.path));
-    on.max_by_key(|mount| mount.path.as_os_str().len()).map_or(MountFlags::empty(), |mount| mount.flags)
-}
-
 /// A new network has a loopback device that is switched off. Tests of servers need it.
 fn loopback_up() -> Result<(), Errno> {
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
@@ -239,7 +285,7 @@ fn write(path: &str, text: &str) -> Result<(), Errno> {
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-fn said(errno: Errno) -> String {
+pub(super) fn said(errno: Errno) -> String {
     match errno {
         // What the kernel says of a limit would send people looking for a full disk.
         Errno::NOSPC | Errno::USERS => "the system allows no more of them".into(),

@@ -9,6 +9,18 @@ use super::seatbelt::{Bounds, fenced};
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
+/// Why there are no namespaces.
+pub(in super::super) enum Trouble {
+    Unavailable(String),
+    #[allow(dead_code, reason = "only Linux has namespaces of which some work")]
+    Halfway(String),
+}
+
+/// There are no namespaces here.
+pub(in super::super) fn found() -> Result<(), Trouble> {
+    Err(Trouble::Unavailable("this system has no namespaces".into()))
+}
+
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
 pub(super) fn shut_in(order: &Order) -> Ready {
     let _ = rustix::process::setsid();

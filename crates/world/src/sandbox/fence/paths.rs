@@ -10,7 +10,6 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope, make_bitflags,
 };
-use trimtab_vocab::Sandbox;
 
 use super::super::wire::Order;
 use super::devices;
@@ -70,8 +69,14 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
             rules = allow(rules, Path::new(path), device)?;
         }
     }
-    if order.sandbox == Sandbox::Workspace {
+    if order.writes_folder() {
         rules = allow(rules, &order.folder, everything)?;
+    }
+    if order.automatic.is_some() && space.is_some() {
+        // Emptied, and in memory; what is kept in them is mounted read-only.
+        for home in &order.homes {
+            rules = allow(rules, home, everything)?;
+        }
     }
     if let Some(temp) = &order.temp {
         rules = allow(rules, temp, everything)?;
