@@ -99,13 +99,14 @@ pub(super) fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if matches!(ready, Ready::Fenced(_)) {
-        say(&Ready::Failed(become_command(&order)));
+        let failure = git::variables(&order).map_or_else(|why| why, |variables| become_command(&order, variables));
+        say(&Ready::Failed(failure));
     }
     ExitCode::FAILURE
 }
 
-/// Comes back only to say why it could not.
-fn become_command(order: &Order) -> String {
+/// Comes back only to say why it could not. `variables` keep git from running what a repository names.
+fn become_command(order: &Order, variables: Vec<(String, String)>) -> String {
     if let Err(error) = std::env::set_current_dir(&order.cwd) {
         return format!("The command cannot run in {}: {error}.", order.cwd.display());
     }
@@ -132,7 +133,10 @@ fn become_command(order: &Order) -> String {
         command.env("TERM", "xterm-256color");
     }
     if order.plain_git {
-        git::tame(&mut command, &order.cwd);
+        for name in git::REMOVED {
+            command.env_remove(name);
+        }
+        command.envs(variables);
     }
     let error = command.exec();
     let program = order.argv.first().map_or("", String::as_str);
