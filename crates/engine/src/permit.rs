@@ -5,7 +5,7 @@ use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
     Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, FileWrite, Look, Rule,
-    RuleVerdict, Sandbox,
+    RuleVerdict, RunSettings, Sandbox,
 };
 
 use crate::Change;
@@ -278,13 +278,19 @@ fn destroys_unread(session: &Session, errand: &Errand, writes: &[FileWrite]) -> 
 
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
-    let settings = &active.request.settings;
-    let mut policy = Policy::new(session.folder().unwrap_or_default(), settings.machine.home.clone());
+    command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
+}
+
+/// What commands in a folder are judged by, with these settings and rules: a session and `check-command` alike.
+pub fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
+    let mut policy = Policy::new(folder, settings.machine.home.clone());
     if let Some(allow) = &settings.commands_allowed {
         policy = policy.only(allow.clone());
     }
-    policy.ask = prefixes(session, RuleVerdict::Ask);
-    policy.deny = prefixes(session, RuleVerdict::Deny);
+    let prefixes =
+        |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
+    policy.ask = prefixes(RuleVerdict::Ask);
+    policy.deny = prefixes(RuleVerdict::Deny);
     policy.ask.extend(settings.commands_asked.iter().cloned());
     policy.deny.extend(settings.commands_denied.iter().cloned());
     policy.plain = settings.plain_prefix;

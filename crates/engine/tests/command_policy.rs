@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use trimtab_engine::proposal::command::{Decision, Policy, Verdict, default_allow, judge, only_looks, usual_allow};
+use trimtab_vocab::CommandClass;
 
 fn policy() -> Policy {
     Policy::new("/home/ada/work", "/home/ada")
@@ -102,7 +103,7 @@ fn a_plain_prefix_loosens_the_flags_and_nothing_else() {
     let plain = Policy { plain: true, ..policy() };
     let decide = |line: &str| judge(line, &plain).decision;
     // Flags and operands that no table knows, of programs that are on the list.
-    for line in ["npm run build -- --mode production", "npm test -- --watch=false", "tail -f log.txt"] {
+    for line in ["npm run build -- --mode production", "npm test -- --updateSnapshot=true", "tail -f log.txt"] {
         assert_eq!(decide(line), Decision::Auto, "{line}");
         assert_eq!(judge(line, &policy()).decision, Decision::Ask, "{line}");
     }
@@ -118,7 +119,7 @@ fn a_plain_prefix_loosens_the_flags_and_nothing_else() {
         "cat ../x",
         "cp a /tmp/x",
         "ls $X",
-        "echo $(id)",
+        "echo $(rm x)",
         "echo x > f",
         "A=1 ls",
         "PATH=. ls",
@@ -263,7 +264,8 @@ fn programs_with_a_table_are_bound_by_it_under_any_rule() {
         ("dotnet", "dotnet run"),
         ("mvn", "mvn deploy"),
         ("find", "find . -delete -name x"),
-        ("find", "find . -exec cat {} ;"),
+        ("find", "find . -exec touch {} ;"),
+        ("find", "find . -exec sh -c {} ;"),
         ("sort", "sort -o out in"),
         ("sort", "sort --compress-program=./x in"),
         ("sort", "sort -T /tmp in"),
@@ -282,11 +284,12 @@ fn programs_with_a_table_are_bound_by_it_under_any_rule() {
         ("tar", "tar xf x --to-command=./y"),
         ("env", "env"),
         ("env", "env ls"),
-        ("xargs", "xargs ls"),
+        ("xargs", "xargs touch"),
+        ("xargs", "xargs sort"),
         ("less", "less x"),
         ("tee", "tee x"),
         ("node", "node -e 1"),
-        ("node", "node x.js"),
+        ("node", "node --require ./y x.js"),
         ("perl", "perl x.pl"),
         ("ruby", "ruby -e 1"),
         ("bash", "bash x.sh"),
@@ -376,7 +379,7 @@ fn a_program_without_a_table_gets_plain_words_but_no_unknown_flag() {
 #[test]
 fn a_rule_that_says_the_whole_command_vouches_for_it_unless_it_deletes_or_hides_what_it_runs() {
     for line in
-        ["python manage.py test", "git push", "pip install -r requirements.txt", "git commit -m 'a b'", "docker ps"]
+        ["ruby manage.rb test", "git push", "pip install -r requirements.txt", "git commit -m 'a b'", "docker ps"]
     {
         assert_eq!(with(&[line], line).decision, Decision::Auto, "{line}");
         assert_eq!(with(&[line], &format!("{line} -x")).decision, Decision::Ask, "{line} -x");
@@ -456,7 +459,7 @@ fn the_reason_names_the_part() {
     for (line, part) in [
         ("ls && rm x", "rm x"),
         ("ls $X", "$X"),
-        ("find . -exec ls {} ;", "-exec"),
+        ("find . -exec touch {} ;", "-exec"),
         ("cat ../x", "../x"),
         ("tail -f x", "-f"),
         ("git diff --ext-diff", "--ext-diff"),
@@ -465,7 +468,7 @@ fn the_reason_names_the_part() {
         ("rm -rf /", "/"),
         ("curl 127.0.0.1:7420", "127.0.0.1:7420"),
         ("npm install left-pad", "left-pad"),
-        ("ls *.rs", "*"),
+        ("touch *.rs", "*"),
         ("cat .env", ".env"),
     ] {
         let reason = judge(line, &policy()).reason;
@@ -586,8 +589,10 @@ fn only_what_is_known_to_look_need_not_be_watched() {
         "./ls",
         "cat $(touch x)",
         "X=1 ls",
+        "python3 x.py",
+        "cat *.rs",
         "ls `touch x`",
-        "sed -n p a",
+        "sed -i p a",
         "python3 -c 1",
         "cat <<E\nE",
     ];
@@ -635,6 +640,10 @@ fn a_second_reader_of_shell_finds_the_same_words_in_all_that_is_known() {
         let Some(argv) = judge(line, &policy()).argv else { continue };
         if line.contains(['<', '>']) || line.split(' ').next().is_some_and(|first| first.contains('=')) {
             // The numbers before redirections and the variables before a command are words to that tokenizer.
+            continue;
+        }
+        if line.split([' ', '\n', ';']).any(|word| matches!(word, "!" | "time" | "if" | "for")) {
+            // So are control words.
             continue;
         }
         assert_eq!(second_opinion(line).as_deref(), Some(argv.concat().as_slice()), "{line}");
@@ -752,4 +761,22 @@ proptest! {
         };
         prop_assert_eq!(decide(&covered), Decision::Deny, "{}", covered);
     }
+}
+
+/// The 200 lines of `everyday.txt`, scored. They were written before any of this was changed, and stay as they are.
+#[test]
+fn everyday_lines_need_few_questions() {
+    let lines: Vec<&str> = include_str!("command/everyday.txt").lines().collect();
+    assert_eq!(lines.len(), 200);
+    let (mut read, mut check, mut asked) = (0, 0, Vec::new());
+    for line in lines {
+        let verdict = judge(line, &policy());
+        match (verdict.decision, verdict.class) {
+            (Decision::Auto, CommandClass::Read) => read += 1,
+            (Decision::Auto, CommandClass::Check) => check += 1,
+            (decision, _) => asked.push(format!("{decision:?} {line}: {}", verdict.reason)),
+        }
+    }
+    println!("read {read}, check {check}, asked {}:\n{}", asked.len(), asked.join("\n"));
+    assert!(read >= 100 && read + check >= 160, "read {read}, check {check}:\n{}", asked.join("\n"));
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trimtab_engine::proposal::command::{self, Decision, Policy, Verdict};
+use serde::Serialize;
+use trimtab_engine::proposal::command::{self, Decision, Verdict};
 use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
-use trimtab_vocab::{ChangeSetId, FileSet, FileState, FileWrite, Rule, RuleVerdict, Sandbox};
+use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, FileState, FileWrite, Rule, RuleVerdict};
 
 use crate::config::Profile;
 use crate::hands::{Hands, RealHands};
@@ -45,36 +46,51 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
     Ok(files)
 }
 
-/// What the policy would do with a command in a folder. `allow`: the beginnings that may run by
-/// themselves, instead of those in force.
+/// What the policy would do with a command in a folder, and how it would run.
+#[derive(Debug, Clone, Serialize)]
+pub struct CommandCheck {
+    /// The decision, with its reason and rule.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What it needs, if it runs without a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<CommandClass>,
+    /// What the sandbox keeps it from, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<&'static str>,
+    /// The line that runs instead, where globs are spelled so that none becomes an option.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
+}
+
+impl From<Verdict> for CommandCheck {
+    fn from(verdict: Verdict) -> Self {
+        let class = (verdict.decision == Decision::Auto).then_some(verdict.class);
+        let fence = class.map(|class| match class {
+            CommandClass::Read => "everything is read-only, files with secrets are hidden, and there is no network",
+            CommandClass::Check => {
+                "it may write in the folder, under a snapshot for undo; files with secrets are hidden, and there is no network"
+            }
+        });
+        Self { class, fence, runs: verdict.rewritten.clone().filter(|_| class.is_some()), verdict }
+    }
+}
+
+/// Decides on a command as a session in this folder would. `allow`: the beginnings that may run automatically, instead
+/// of those in force.
 pub fn check_command(
     profile: &Profile,
     rules: &[Rule],
     folder: &str,
     line: &str,
     allow: Option<Vec<String>>,
-) -> Verdict {
-    let hands = &profile.hands;
-    let mut policy = Policy::new(folder, hands.machine.home.clone());
-    let stems = |verdict: RuleVerdict| trimtab_engine::command_prefixes(rules, Some(folder), verdict);
+) -> CommandCheck {
     let replaced = allow.is_some();
-    match (allow, &hands.allow) {
-        (Some(allow), _) => policy = policy.only(allow),
-        (None, set) => {
-            if let Some(set) = set {
-                policy = policy.only(set.clone());
-            }
-            policy.allow.extend(stems(RuleVerdict::Allow));
-        }
+    let mut policy = trimtab_engine::command_policy(&profile.command_settings(), rules, folder);
+    match allow {
+        Some(allow) => policy = policy.only(allow),
+        None => policy.allow.extend(trimtab_engine::command_prefixes(rules, Some(folder), RuleVerdict::Allow)),
     }
-    policy.ask = stems(RuleVerdict::Ask);
-    policy.ask.extend(hands.ask.iter().cloned());
-    policy.deny = stems(RuleVerdict::Deny);
-    policy.deny.extend(hands.deny.iter().cloned());
-    policy.plain = hands.plain_prefix;
-    policy.own.extend(hands.machine.own.iter().cloned());
-    policy.ports.extend(profile.own_ports());
-    policy.sandboxed = hands.sandbox != Sandbox::Off;
     let mut verdict = command::judge(line, &policy);
     if verdict.decision == Decision::Auto
         && let Some(reason) = crate::links::leads_out(line, folder)
@@ -85,23 +101,21 @@ pub fn check_command(
     let exact = |wanted: RuleVerdict| {
         rules.iter().find(|rule| rule.verdict == wanted && rule.covers("run_command", line.trim(), Some(folder)))
     };
-    let by = |decision, rule: &Rule| Verdict {
-        decision,
-        reason: format!("the rule says so: {rule}"),
-        rule: Some(rule.to_string()),
-        ..verdict.clone()
+    let by = |decision, rule: &Rule| {
+        let reason = format!("your rule decides: {rule}");
+        CommandCheck::from(Verdict { decision, reason, rule: Some(rule.to_string()), ..verdict.clone() })
     };
     if let Some(rule) = exact(RuleVerdict::Deny) {
         return by(Decision::Deny, rule);
     }
     // A rule does not cover what deletes, unless a setting says so.
-    let is_once = !hands.remember_deletes && command::deletes(line);
+    let is_once = !profile.hands.remember_deletes && command::deletes(line);
     let covers = |rule: &&Rule| !is_once && (!rule.pattern.ends_with('*') || rule.pattern == "*");
     match exact(RuleVerdict::Allow).filter(covers) {
         Some(rule) if verdict.decision == Decision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
             by(Decision::Auto, rule)
         }
-        _ => verdict,
+        _ => verdict.into(),
     }
 }
 

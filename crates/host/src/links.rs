@@ -33,8 +33,14 @@ pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
         let real = path.canonicalize().ok().filter(|real| !real.starts_with(&root) && is_within(&path, folder))?;
         Some(format!("`{named}` leads out of the folder through a link, to {}", real.display()))
     };
+    for (place, glob) in &verdict.globs {
+        let place = Path::new(place);
+        if let Some(why) = matched(place, glob).iter().find_map(|path| led_out(place, path)) {
+            return Some(why);
+        }
+    }
     let mut place = PathBuf::from(folder);
-    for (words, read) in verdict.argv?.into_iter().zip(verdict.reads) {
+    for (words, read) in verdict.words.into_iter().zip(verdict.reads) {
         for word in words.iter().skip(1).chain(&read) {
             // A path may be glued to the name of an option; whatever is no path of anything is none here either.
             let mut pieces = word.split(['=', ':', ',']).chain([word.as_str()]).filter(|piece| !piece.is_empty());
@@ -65,9 +71,89 @@ fn follows(words: &[String]) -> bool {
     match words.first().map(String::as_str) {
         Some("grep" | "egrep" | "fgrep") => flagged('R', "--dereference-recursive"),
         Some("diff") => flagged('r', "--recursive"),
+        // What is found by name is then opened by another program.
+        Some("xargs") => true,
+        Some("find") => words.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir")),
         Some("ls") => flagged('R', "--recursive") && flagged('L', "--dereference"),
         _ => false,
     }
+}
+
+/// The paths that a glob matches, and every folder on the way to them: each could be a link. Names that begin with a dot
+/// need a dot in the glob, and a `[…]` counts as any character.
+fn matched(place: &Path, glob: &str) -> Vec<String> {
+    let mut left = MOST;
+    let mut found = vec![PathBuf::from(if glob.starts_with('/') { "/" } else { "" })];
+    let mut all = Vec::new();
+    for piece in glob.split('/').filter(|piece| !piece.is_empty() && *piece != ".") {
+        let mut next = Vec::new();
+        for folder in &found {
+            if !piece.contains(['*', '?', '[']) {
+                next.push(folder.join(piece));
+                continue;
+            }
+            for entry in std::fs::read_dir(place.join(folder)).into_iter().flatten().flatten().take(left) {
+                left -= 1;
+                let name = entry.file_name();
+                if name.to_str().is_none_or(|name| fits(piece, name)) {
+                    next.push(folder.join(name));
+                }
+            }
+            // Where it is recursive, it may match any number of folders, none included.
+            if piece == "**" {
+                next.push(folder.clone());
+                let words = [String::new(), folder.to_string_lossy().into_owned()];
+                all.extend(links_below(place, &words).into_iter().map(PathBuf::from));
+            }
+        }
+        all.extend(next.iter().cloned());
+        found = next;
+    }
+    all.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect()
+}
+
+fn fits(piece: &str, name: &str) -> bool {
+    let (piece, name): (Vec<char>, Vec<char>) = (plain(piece), name.chars().collect());
+    if name.first() == Some(&'.') && piece.first() != Some(&'.') {
+        return false;
+    }
+    // Where the last `*` stood, and how much of the name it had taken: one step back is enough.
+    let (mut at, mut of, mut star) = (0, 0, None);
+    while of < name.len() {
+        match piece.get(at) {
+            Some('*') => {
+                star = Some((at, of));
+                at += 1;
+            }
+            Some(c) if *c == '?' || *c == name[of] => {
+                at += 1;
+                of += 1;
+            }
+            _ => match star {
+                Some((back, taken)) => {
+                    star = Some((back, taken + 1));
+                    (at, of) = (back + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    piece[at..].iter().all(|c| *c == '*')
+}
+
+/// A piece of a glob with one `?` for each `[…]`.
+fn plain(piece: &str) -> Vec<char> {
+    let mut in_brackets = false;
+    let keep = |c: char| {
+        let was = in_brackets;
+        in_brackets = (in_brackets || c == '[') && c != ']';
+        match c {
+            '[' => Some('?'),
+            _ if was => None,
+            c => Some(c),
+        }
+    };
+    piece.chars().filter_map(keep).collect()
 }
 
 /// Links below what a command names, or below where it runs. Not more than [`MOST`] names are looked at.
@@ -140,6 +226,16 @@ mod tests {
             "grep -R x",
             "grep -Rn x src",
             "diff -r src inside",
+            "cat src/*",
+            "cat src/no*",
+            "cat src/n?t[e]s",
+            "ls *",
+            "cat */secret",
+            "cd src && cat *",
+            "cat src/**/*",
+            "find src | xargs cat",
+            "find src -exec cat {} +",
+            "wc -l docs/secret $(git ls-files)",
             &format!("cat {folder}/docs/secret"),
         ] {
             assert!(leads_out(line, &folder).is_some_and(|why| why.contains("/other")), "{line}");
@@ -154,6 +250,9 @@ mod tests {
             "echo 'a < docs/secret'",
             "cat broken",
             "cat missing",
+            "cat src/*.rs",
+            "cat inside/a*",
+            "ls s*",
             "ls ..",
             "cat /etc/passwd",
             "echo docs.txt",

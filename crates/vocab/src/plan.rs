@@ -198,6 +198,10 @@ pub struct CommandRun {
     /// It runs by itself and is git's: what a repository names to be run is not.
     #[serde(default)]
     pub plain_git: bool,
+    /// The folders that git is started in, whose repositories' settings are looked at before; the folder it runs in if
+    /// none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git_folders: Vec<String>,
     /// It has a terminal, at which nobody sits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,

@@ -381,18 +381,11 @@ impl Profile {
             apply_files: self.hands.files,
             confirm_deletes: self.hands.confirm_deletes,
             apply_commands: self.hands.commands,
-            commands_allowed: self.hands.allow.clone(),
-            commands_asked: self.hands.ask.clone(),
-            commands_denied: self.hands.deny.clone(),
-            plain_prefix: self.hands.plain_prefix,
             dialog: self.hands.dialog,
-            remember_deletes: self.hands.remember_deletes,
             command_timeout_s: self.hands.timeout_s,
             command_timeouts: self.hands.timeouts.clone(),
             command_longest_s: self.hands.longest_s,
             archive_output: self.hands.archive_output,
-            sandbox: self.hands.sandbox,
-            machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
             assistant: self.hands.name.clone(),
             synthesis_list: self.hands.synthesis_list,
             recovery: self.hands.recovery,
@@ -404,8 +397,22 @@ impl Profile {
             auto_mode: self.auto_mode.clone(),
             memory: self.memory,
             image: self.image_settings(),
-            ..RunSettings::default()
+            ..self.command_settings()
         })
+    }
+
+    /// What commands are judged by. It needs no model.
+    pub(crate) fn command_settings(&self) -> RunSettings {
+        RunSettings {
+            commands_allowed: self.hands.allow.clone(),
+            commands_asked: self.hands.ask.clone(),
+            commands_denied: self.hands.deny.clone(),
+            plain_prefix: self.hands.plain_prefix,
+            remember_deletes: self.hands.remember_deletes,
+            sandbox: self.hands.sandbox,
+            machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
+            ..RunSettings::default()
+        }
     }
 
     /// What is known about a model, and how it is to work.

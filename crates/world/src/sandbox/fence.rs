@@ -166,7 +166,14 @@ pub(super) fn main() -> ExitCode {
         say(&Ready::Fenced(fences));
         return ExitCode::SUCCESS;
     }
-    let mut command = match command(&order) {
+    let variables = match git::variables(&order) {
+        Ok(variables) => variables,
+        Err(why) => {
+            say(&Ready::Blocked(why));
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut command = match command(&order, variables) {
         Ok(command) => command,
         Err(why) => {
             say(&Ready::Failed(why));
@@ -191,8 +198,8 @@ pub(super) fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The command, ready to be started.
-fn command(order: &Order) -> Result<Command, String> {
+/// The command, ready to be started. `variables` keep git from running what a repository names.
+fn command(order: &Order, variables: Vec<(String, String)>) -> Result<Command, String> {
     std::env::set_current_dir(&order.cwd)
         .map_err(|error| format!("The command cannot run in {}: {error}.", order.cwd.display()))?;
     let output = std::io::stderr().as_fd().try_clone_to_owned();
@@ -214,7 +221,10 @@ fn command(order: &Order) -> Result<Command, String> {
         command.env("TERM", "xterm-256color");
     }
     if order.plain_git {
-        git::tame(&mut command, &order.cwd);
+        for name in git::REMOVED {
+            command.env_remove(name);
+        }
+        command.envs(variables);
     }
     Ok(command)
 }

@@ -40,6 +40,9 @@ pub(super) struct Order {
     /// Git runs nothing that a repository names.
     #[serde(default)]
     pub(super) plain_git: bool,
+    /// Where it is started; in `cwd` if no folder is named.
+    #[serde(default)]
+    pub(super) git_folders: Vec<PathBuf>,
     /// It has a terminal: what the fence finds as standard error is one.
     #[serde(default)]
     pub(super) terminal: bool,

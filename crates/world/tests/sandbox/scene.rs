@@ -60,6 +60,7 @@ impl Scene {
             attended: self.attended,
             archive: true,
             plain_git: self.plain_git,
+            git_folders: Vec::new(),
             terminal: self.terminal,
             sandbox,
             automatic: self.automatic,

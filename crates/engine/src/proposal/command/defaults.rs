@@ -4,6 +4,7 @@
 //! The second list counts only as far as the programs' tables know the words to be safe; no setting loosens it. Once
 //! a list is set, that is the whole list, and these are on it only if they are named there.
 
+use super::word::among;
 use super::{programs, rules};
 
 /// The prefixes that the documents allow from the start.
@@ -57,7 +58,8 @@ pub fn default_allow() -> &'static [&'static str] {
 const LOOKS: &str = "wc sort uniq cut tr nl tac rev fold expand unexpand fmt column paste comm join basename dirname \
     realpath readlink stat file du df diff cmp md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum od \
     hexdump xxd tree rg fd fdfind egrep fgrep jq sed awk gawk mawk date which type true false : test [ printf cd seq \
-    uname nproc arch free uptime";
+    uname nproc arch free uptime whoami id hostname groups logname tty xargs strings base64 base32 zcat bzcat xzcat tar \
+    unzip";
 
 /// The same with a subcommand, and the checks and builds of a folder's own code, which run as `cargo test` does: in
 /// the sandbox. Each has a table; what that does not know asks.
@@ -87,7 +89,9 @@ const MORE: &[&str] = &[
     "git diff-tree",
     "git whatchanged",
     "git worktree list",
-    "git config --get",
+    "git config",
+    "node",
+    "nodejs",
     "cargo clippy",
     "cargo fmt",
     "cargo doc",
@@ -191,7 +195,11 @@ pub(super) fn usual(words: &[&str]) -> Option<&'static str> {
 pub(super) fn asks_version(words: &[&str]) -> bool {
     match words {
         ["java" | "javac", "-version"] | ["go", "version"] => true,
-        [name, "--version" | "-V"] => VERSIONED.split_ascii_whitespace().any(|known| known == *name),
+        [name, "--version"] => among(VERSIONED, name),
+        // Of others it is something else: to `zsh` an option of the shell, which then runs its input.
+        [name, "-V"] => {
+            among("cargo rustc rustup python python3 pip pip3 pytest mypy ruff uv curl wget grep gawk rg fd", name)
+        }
         // Of these `-v` is the same; of others it is *verbose*.
         [name, "-v"] => matches!(*name, "node" | "npm" | "pnpm" | "yarn" | "tsc" | "php" | "ruby"),
         _ => false,

@@ -4,13 +4,17 @@
 //! For the same reason a shortened long option asks; which option it stands for depends on all the options
 //! that the installed version has.
 
-use super::word::shown;
+use super::word::{among, shown};
 
 /// How a program reads its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// `getopt`: `-abc` is three flags, `-n5` and `--name=value` carry values.
     Gnu,
+    /// The same, but every letter of a cluster is a flag, and values come from the next word: `tree -aL 2`.
+    NextWord,
+    /// A letter with a value stands alone (`-U5`, `-n 5`); only letters without one form a cluster.
+    Alone,
     /// One flag per argument, `-x` or `--name`; `=value` or the next argument.
     Separate,
     /// `-name` and `--name` are the same, as in Go.
@@ -26,10 +30,12 @@ pub(super) enum Style {
 pub(super) enum Value {
     /// The flag takes none.
     None,
-    /// Only as `--name=value`, and any text.
+    /// Only as `--name=value`, and a text as below.
     Maybe,
-    /// Any text.
+    /// A text that does not name a file with secrets: it may be a file name or a glob.
     Text,
+    /// A pattern for the contents of files, or a text that is printed. It never names a file.
+    Pattern,
     /// A single plain word or number.
     Plain,
     /// A number. Where versions of a program differ on whether a value follows, a path cannot pass for one.
@@ -42,15 +48,24 @@ pub(super) enum Value {
 
 /// The safe flags of a program.
 ///
-/// In `short`, each letter may be followed by `:` (text), `%` (plain word), `+` (number), `@` (path read), `>` (path written)
-/// or `?` (text, glued on); a `#` allows `-20`. In `long`, names end in the same signs with `=` before them
-/// (`include=`, `file=@`) and `?` for a value that only `=` can give.
+/// In `short`, each letter may be followed by `:` (text), `/` (pattern), `%` (plain word), `+` (number), `@` (path
+/// read), `>` (path written) or `?` (text, glued on); a `#` allows `-20`. In `long`, names end in the same signs with
+/// `=` before them (`include=`, `file=@`) and `?` for a value that only `=` can give.
+///
+/// Whatever a row says, a value that stands as its own word cannot begin with `-`, because programs differ on whether
+/// they take such a word for the value; and no row can allow a flag of [`NEVER`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
     pub(super) style: Style,
     pub(super) short: &'static str,
     pub(super) long: &'static str,
 }
+
+/// Flags that name an output, a configuration, a plugin or a program, in whatever program they occur.
+const NEVER: &str = "output output-file out outfile out-file log-file config config-file rcfile plugin plugins \
+    load-plugins init-hook pre exec exec-batch compress-program to-command checkpoint-action eval require import preload \
+    ext-diff textconv open-files-in-pager files0-from magic-file compile hostname-bin search-zip upload-pack \
+    receive-pack";
 
 /// The arguments, sorted.
 #[derive(Debug, Default)]
@@ -89,12 +104,16 @@ impl Flags {
     }
 
     fn long_of(&self, name: &str) -> Option<Value> {
+        if among(NEVER, name) {
+            return None;
+        }
         self.long.split_ascii_whitespace().find_map(|known| {
             let rest = known.strip_prefix(name)?;
             match rest {
                 "" => Some(Value::None),
                 "?" => Some(Value::Maybe),
                 "=" => Some(Value::Text),
+                "=/" => Some(Value::Pattern),
                 "=%" => Some(Value::Plain),
                 "=+" => Some(Value::Number),
                 "=@" => Some(Value::Path),
@@ -138,7 +157,7 @@ impl Flags {
                     (Value::None, Some(_)) => return Err(unsafe_flag(arg)),
                     (Value::None | Value::Maybe, given) => given,
                     (_, Some(given)) => Some(given),
-                    (_, None) => Some(args.next().ok_or_else(|| format!("`{}` lacks its value", shown(arg)))?),
+                    (_, None) => Some(next_word(arg, &mut args)?),
                 };
                 used.flags.push((name, value, given));
                 continue;
@@ -151,7 +170,14 @@ impl Flags {
             while let Some(letter) = rest.chars().next() {
                 let (name, after) = rest.split_at(letter.len_utf8());
                 let value = self.short_of(letter).ok_or_else(|| unsafe_flag(arg))?;
-                if self.style == Style::Separate && (!after.is_empty() || rest.len() + 1 != arg.len()) {
+                let (is_first, is_last) = (rest.len() + 1 == arg.len(), after.is_empty());
+                let splits_alike = match self.style {
+                    Style::Separate => is_first && is_last,
+                    Style::NextWord => value == Value::None || is_last,
+                    Style::Alone => value == Value::None || is_first,
+                    _ => true,
+                };
+                if !splits_alike {
                     return Err(unsafe_flag(arg));
                 }
                 rest = after;
@@ -159,7 +185,7 @@ impl Flags {
                     Value::None => None,
                     Value::Maybe => Some(std::mem::take(&mut rest)),
                     _ if !rest.is_empty() => Some(std::mem::take(&mut rest)),
-                    _ => Some(args.next().ok_or_else(|| format!("`{}` lacks its value", shown(arg)))?),
+                    _ => Some(next_word(arg, &mut args)?),
                 };
                 used.flags.push((name, value, given));
             }
@@ -168,9 +194,21 @@ impl Flags {
     }
 }
 
+/// The value of a flag that stands as its own word.
+fn next_word<'a>(flag: &str, args: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, String> {
+    match args.next() {
+        Some(value) if value.starts_with('-') => {
+            Err(format!("`{}` after `{}` could be another option", shown(value), shown(flag)))
+        }
+        Some(value) => Ok(value),
+        None => Err(format!("`{}` lacks its value", shown(flag))),
+    }
+}
+
 fn value_of(sign: char) -> Option<Value> {
     match sign {
         ':' => Some(Value::Text),
+        '/' => Some(Value::Pattern),
         '%' => Some(Value::Plain),
         '+' => Some(Value::Number),
         '@' => Some(Value::Path),

@@ -10,6 +10,7 @@
 mod defaults;
 mod deletes;
 mod flags;
+mod open;
 mod own;
 mod paths;
 mod programs;
@@ -28,9 +29,9 @@ pub use strange::visible;
 use serde::{Deserialize, Serialize};
 
 use programs::Finding;
-use read::{Join, Part};
+use read::{Join, Part, Reading};
 use trimtab_vocab::CommandClass;
-use word::shown;
+use word::{Fill, shown};
 
 /// What happens with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,12 +60,24 @@ pub struct Verdict {
     /// The exact words of each part, when they are known.
     #[serde(skip)]
     pub argv: Option<Vec<Vec<String>>>,
+    /// The words of each part as they were judged: a glob stands as paths that it could become.
+    #[serde(skip)]
+    pub words: Vec<Vec<String>>,
     /// Files that each of these parts reads without naming them among its words: what stands behind a `<`.
     #[serde(skip)]
     pub reads: Vec<Vec<String>>,
     /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
     #[serde(skip)]
     pub direct: Option<Vec<String>>,
+    /// The line that runs in its place when nobody is asked: no glob in it becomes an option.
+    #[serde(skip)]
+    pub rewritten: Option<String>,
+    /// The globs that the shell expands, each with the folder that it is expanded in.
+    #[serde(skip)]
+    pub globs: Vec<(String, String)>,
+    /// The folders that git is started in; none if it is not started.
+    #[serde(skip)]
+    pub git_folders: Vec<String>,
 }
 
 /// What a line is judged by.
@@ -133,9 +146,18 @@ const ONLY_IN_SHELL: &[&str] = &[
 
 /// Decides on a command line.
 pub fn judge(line: &str, policy: &Policy) -> Verdict {
-    let ask = |reason: String| {
-        let (decision, rule, argv, reads, direct) = (Decision::Ask, None, None, Vec::new(), None);
-        Verdict { decision, reason, rule, class: CommandClass::Check, argv, reads, direct }
+    let ask = |reason: String| Verdict {
+        decision: Decision::Ask,
+        reason,
+        rule: None,
+        class: CommandClass::Check,
+        argv: None,
+        words: Vec::new(),
+        reads: Vec::new(),
+        direct: None,
+        rewritten: None,
+        globs: Vec::new(),
+        git_folders: Vec::new(),
     };
     if line.len() > LONGEST_LOOK {
         return ask(format!("the line is longer than {LONGEST_LOOK} bytes"));
@@ -147,62 +169,101 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     if line.len() > LONGEST {
         return ask(format!("the line is longer than {LONGEST} bytes"));
     }
-    if let Some(reason) = strange::strange(line).or(reading.trouble) {
+    if let Some(reason) = strange::strange(line).or_else(|| reading.trouble.clone()) {
         return ask(reason);
     }
     if reading.parts.is_empty() {
         return ask("there is no command".to_owned());
     }
-    // Nothing was in trouble, so every word is known; should that ever be untrue, it asks.
-    if reading.parts.iter().flat_map(|part| &part.words).any(|word| !word.known) {
+    // Nothing was in trouble, so every word is known or bounded; should that ever be untrue, it asks.
+    let mut words = reading.parts.iter().flat_map(|part| &part.words);
+    if words.any(|word| !word.known && (word.fill == Fill::None || reading.open.is_none())) {
         return ask("a word is not known".to_owned());
     }
-    let argv: Vec<Vec<String>> =
-        reading.parts.iter().map(|part| part.words.iter().map(|word| word.text.clone()).collect()).collect();
-    let direct = direct(&reading.parts, &argv);
+    let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
     let read = |part: &Part| {
         let targets = part.redirects.iter().filter(|redirect| !redirect.writes);
         targets.map(|redirect| redirect.target.text.clone()).collect()
     };
+    let places = places(&parts, &reading.parts, policy);
+    let git_folders = git_folders(&parts, &places);
+    let globs = open::globs(&reading.parts, &places);
+    let direct = direct(&reading, &parts);
     let reads = reading.parts.iter().map(read).collect();
-    let known = Verdict { argv: Some(argv.clone()), reads, direct, ..ask(String::new()) };
+    let argv = reading.open.is_none().then(|| parts.clone());
+    let known = Verdict { argv, words: parts.clone(), reads, direct, git_folders, globs, ..ask(String::new()) };
     if !policy.sandboxed {
         return Verdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
     }
     let mut used: Vec<&str> = Vec::new();
-    // Where the next part runs. Should a `cd` fail, that is further up: what stays below here stays in the folder, too.
-    let mut place = policy.folder.clone();
-    for (argv, part) in argv.iter().zip(&reading.parts) {
-        match allowed(argv, part, &place, policy) {
+    let mut class = CommandClass::Read;
+    for ((argv, part), place) in parts.iter().zip(&reading.parts).zip(&places) {
+        match allowed(argv, part, place, policy) {
             Ok(rule) if !used.contains(&rule) => used.push(rule),
             Ok(_) => {}
             Err((reason, rule)) => return Verdict { reason, rule, ..known },
         }
+        if !looks(argv, place, policy) {
+            class = CommandClass::Check;
+        }
+    }
+    if let Some(reason) = open::reason(&reading, &parts, class) {
+        return Verdict { reason, ..known };
+    }
+    let rule = used.join(", ");
+    let known = Verdict { class, rewritten: reading.rewritten, ..known };
+    Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
+}
+
+/// Where each part runs. Should a `cd` fail, that is further up: what stays below here stays in the folder, too.
+fn places(argv: &[Vec<String>], parts: &[Part], policy: &Policy) -> Vec<String> {
+    let mut place = policy.folder.clone();
+    let mut places = Vec::with_capacity(parts.len());
+    for (argv, part) in argv.iter().zip(parts) {
+        places.push(place.clone());
+        // What is changed inside of a substitution ends with it, but its paths were judged from there.
         if let [cd, to] = argv.as_slice()
             && cd == "cd"
+            && part.depth == 0
         {
             place = paths::resolve(to, &place);
         }
     }
-    let rule = used.join(", ");
-    let class = if only_looks(line, policy) { CommandClass::Read } else { CommandClass::Check };
-    let known = Verdict { class, ..known };
-    Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
+    places
 }
 
-/// Whether a line is known to change no file: every word of it is known, nothing is redirected, and each part is
-/// a program that only looks, used as its table has it. When in doubt, it may change some.
+/// The folders that git may be started in: also behind `timeout 60`, and a file of that name does no harm.
+fn git_folders(argv: &[Vec<String>], places: &[String]) -> Vec<String> {
+    if !argv.iter().flatten().any(|word| word == "git") {
+        return Vec::new();
+    }
+    // Where a `cd` fails, the next part runs further up.
+    let mut folders = places.to_vec();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Whether a part, its words known, only looks.
+fn looks(argv: &[String], place: &str, policy: &Policy) -> bool {
+    let whole = without_show(argv);
+    programs::only_looks(if policy.usual { without_limit(&whole) } else { &whole }, place)
+}
+
+/// Whether a line is known to change no file: each part is a program that only looks, used as its table has it,
+/// whether or not it may run without a question. When in doubt, it may change some.
 pub fn only_looks(line: &str, policy: &Policy) -> bool {
     if line.len() > LONGEST || strange::strange(line).is_some() {
         return false;
     }
     let reading = read::read(line, &policy.home, &policy.folder);
-    let looks = |part: &Part| {
-        let words: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
-        let is_known = part.words.iter().all(|word| word.known) && part.redirects.iter().all(|to| !to.writes);
-        is_known && programs::only_looks(&without_show(&words), &policy.folder)
-    };
-    reading.trouble.is_none() && !reading.parts.is_empty() && reading.parts.iter().all(looks)
+    let known = |part: &Part| part.words.iter().all(|word| word.known) && part.redirects.iter().all(|to| !to.writes);
+    if reading.trouble.is_some() || reading.parts.is_empty() || !reading.parts.iter().all(known) {
+        return false;
+    }
+    let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
+    let places = places(&parts, &reading.parts, policy);
+    parts.iter().zip(&places).all(|(argv, place)| looks(argv, place, policy))
 }
 
 /// How many words of a rule the words of a command begin with; none if they do not.
@@ -210,18 +271,25 @@ pub(crate) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
     rules::begins(rule, argv)
 }
 
-/// The words of a git command that shows differences itself: not by a program that a repository names.
+/// The words of a git command that shows differences itself, not by a program that a repository names, and that does
+/// not look into the files of submodules, which have settings of their own.
 pub(crate) fn shown_by_git(mut argv: Vec<String>) -> Vec<String> {
     let shown = argv.iter().skip(1).take_while(|word| word.starts_with('-')).count() + 1;
-    if argv.get(shown).is_some_and(|word| matches!(word.as_str(), "diff" | "log" | "show")) {
-        argv.splice(shown + 1..shown + 1, ["--no-ext-diff".to_owned(), "--no-textconv".to_owned()]);
-    }
+    let flags: &[&str] = match argv.get(shown).map(String::as_str) {
+        Some("diff" | "log" | "show") => &["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"],
+        Some("status") => &["--ignore-submodules=dirty"],
+        _ => &[],
+    };
+    argv.splice((shown + 1).min(argv.len())..(shown + 1).min(argv.len()), flags.iter().map(|flag| (*flag).to_owned()));
     argv
 }
 
 /// The words to run without a shell.
-fn direct(parts: &[Part], argv: &[Vec<String>]) -> Option<Vec<String>> {
-    match (parts, argv) {
+fn direct(reading: &Reading, argv: &[Vec<String>]) -> Option<Vec<String>> {
+    if reading.in_shell || reading.rewritten.is_some() {
+        return None;
+    }
+    match (reading.parts.as_slice(), argv) {
         ([part], [argv]) if !part.redirected && !ONLY_IN_SHELL.contains(&argv.first()?.as_str()) => Some(argv.clone()),
         _ => None,
     }
@@ -241,10 +309,6 @@ fn allowed<'p>(
     let asked = |words: &[&str]| rules::matching(&policy.ask, words);
     if let Some(rule) = asked(&words).or_else(|| asked(&whole.iter().map(String::as_str).collect::<Vec<_>>())) {
         return Err((format!("`{called}`: the rule `{}` asks", shown(rule)), Some(rule.to_owned())));
-    }
-    if words.first() == Some(&"git") && paths::resolve(place, "/") != paths::resolve(&policy.folder, "/") {
-        let reason = "a folder below may be a repository whose settings name programs";
-        return Err((format!("`{called}`: {reason}"), None));
     }
     for redirect in &part.redirects {
         let target = &redirect.target;

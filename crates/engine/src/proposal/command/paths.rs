@@ -43,10 +43,75 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
     if resolve(path, folder).ends_with("/.git/config") {
         return Err("`.git/config` may hold a token in an address".to_owned());
     }
-    if let Some(name) = path.split(['/', ':']).find(|name| is_secret(name)) {
-        return Err(format!("`{}` usually holds secrets", shown(name)));
+    names_no_secret(path)
+}
+
+/// Names by which a glob that begins with letters is told to aim at secrets.
+const SAMPLES: &[&str] = &[
+    ".env",
+    ".env.local",
+    ".envrc",
+    ".netrc",
+    ".npmrc",
+    ".yarnrc",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".git-credentials",
+    ".dockercfg",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".htpasswd",
+    ".vault-token",
+    ".bash_history",
+    ".zsh_history",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "secrets.toml",
+    "secrets.json",
+    "secrets.yaml",
+    "secrets.yml",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
+];
+
+/// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
+pub(super) fn names_no_secret(text: &str) -> Result<(), String> {
+    let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
+    match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
+        Some(name) => Err(format!("`{}` usually holds secrets", shown(name))),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn aims_at_secret(piece: &str) -> bool {
+    let wild = |c: char| matches!(c, '*' | '?' | '[' | ']');
+    if !piece.contains(wild) {
+        return is_secret(piece);
+    }
+    // A glob that begins with a wildcard is a general one (`*.json`), unless its end alone says it (`*.pem`).
+    let filled = |by: &str| is_secret(&piece.replace(wild, by));
+    filled("") || filled("x") || (!piece.starts_with(wild) && SAMPLES.iter().any(|name| could_be(piece, name)))
+}
+
+/// Whether a glob could stand for a name. A `[…]` counts as any text, so that this errs to yes.
+fn could_be(glob: &str, name: &str) -> bool {
+    let mut pieces = glob.split(['*', '?', '[', ']']).filter(|piece| !piece.is_empty());
+    let Some(first) = pieces.next() else { return true };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Whether a program may change this path by itself; the reason if not.

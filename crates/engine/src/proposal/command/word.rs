@@ -3,6 +3,20 @@
 /// Stands in a word for what only the shell can know. It is no character of any path or flag.
 pub(super) const UNKNOWN: char = '\u{FFFC}';
 
+/// What the shell makes of a word that is not known, where that can be bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// It cannot be bounded.
+    #[default]
+    None,
+    /// Paths in the folder that match a glob, none of which begins with `-`.
+    Glob,
+    /// What a command prints, as any number of words.
+    Output,
+    /// The value of a variable that holds nothing secret, as any number of words.
+    Variable,
+}
+
 /// A word after quoting is resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
@@ -14,12 +28,14 @@ pub(super) struct Word {
     pub(super) bare: bool,
     /// Whether it holds an unquoted pattern such as `*`.
     pub(super) pattern: bool,
+    /// What an unknown word can become.
+    pub(super) fill: Fill,
 }
 
 impl Word {
     /// A word that is known because it comes from a program's argument and not from the shell.
     pub(super) fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), known: true, bare: false, pattern: false }
+        Self { text: text.into(), known: true, ..Self::default() }
     }
 
     /// The word for a sentence, cut to a readable length.

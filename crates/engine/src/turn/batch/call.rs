@@ -269,13 +269,16 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     let settings = active.map(|active| active.request.settings.clone()).unwrap_or_default();
     let verdict = active.map(|active| command::judge(command, &permit::policy(session, active)));
     let class = verdict.as_ref().map(|verdict| verdict.class);
-    let (direct, words) = verdict.map_or((None, None), |verdict| (verdict.direct, verdict.argv));
-    let limit = overtime::limit(&settings, command, words.as_deref(), timeout_s);
-    // Also behind `timeout 60`, and a file of that name does no harm.
-    let is_git = |words: &Vec<String>| words.iter().any(|word| word == "git");
-    let plain_git = by_itself && words.iter().flatten().any(is_git);
+    let limit =
+        overtime::limit(&settings, command, verdict.as_ref().and_then(|verdict| verdict.argv.as_deref()), timeout_s);
+    let (direct, rewritten, git_folders) =
+        verdict.map_or((None, None, Vec::new()), |verdict| (verdict.direct, verdict.rewritten, verdict.git_folders));
+    let git_folders = if by_itself { git_folders } else { Vec::new() };
+    let plain_git = !git_folders.is_empty();
     let direct = direct.map(|argv| if plain_git { command::shown_by_git(argv) } else { argv });
-    let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), command.into()]);
+    // What a person has read runs as it stands.
+    let line = rewritten.filter(|_| by_itself).unwrap_or_else(|| command.to_owned());
+    let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), line]);
     let folder = session.folder().unwrap_or_default().to_owned();
     CommandRun {
         call: call.clone(),
@@ -286,6 +289,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         attended: overtime::is_attended(&settings),
         archive: settings.archive_output,
         plain_git,
+        git_folders,
         terminal: false,
         sandbox: settings.sandbox,
         automatic: class.filter(|_| by_itself && settings.sandbox != Sandbox::Off),

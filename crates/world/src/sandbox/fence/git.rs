@@ -1,9 +1,15 @@
-//! Git that runs nothing but itself. A repository's own settings name programs for many things: to watch
-//! files, to filter and convert them, to show differences. Somebody who has only unpacked a folder has not
-//! agreed to any of them, and a command that runs by itself was not looked at by anybody.
+//! Git that runs nothing but itself. A repository's own settings name programs for many things: to watch files, to
+//! filter and convert them, to show differences, to check signatures. Somebody who has only unpacked a folder has not
+//! agreed to any of them, and nobody has looked at a command that runs automatically.
+//!
+//! So before such a command starts, git is asked for its settings, which runs nothing. Settings that are known to be
+//! harmless stay; some of the others can be overridden so that no program runs; any further one means that a person is
+//! asked, with its name.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use super::super::wire::Order;
 
 /// Settings that are in force whatever the repository says.
 const SET: &[(&str, &str)] = &[
@@ -11,45 +17,243 @@ const SET: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
     ("log.showSignature", "false"),
+    ("log.diffMerges", "separate"),
     ("safe.bareRepository", "explicit"),
+    // A submodule has settings of its own, which git would obey when it looks at the submodule's files.
+    ("diff.ignoreSubmodules", "dirty"),
+    ("diff.submodule", "short"),
+    ("status.submoduleSummary", "false"),
+    ("submodule.recurse", "false"),
 ];
 
 /// Variables that keep it from fetching what is missing, and from writing while it only looks.
 const VARIABLES: &[(&str, &str)] =
     &[("GIT_ALLOW_PROTOCOL", "none"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_PAGER", "cat")];
 
-/// Makes git harmless for a command that is about to be started in `cwd`. The names under which a repository
-/// has programs are its own choice, so git is asked for them; that runs none.
-pub(super) fn tame(command: &mut Command, cwd: &Path) {
-    let names = names(cwd);
-    let named = names.iter().filter_map(|name| Some((name.as_str(), neutral(name)?)));
-    let all: Vec<(&str, &str)> = SET.iter().copied().chain(named).collect();
-    command.env_remove("GIT_EXTERNAL_DIFF").env_remove("GIT_CONFIG_PARAMETERS");
-    command.env("GIT_CONFIG_COUNT", all.len().to_string());
+/// Variables that would start something, or put other settings into force.
+pub(super) const REMOVED: &[&str] =
+    &["GIT_EXTERNAL_DIFF", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_DIR", "GIT_WORK_TREE", "GIT_SSH_COMMAND"];
+
+/// Bytes of settings that are read, and programs that are overridden, at most.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_OVERRIDES: usize = 200;
+
+/// What a setting means for a command that only looks.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    Harmless,
+    /// It starts nothing if it has this value instead.
+    Override(&'static str),
+    /// A person has to be asked.
+    Unknown,
+}
+
+/// The variables with which git, started in the folders of this order, runs nothing that a repository names; or why
+/// that cannot be had.
+pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> {
+    if !order.plain_git {
+        return Ok(Vec::new());
+    }
+    let mut all: Vec<(String, &str)> = SET.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let folders = if order.git_folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git_folders };
+    // Where a person or the engine has said so on the command line, no setting counts.
+    let says = |flag: &str| order.argv.iter().any(|word| word == flag);
+    // A folder that is not there is not entered either, and git then runs further up.
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        for (name, value) in settings(folder, &["config", "--list", "-z"])? {
+            match meaning(&name, &value) {
+                Meaning::Harmless => {}
+                Meaning::Override(_) if is_external_diff(&name) => {
+                    if !says("--no-ext-diff") && order.argv.iter().any(|word| word.contains("diff")) {
+                        return Err(blocked(&name));
+                    }
+                }
+                Meaning::Override(value) => all.push((name, value)),
+                Meaning::Unknown => return Err(blocked(&name)),
+            }
+        }
+        if !says("--ignore-submodules=dirty") {
+            all.extend(submodules(folder)?);
+        }
+        if all.len() > MOST_OVERRIDES {
+            return Err("The repository's git settings name too many programs.".into());
+        }
+    }
+    let mut variables: Vec<(String, String)> =
+        VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    variables.push(("GIT_CONFIG_COUNT".into(), all.len().to_string()));
     for (number, (name, value)) in all.into_iter().enumerate() {
-        command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        variables.push((format!("GIT_CONFIG_KEY_{number}"), name));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}"), value.to_owned()));
     }
-    command.envs(VARIABLES.iter().copied());
+    Ok(variables)
 }
 
-/// What to set instead of a program. Differences cannot be shown by nobody: there git gives up instead, unless
-/// it is told to show them itself.
-fn neutral(name: &str) -> Option<&'static str> {
-    let (section, last) = (name.split('.').next()?, name.rsplit('.').next()?);
-    match (section, last) {
-        ("diff", "textconv") => Some("cat"),
-        ("diff", "command" | "external") => Some(""),
-        ("filter", "clean" | "smudge" | "process") => Some(""),
-        ("filter", "required") => Some("false"),
-        _ => None,
-    }
+fn blocked(name: &str) -> String {
+    let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    format!("The repository's git setting {name} is not known to be harmless.")
 }
 
-fn names(cwd: &Path) -> Vec<String> {
+/// Each submodule is looked at from outside only, whatever `.gitmodules` says about it. Git takes that file from the
+/// index, or from the last commit, where the folder does not have it.
+fn submodules(folder: &Path) -> Result<Vec<(String, &'static str)>, String> {
+    let sources: &[&[&str]] = &[
+        &["config", "-f", ".gitmodules", "--list", "-z"],
+        &["config", "--blob", ":.gitmodules", "--list", "-z"],
+        &["config", "--blob", "HEAD:.gitmodules", "--list", "-z"],
+    ];
+    let Some(top) = top(folder) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for source in sources {
+        for (name, _) in settings(&top, source)? {
+            let submodule = name.strip_prefix("submodule.").and_then(|rest| rest.rsplit_once('.'));
+            if let Some((submodule, _)) = submodule {
+                found.push((format!("submodule.{submodule}.ignore"), "dirty"));
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// The folder that holds the repository's files.
+fn top(folder: &Path) -> Option<std::path::PathBuf> {
+    folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+}
+
+/// What git lists, as names and values. What cannot be read for certain is an error; nothing at all is not, because
+/// git then has no settings, or is not there.
+fn settings(folder: &Path, arguments: &[&str]) -> Result<Vec<(String, String)>, String> {
     #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
     let mut git = Command::new("git");
-    git.args(["config", "--list", "--name-only", "-z"]).current_dir(cwd).stdin(Stdio::null()).stderr(Stdio::null());
-    let listed = git.output().map(|done| done.stdout).unwrap_or_default();
-    let names = listed.split(|byte| *byte == 0).filter_map(|name| String::from_utf8(name.to_vec()).ok());
-    names.filter(|name| neutral(name).is_some()).take(1000).collect()
+    for name in REMOVED {
+        git.env_remove(name);
+    }
+    git.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
+    let Ok(done) = git.output() else { return Ok(Vec::new()) };
+    if done.stdout.len() > MOST_BYTES {
+        return Err("The repository's git settings are too long to be checked.".into());
+    }
+    let listed = String::from_utf8(done.stdout);
+    let listed = listed.map_err(|_| "The repository's git settings are not valid UTF-8.".to_owned())?;
+    let entries = listed.split_terminator('\0').map(|entry| entry.split_once('\n').unwrap_or((entry, "")));
+    Ok(entries.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+fn is_external_diff(name: &str) -> bool {
+    name.starts_with("diff.") && (name.ends_with(".command") || name == "diff.external")
+}
+
+/// Sections of which every name is harmless to commands that only look: they are about other commands (commit, push,
+/// fetch), about colors and advice, or belong to other programs.
+const SECTIONS: &str = "advice am apply author branch browser bundle checkout clean clone color column commit commitgraph \
+    committer completion credential delta difftool dircolors fastimport feature fetch fsck gc gh gitbutler gitflow github gui \
+    guitool help http hub i18n imap include includeif init instaweb interactive lfs magit maintenance man mergetool notes \
+    ofs pack pager promisor protocol pull push rebase receive remote repack rerere revert safe sendemail sequence stash \
+    svn svn-remote tar trailer transfer uploadarchive url user versionsort vscode web worktree alias ghq gitlab guess core-js \
+    codespaces lfstransfer";
+
+/// Names of other sections. A `*` stands for a name that the repository has chosen.
+const NAMES: &str = "blame.blankboundary blame.coloring blame.date blame.showemail blame.showroot blame.markignoredlines \
+    blame.markunblamablelines core.abbrev core.attributesfile core.autocrlf core.bare core.bigfilethreshold core.checkstat \
+    core.commentchar core.commentstring core.commitgraph core.compression core.createobject core.deltabasecachelimit \
+    core.editor core.eol core.excludesfile core.filemode core.fscache core.fsync core.fsyncmethod core.fsyncobjectfiles \
+    core.fsmonitor core.gitproxy core.hidedotfiles core.hookspath core.ignorecase core.ignorestat core.logallrefupdates \
+    core.longpaths core.loosecompression core.multipackindex core.notesref core.packedgitlimit core.packedgitwindowsize \
+    core.pager core.precomposeunicode core.preloadindex core.protecthfs core.protectntfs core.quotepath core.repositoryformatversion \
+    core.safecrlf core.sharedrepository core.sparsecheckout core.sparsecheckoutcone core.splitindex core.sshcommand \
+    core.symlinks core.trustctime core.untrackedcache core.usereplacerefs core.warnambiguousrefs core.whitespace \
+    core.askpass diff.algorithm diff.autorefreshindex diff.colormoved diff.colormovedws diff.context diff.dirstat \
+    diff.guitool diff.ignoresubmodules diff.indentheuristic diff.interhunkcontext diff.mnemonicprefix diff.noprefix \
+    diff.orderfile diff.relative diff.renamelimit diff.renames diff.srcprefix diff.dstprefix diff.statgraphwidth \
+    diff.statnamewidth diff.submodule diff.suppressblankempty diff.tool diff.wordregex diff.wserrorhighlight diff.trustexitcode \
+    diff.*.binary diff.*.cachetextconv diff.*.xfuncname diff.*.funcname diff.*.wordregex diff.*.algorithm \
+    diff.*.trustexitcode extensions.compatobjectformat extensions.noop extensions.objectformat extensions.partialclone \
+    extensions.preciousobjects extensions.refstorage extensions.worktreeconfig format.attach format.coverletter \
+    format.headers format.notes format.numbered format.signoff format.suffix format.subjectprefix format.thread format.to \
+    grep.column grep.extendedregexp grep.fallbacktonoindex grep.fullname grep.linenumber grep.patterntype grep.threads \
+    gpg.format gpg.mintrustlevel gpg.ssh.allowedsignersfile gpg.ssh.revocationfile index.recordendofindexentries \
+    index.recordoffsettable index.skiphash index.sparse index.threads index.version log.abbrevcommit log.date log.decorate \
+    log.diffmerges log.excludedecoration log.follow log.graphcolors log.initialdecorationset log.mailmap log.showroot \
+    log.showsignature log.diffmerges mailmap.blob mailmap.file merge.autostash merge.branchdesc merge.conflictstyle \
+    merge.defaulttoupstream merge.directoryrenames merge.ff merge.guitool merge.log merge.renamelimit merge.renames \
+    merge.renormalize merge.stat merge.suppressdest merge.tool merge.verbosity merge.verifysignatures merge.*.name \
+    merge.*.driver merge.*.recursive showbranch.default status.aheadbehind status.branch status.displaycommentprefix \
+    status.relativepaths status.renamelimit status.renames status.short status.showstash status.showuntrackedfiles \
+    status.submodulesummary submodule.active submodule.alternateerrorstrategy submodule.alternatelocation submodule.fetchjobs \
+    submodule.propagatebranches submodule.recurse submodule.*.active submodule.*.branch submodule.*.fetchrecursesubmodules \
+    submodule.*.ignore submodule.*.update submodule.*.url submodule.*.path tag.forcesignannotated tag.gpgsign";
+
+/// What one setting means. Names come from git in small letters, but for what a repository has chosen.
+fn meaning(name: &str, value: &str) -> Meaning {
+    let Some((section, rest)) = name.split_once('.') else { return Meaning::Unknown };
+    let last = rest.rsplit('.').next().unwrap_or(rest);
+    let is_chosen = rest.contains('.');
+    match (section, last) {
+        ("diff", "textconv") if is_chosen => return Meaning::Override("cat"),
+        ("diff", "external") if !is_chosen => return Meaning::Override(""),
+        ("diff", "command") if is_chosen => return Meaning::Override(""),
+        ("filter", "clean" | "smudge" | "process") => return Meaning::Override(""),
+        ("filter", "required") => return Meaning::Override("false"),
+        ("gpg", "program" | "defaultkeycommand") => return Meaning::Override("false"),
+        ("blame", "ignorerevsfile") => return Meaning::Override(""),
+        // A format may ask for signatures. Formats by name are not used by what runs automatically.
+        ("format", "pretty") => return Meaning::Override("medium"),
+        ("pretty", _) => return Meaning::Harmless,
+        // Further keys are only added to these, so that a signature among them cannot be overridden.
+        ("branch" | "tag", "sort") if !is_chosen && value.contains("signature") => return Meaning::Unknown,
+        ("branch" | "tag", "sort") if !is_chosen => return Meaning::Harmless,
+        _ => {}
+    }
+    let general = if is_chosen { format!("{section}.*.{last}") } else { name.to_owned() };
+    let among = |table: &str, word: &str| table.split_ascii_whitespace().any(|entry| entry == word);
+    if among(SECTIONS, section) || among(NAMES, name) || among(NAMES, &general) {
+        Meaning::Harmless
+    } else {
+        Meaning::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyday_settings_are_harmless_and_programs_are_overridden_or_asked_about() {
+        for name in [
+            "user.name",
+            "user.signingkey",
+            "core.bare",
+            "core.repositoryformatversion",
+            "remote.origin.url",
+            "remote.origin.fetch",
+            "branch.main.merge",
+            "branch.feature/x.y.remote",
+            "init.defaultbranch",
+            "pull.rebase",
+            "lfs.repositoryformatversion",
+            "credential.helper",
+            "alias.st",
+            "submodule.lib.url",
+            "merge.conflictstyle",
+            "diff.colormoved",
+            "safe.directory",
+            "core.pager",
+            "pretty.mine",
+        ] {
+            assert_eq!(meaning(name, "x"), Meaning::Harmless, "{name}");
+        }
+        for name in ["filter.lfs.clean", "filter.lfs.process", "diff.x.textconv", "diff.external", "diff.a.b.command"] {
+            assert!(matches!(meaning(name, "x"), Meaning::Override(_)), "{name}");
+        }
+        for name in ["gpg.program", "gpg.ssh.program", "format.pretty", "filter.x.required"] {
+            assert!(matches!(meaning(name, "x"), Meaning::Override(_)), "{name}");
+        }
+        for name in ["core.worktree", "uploadpack.packobjectshook", "made.up", "nodot", "diff.x.new", "core.new"] {
+            assert_eq!(meaning(name, "x"), Meaning::Unknown, "{name}");
+        }
+        assert_eq!(meaning("branch.sort", "-signature"), Meaning::Unknown);
+        assert_eq!(meaning("tag.sort", "-version:refname"), Meaning::Harmless);
+    }
 }

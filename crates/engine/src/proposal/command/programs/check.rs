@@ -4,7 +4,9 @@
 //! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
 
 use super::super::flags::{Flags, Style, Used, plain_word};
+use super::super::paths::{argument_stays, readable};
 use super::super::word::{among, shown};
+use super::node::shows_as_usual;
 use super::shell::TARGETS;
 use super::{Check, Operands, Program};
 
@@ -24,10 +26,10 @@ pub(super) const ROWS: &[Program] = &[
     row(
         &["pytest", "py.test"],
         &[],
-        "vqxslk:m:r:n%",
+        "vqxslk/m/r/n%",
         "verbose quiet exitfirst maxfail=% tb=% collect-only co last-failed lf failed-first ff new-first nf stepwise \
             sw durations=% no-header no-summary color=% capture=% disable-warnings strict-markers setup-show \
-            fixtures markers ignore=@ deselect= cov? cov-report=% no-cov timeout=% version help",
+            fixtures markers ignore=@ deselect=/ cov? cov-report=% no-cov timeout=% version help",
         Operands::Read,
         Some(reports_here),
     ),
@@ -40,7 +42,7 @@ pub(super) const ROWS: &[Program] = &[
         "no-fix select= ignore= extend-select= extend-ignore= output-format=% statistics quiet verbose exit-zero \
             target-version=% line-length=+ preview diff no-cache exclude= extend-exclude= show-files",
         Operands::Read,
-        Some(no_list_of_arguments),
+        None,
     ),
     row(
         &["ruff"],
@@ -78,7 +80,7 @@ pub(super) const ROWS: &[Program] = &[
             warn-unused-ignores warn-return-any warn-unreachable no-incremental no-implicit-optional package=% \
             module=% verbose",
         Operands::Read,
-        Some(no_list_of_arguments),
+        None,
     ),
     row(
         &["flake8"],
@@ -112,7 +114,7 @@ pub(super) const ROWS: &[Program] = &[
         "j?kniBsC@",
         "jobs? keep-going dry-run just-print silent quiet always-make directory=@",
         Operands::Words,
-        Some(builds),
+        Some(builds_first),
     ),
     row(&["cmake"], &["--build"], "j?v", "target=% config=% parallel? verbose", Operands::Read, Some(builds_target)),
     row(
@@ -145,7 +147,7 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Words,
         check: Some(builds),
     },
-    row(&["rspec"], &[], "fe:", "format=% fail-fast example= color no-color", Operands::Read, None),
+    row(&["rspec"], &[], "f%e/", "format=% fail-fast example=/ color no-color", Operands::Read, Some(shows_as_usual)),
     row(&["mix"], &["test", "compile"], "", "trace stale failed cover warnings-as-errors", Operands::Read, None),
     Program {
         names: &["swift"],
@@ -167,6 +169,31 @@ pub(super) const ROWS: &[Program] = &[
         check: None,
     },
 ];
+
+/// Whether a script of the folder is run by its interpreter, as `cargo run` runs a program of the folder. What it is
+/// given stays in the folder, and no flag stands before it.
+pub(super) fn runs_script(argv: &[String], folder: &str) -> bool {
+    let [interpreter, script, args @ ..] = argv else { return false };
+    let ends = match interpreter.as_str() {
+        "python" | "python3" => &[".py"][..],
+        "node" | "nodejs" => &[".js", ".mjs", ".cjs"],
+        _ => return false,
+    };
+    // `python -m json.tool file` reads one file; a second one would be written.
+    if let ("python" | "python3", "-m", [module, file]) = (interpreter.as_str(), script.as_str(), args)
+        && module == "json.tool"
+    {
+        return !file.starts_with('-') && readable(file, folder).is_ok();
+    }
+    let plain = |arg: &String| {
+        let value = arg.trim_start_matches('-').replacen('=', " ", 1);
+        plain_word(&value) && arg.len() - arg.trim_start_matches('-').len() <= 2 && argument_stays(arg, folder).is_ok()
+    };
+    plain_word(script)
+        && ends.iter().any(|end| script.ends_with(end))
+        && readable(script, folder).is_ok()
+        && args.iter().all(plain)
+}
 
 /// Checks that Python runs as modules.
 const MODULES: &str = "pytest unittest ruff black isort mypy flake8 pylint";
@@ -223,15 +250,7 @@ fn reports_here(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn no_list_of_arguments(used: &Used<'_>) -> Result<(), String> {
-    match used.operands.iter().find(|operand| operand.starts_with('@')) {
-        Some(operand) => Err(format!("`{}` holds further arguments", shown(operand))),
-        None => Ok(()),
-    }
-}
-
 fn only_compares(used: &Used<'_>) -> Result<(), String> {
-    no_list_of_arguments(used)?;
     if used.has(&["check", "check-only", "diff", "c"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
 }
 
@@ -255,12 +274,20 @@ fn builds_target(used: &Used<'_>) -> Result<(), String> {
         |flag: &&(&str, _, Option<&str>)| flag.0 == "target" && !flag.2.is_some_and(|name| among(TARGETS, name));
     match used.flags.iter().find(unusual) {
         Some((_, _, name)) => Err(format!("`{}` may do more than build", shown(name.unwrap_or_default()))),
+        // `--target` takes several words, so that one behind the folder would be another target.
+        None if used.operands.len() > 1 => Err(format!("`{}` may be another target", shown(used.operands[1]))),
         None if used.passed.is_empty() => Ok(()),
         None => Err("what another program is told is not known to be safe".to_owned()),
     }
 }
 
-/// The targets are named and usual ones: `make deploy` does more than build, and `make` may do anything.
+/// Without a target `make` builds what the folder has first, which is the build.
+fn builds_first(used: &Used<'_>) -> Result<(), String> {
+    let number = |target: &&str| target.bytes().all(|b| b.is_ascii_digit());
+    if used.operands.iter().all(number) { Ok(()) } else { builds(used) }
+}
+
+/// The targets are named and usual ones: `make deploy` does more than build.
 fn builds(used: &Used<'_>) -> Result<(), String> {
     let number = |target: &str| target.bytes().all(|b| b.is_ascii_digit());
     let mut targets = used.operands.iter().filter(|target| !number(target)).peekable();

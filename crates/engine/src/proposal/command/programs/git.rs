@@ -12,7 +12,7 @@ const fn row(
     operands: Operands,
     check: Option<Check>,
 ) -> Program {
-    Program { names: &["git"], subs: sub, flags: Flags { style: Style::Gnu, short, long }, operands, check }
+    Program { names: &["git"], subs: sub, flags: Flags { style: Style::Alone, short, long }, operands, check }
 }
 
 /// Options before the subcommand that change nothing but the show. They are left out before rules are matched.
@@ -21,30 +21,30 @@ pub(in super::super) const SHOW_ONLY: &[&str] = &["--no-pager", "-P", "--no-opti
 /// Flags of `diff` and `log`, which share most of them. Not `--ext-diff`, `--textconv`, `--output` and `--no-index`.
 const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic minimal patience histogram diff-algorithm= \
     anchored= stat? compact-summary numstat shortstat dirstat? summary patch-with-stat name-only name-status \
-    submodule? color? no-color color-moved? color-words? word-diff? word-diff-regex= no-renames find-renames? \
+    color? no-color color-moved? color-words? word-diff? word-diff-regex=/ no-renames find-renames? \
     find-copies? full-index binary abbrev? diff-filter= pickaxe-all pickaxe-regex relative? no-relative text \
     ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines \
-    inter-hunk-context=+ function-context exit-code quiet no-ext-diff no-textconv ignore-submodules? src-prefix= \
+    inter-hunk-context=+ function-context exit-code quiet no-ext-diff no-textconv src-prefix= \
     dst-prefix= no-prefix cached staged merge-base check stat-width=+ stat-count=+ base ours theirs cc no-merges \
     merges first-parent oneline graph all decorate? no-decorate max-count=+ skip=+ since= after= until= before= \
-    author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp \
-    branches? tags? remotes? glob= follow reverse date-order author-date-order topo-order pretty? format= \
+    author=/ committer=/ grep=/ all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp \
+    branches? tags? remotes? glob= follow reverse date-order author-date-order topo-order pretty? format? \
     abbrev-commit no-abbrev-commit date= relative-date parents children left-right cherry-pick cherry-mark \
     simplify-by-decoration full-history walk-reflogs boundary source log-size show-pulls reflog count no-walk? \
     notes? no-notes min-parents=+ max-parents=+ no-expand-tabs";
-const DIFF_SHORT: &str = "#puU+sM?C?B?l+S:G:O@RabwWzn+iEFPgqcmtX?";
+const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?";
 
 pub(super) const ROWS: &[Program] = &[
     row(
         &["status"],
         "sbvzu?",
-        "short branch show-stash porcelain? long verbose untracked-files? ignore-submodules? ignored? column? \
+        "short branch show-stash porcelain? long verbose untracked-files? ignored? column? \
             no-column ahead-behind no-ahead-behind renames no-renames find-renames?",
         Operands::Revisions,
         None,
     ),
     row(&["diff"], DIFF_SHORT, DIFF, Operands::Revisions, Some(no_signature)),
-    row(&["log", "show"], "#puU+sM?C?B?l+S:G:O@RabwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
+    row(&["log", "show"], "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
     row(
         &["branch"],
         "avrqi",
@@ -62,8 +62,8 @@ pub(super) const ROWS: &[Program] = &[
     ),
     row(
         &["ls-files"],
-        "cdmoiskuztvfx:X@",
-        "cached deleted modified others ignored stage exclude-standard exclude= full-name error-unmatch \
+        "cdmoiskuztvfx/X@",
+        "cached deleted modified others ignored stage exclude-standard exclude=/ full-name error-unmatch \
             abbrev? eol deduplicate",
         Operands::Revisions,
         None,
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Program] = &[
     row(
         &["shortlog"],
         "#snecw?",
-        "summary numbered email all since= until= no-merges group= author= format=",
+        "summary numbered email all since= until= no-merges group= author=/ format?",
         Operands::Revisions,
         Some(no_signature),
     ),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Program] = &[
         Some(no_signature),
     ),
     row(&["check-ignore"], "qvn", "quiet verbose non-matching no-index", Operands::Revisions, None),
-    row(&["config"], "", "get=%", Operands::None, Some(plain_setting)),
+    row(&["config"], "", "get=%", Operands::Text, Some(plain_setting)),
     row(
         &["rev-parse"],
         "",
@@ -127,7 +127,7 @@ pub(super) const ROWS: &[Program] = &[
     row(
         &["describe"],
         "",
-        "tags all always long abbrev= dirty? match= exclude= contains exact-match",
+        "tags all always long abbrev=+ match= exclude= contains exact-match",
         Operands::Revisions,
         None,
     ),
@@ -145,8 +145,8 @@ pub(super) const ROWS: &[Program] = &[
         names: &["git"],
         subs: &["grep"],
         flags: Flags {
-            style: Style::Gnu,
-            short: "aiIwvhHEGPFnlLcoqpWe:f@A+B+C+m+#",
+            style: Style::Alone,
+            short: "aiIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
             long: "cached untracked ignore-case word-regexp invert-match line-number column files-with-matches \
                 name-only count color? no-color break heading show-function function-context and or not \
                 all-match quiet extended-regexp perl-regexp fixed-strings only-matching max-depth=+ context=+ \
@@ -175,24 +175,33 @@ fn shows_log(used: &Used<'_>) -> Result<(), String> {
 /// Names that everybody has; what else stands in the configuration may be a secret.
 fn plain_setting(used: &Used<'_>) -> Result<(), String> {
     let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
-    if used.flags.iter().any(|(_, _, name)| name.is_some_and(plain)) && used.flags.len() == 1 {
-        return Ok(());
+    let named: Vec<&str> = used.flags.iter().filter_map(|flag| flag.2).chain(used.operands.iter().copied()).collect();
+    match named.as_slice() {
+        [name] if plain(name) => Ok(()),
+        // A second word would be the new value.
+        [_, ..] if used.flags.is_empty() && used.operands.len() > 1 => Err("it changes the configuration".to_owned()),
+        _ => Err("the configuration may hold secrets".to_owned()),
     }
-    Err("the configuration may hold secrets".to_owned())
 }
 
 /// A format may ask for signatures, and a configured program would check them.
 fn no_signature(used: &Used<'_>) -> Result<(), String> {
     let asks = used.flags.iter().any(|(name, _, given)| {
         let Some(given) = given else { return false };
-        matches!(*name, "pretty" | "format" | "sort")
-            && (given.contains("%G") || given.contains("signature") || (*name != "sort" && !spelled(given)))
+        matches!(*name, "pretty" | "format" | "sort" | "group")
+            && (asks_signature(given) || (matches!(*name, "pretty" | "format") && !spelled(given)))
     });
     if asks {
         Err("the format starts a program that checks signatures, or is one from the configuration".to_owned())
     } else {
         Ok(())
     }
+}
+
+/// Whether a format shows something of a signature: `%G?`, `%+GK`, `%(signature)`, and the sort key of that name.
+fn asks_signature(format: &str) -> bool {
+    format.contains("signature")
+        || format.split('%').skip(1).any(|item| item.trim_start_matches(['-', '+', ' ', '%']).starts_with('G'))
 }
 
 /// Whether a format is spelled out here and not named after an entry of the configuration.

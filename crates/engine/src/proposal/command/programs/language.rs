@@ -74,12 +74,19 @@ fn sed(program: &str) -> bool {
     if rest.is_empty() {
         return false;
     }
+    let mut open = 0_u32;
     loop {
         let Some(after) = sed_address(rest) else { return false };
         let after = after.trim_start_matches([' ', '!']);
         let Some(command) = after.chars().next() else { return false };
         let after = &after[command.len_utf8()..];
         rest = match command {
+            // No command may follow a brace that closes without an operator between them.
+            '{' => {
+                open += 1;
+                rest = after.trim_start_matches([' ', ';', '\n']);
+                continue;
+            }
             'p' | 'd' | '=' => after,
             'q' => after.trim_start_matches(|c: char| c.is_ascii_digit()),
             's' => match replacing(after) {
@@ -88,14 +95,22 @@ fn sed(program: &str) -> bool {
             },
             _ => return false,
         };
+        loop {
+            let next = rest.trim_start_matches([' ', ';', '\n']);
+            // A closing brace may follow a command at once.
+            match next.strip_prefix('}') {
+                Some(after) if open > 0 => (rest, open) = (after, open - 1),
+                _ => break,
+            }
+        }
         rest = rest.trim_start_matches(' ');
         if rest.is_empty() {
-            return true;
+            return open == 0;
         }
         let Some(next) = rest.strip_prefix([';', '\n']) else { return false };
         rest = next.trim_start_matches([' ', ';', '\n']);
         if rest.is_empty() {
-            return true;
+            return open == 0;
         }
     }
 }
@@ -243,6 +258,11 @@ mod tests {
             "5,+3p",
             "s/[0-9]+/N/",
             "1p\n2p",
+            "5{p;q}",
+            "5{p;q;}",
+            "/a/{s/x/y/;p}",
+            "{p}",
+            "1{/a/{p}};2p",
         ] {
             assert!(sed(program), "{program}");
         }
@@ -257,7 +277,13 @@ mod tests {
             "s/a/b/;e",
             "1p\ne id",
             "1p;;w x",
-            "{p}",
+            "{p",
+            "p}",
+            "{}",
+            "5{p;e id}",
+            "{p}e id",
+            "5{w x\n}",
+            "{p};}",
             "r x",
             "R x",
             "a\\\nx",

@@ -14,8 +14,8 @@ pub(super) const ROWS: &[Program] = &[
         &["ls"],
         "aAbBcCdfFgGhHiI%klLmnNopqQrRsStT+uUvw+xXZ1",
         "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type \
-            format= full-time group-directories-first no-group human-readable si dereference-command-line hide= \
-            hyperlink? indicator-style= inode ignore= kibibytes dereference numeric-uid-gid literal \
+            format= full-time group-directories-first no-group human-readable si dereference-command-line hide=/ \
+            hyperlink? indicator-style= inode ignore=/ kibibytes dereference numeric-uid-gid literal \
             hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= \
             time-style= tabsize=+ width=+ context zero version help",
         Operands::Read,
@@ -33,12 +33,12 @@ pub(super) const ROWS: &[Program] = &[
     row(&["tail"], "#n+c+qvz", "lines=+ bytes=+ quiet silent verbose zero-terminated version help", Operands::Read),
     row(
         &["grep", "egrep", "fgrep"],
-        "#EFGPe:f@iyvwxcLlm+oqsbHhnTuUZzA+B+C+aD%d%rRI",
-        "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file=@ ignore-case no-ignore-case \
+        "#EFGPe/f@iyvwxcLlm+oqsbHhnTuUZzA+B+C+aD%d%rRI",
+        "extended-regexp fixed-strings basic-regexp perl-regexp regexp=/ file=@ ignore-case no-ignore-case \
             invert-match word-regexp line-regexp count color? colour? files-without-match files-with-matches \
             max-count=+ only-matching quiet silent no-messages byte-offset with-filename no-filename label= \
             line-number initial-tab null null-data after-context=+ before-context=+ context=+ text binary-files= \
-            devices= directories= exclude= exclude-from=@ exclude-dir= include= recursive dereference-recursive \
+            devices=% directories=% exclude=/ exclude-from=@ exclude-dir=/ include= recursive dereference-recursive \
             line-buffered binary version help",
         Operands::Search,
     ),
@@ -48,11 +48,11 @@ pub(super) const ROWS: &[Program] = &[
         subs: &[],
         flags: Flags {
             style: Style::Gnu,
-            short: "A+B+C+ce:f@Fg:hHiIlm+nNopqsSt%T%uUvVwxd+M+r:aP.0",
-            long: "after-context=+ before-context=+ context=+ count count-matches regexp= file=@ fixed-strings glob= \
+            short: "A+B+C+ce/f@Fg:hHiIlm+nNopqsSt%T%uUvVwxd+M+r/aP.0",
+            long: "after-context=+ before-context=+ context=+ count count-matches regexp=/ file=@ fixed-strings glob= \
                 iglob= hidden ignore-case files-with-matches files-without-match max-count=+ line-number \
                 no-line-number only-matching quiet case-sensitive smart-case type= type-not= type-list multiline \
-                invert-match word-regexp line-regexp max-depth=+ max-columns=+ replace= text pcre2 json files \
+                invert-match word-regexp line-regexp max-depth=+ max-columns=+ replace=/ text pcre2 json files \
                 stats trim vimgrep column color= heading no-heading sort= sortr= no-config no-filename \
                 with-filename null max-filesize= no-messages no-ignore no-ignore-vcs unrestricted passthru \
                 version help",
@@ -139,15 +139,15 @@ pub(super) const ROWS: &[Program] = &[
     row(
         &["du"],
         "abcd+hkmsSPx",
-        "all bytes total max-depth=+ human-readable summarize exclude= apparent-size si separate-dirs",
+        "all bytes total max-depth=+ human-readable summarize exclude=/ apparent-size si separate-dirs",
         Operands::Read,
     ),
     row(&["df"], "ahHiklPTx:t:", "all human-readable inodes local total print-type", Operands::Read),
     row(
         &["diff"],
-        "abBcdEiNpqrstTuU:wyC:I:x:W:",
+        "abBcdEiNpqrstTuU+wyC+I/x/W+",
         "brief unified? context? side-by-side recursive new-file ignore-case ignore-all-space \
-            ignore-blank-lines color? stat exclude= width= report-identical-files strip-trailing-cr \
+            ignore-blank-lines color? stat exclude=/ width= report-identical-files strip-trailing-cr \
             ignore-space-change ignore-trailing-space minimal text suppress-common-lines",
         Operands::Read,
     ),
@@ -158,12 +158,17 @@ pub(super) const ROWS: &[Program] = &[
         "binary text tag zero",
         Operands::Read,
     ),
-    row(
-        &["tree"],
-        "adfL:I:P:hpsugDFCnrtvxiASqNJ",
-        "noreport dirsfirst gitignore filelimit= prune du si matchdirs ignore-case",
-        Operands::Read,
-    ),
+    Program {
+        names: &["tree"],
+        subs: &[],
+        flags: Flags {
+            style: Style::NextWord,
+            short: "adfL+I/P:hpsugDFCnrtvxiASqNJ",
+            long: "noreport dirsfirst gitignore filelimit=+ prune du si matchdirs ignore-case",
+        },
+        operands: Operands::Read,
+        check: None,
+    },
     Program {
         // An operand, as well as `-s`, would set the clock.
         names: &["date"],
@@ -177,7 +182,25 @@ pub(super) const ROWS: &[Program] = &[
         check: Some(only_formats),
     },
     row(&["which", "type"], "a", "all", Operands::Text),
-    row(&["whoami", "nproc", "arch", "tty"], "", "all", Operands::None),
+    row(&["whoami", "nproc", "arch", "tty", "logname", "groups"], "", "all", Operands::None),
+    row(&["strings"], "an+t%", "all bytes=+ radix=%", Operands::Read),
+    row(&["base64", "base32"], "diw+", "decode ignore-garbage wrap=+", Operands::Read),
+    row(&["zcat", "bzcat", "xzcat"], "", "", Operands::Read),
+    Program {
+        // `host:file` would be fetched from that host by another program.
+        names: &["tar"],
+        subs: &[],
+        flags: Flags { style: Style::Gnu, short: "tvf@zjJ", long: "list verbose file=@ gzip bzip2 xz" },
+        operands: Operands::Text,
+        check: Some(lists_archive),
+    },
+    Program {
+        names: &["unzip"],
+        subs: &[],
+        flags: Flags { style: Style::Separate, short: "lv", long: "" },
+        operands: Operands::Read,
+        check: Some(lists_archive),
+    },
     row(&["free"], "bkmght", "human mega giga total", Operands::None),
     row(&["uptime"], "ps", "pretty since", Operands::None),
     row(&["uname"], "asnrvmpio", "all", Operands::None),
@@ -203,9 +226,9 @@ pub(super) const ROWS: &[Program] = &[
         subs: &[],
         flags: Flags {
             style: Style::Gnu,
-            short: "HIsigFpae:t%d+E:01u",
+            short: "HIsigFpae:t%d+E/01u",
             long: "hidden no-ignore case-sensitive ignore-case glob fixed-strings full-path absolute-path extension= \
-                type=% max-depth=+ min-depth=+ exclude= print0 max-results=+ size= changed-within= changed-before= \
+                type=% max-depth=+ min-depth=+ exclude=/ print0 max-results=+ size= changed-within= changed-before= \
                 unrestricted color=%",
         },
         operands: Operands::Search,
@@ -214,6 +237,13 @@ pub(super) const ROWS: &[Program] = &[
     // What they ask is looked at word by word elsewhere.
     row(&["test", "["], "", "", Operands::None),
 ];
+
+fn lists_archive(used: &Used<'_>) -> Result<(), String> {
+    if used.flags.iter().any(|(_, _, given)| given.is_some_and(|file| file.contains(':'))) {
+        return Err("the archive may be on another machine".to_owned());
+    }
+    if used.has(&["t", "l", "list"]) { Ok(()) } else { Err("it does not only list the archive".to_owned()) }
+}
 
 fn rg_lists(used: &Used<'_>) -> Result<(), String> {
     // With `--files` the first operand is a place to look in and not a pattern.
@@ -258,6 +288,46 @@ const FIND_TEXTS: &str = "-name -iname -path -ipath -wholename -iwholename -rege
 /// Predicates whose value is a file that is looked at.
 const FIND_PATHS: &str = "-newer -anewer -cnewer -samefile";
 
+/// Programs that change nothing and start nothing whatever their words are, so that words nobody knows may follow.
+const WHATEVER: &str = "cat head tail wc grep egrep fgrep ls stat du basename dirname realpath readlink cut nl od echo \
+    strings md5sum sha1sum sha256sum";
+
+/// Whether a program only looks whatever words it is given.
+pub(super) fn looks_at_anything(program: &str) -> bool {
+    among(WHATEVER, program)
+}
+
+/// Whether a command only looks at the files that `find` puts in the place of `{}`: any number of paths, none of which
+/// begins with `-`.
+fn looks_at_found(command: &[&str], folder: &str) -> bool {
+    let whole = |word: &&&str| **word != "{}" && word.contains("{}");
+    if command.iter().any(|word| whole(&word)) {
+        return false;
+    }
+    let found = ["./found", "./found too", "./found as well"];
+    let words = command.iter().flat_map(|word| if *word == "{}" { &found[..] } else { std::slice::from_ref(word) });
+    let argv: Vec<String> = words.map(|word| (*word).to_owned()).collect();
+    argv.first().is_some_and(|name| name != "find") && super::only_looks(&argv, folder)
+}
+
+/// `xargs` with a program that only looks, whatever words come from its input. Without a program it is `echo`.
+pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
+    const OWN: Flags = Flags { style: Style::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
+    let mut at = 0;
+    while args.get(at).is_some_and(|arg| arg.starts_with('-')) {
+        // Only a flag that is whole by itself, or with its value in the next word, so that the command is found for sure.
+        let takes_next = matches!(args[at].as_str(), "-n" | "-L" | "-P" | "-I" | "--max-args");
+        at += 1 + usize::from(takes_next);
+    }
+    let (own, command) = args.split_at(at.min(args.len()));
+    OWN.sort("xargs", own)?;
+    let Some(program) = command.first() else { return Ok(()) };
+    if looks_at_anything(program) && super::only_looks(command, folder) {
+        return Ok(());
+    }
+    Err(format!("`xargs` runs `{}` with words that are not known yet", shown(program)))
+}
+
 /// `find` has a language of its own: places first, then an expression.
 pub(super) fn find(args: &[String], folder: &str) -> Finding {
     let mut begun = false;
@@ -279,7 +349,18 @@ pub(super) fn find(args: &[String], folder: &str) -> Finding {
         if arg == "-delete" {
             return Finding::Never("`-delete` deletes what is found".to_owned());
         }
-        if matches!(arg, "-exec" | "-execdir" | "-ok" | "-okdir") {
+        if matches!(arg, "-exec" | "-execdir") {
+            let command: Vec<&str> = args.by_ref().take_while(|word| !matches!(*word, ";" | "+")).collect();
+            if !looks_at_found(&command, folder) {
+                return Finding::Never(format!(
+                    "`{arg}` runs `{}` on what is found, which is not known to only look",
+                    shown(&command.join(" "))
+                ));
+            }
+            begun = true;
+            continue;
+        }
+        if matches!(arg, "-ok" | "-okdir") {
             return Finding::Never(format!("`{arg}` runs a command on what is found"));
         }
         if arg.starts_with('-') || begun {

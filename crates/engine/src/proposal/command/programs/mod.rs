@@ -17,8 +17,9 @@ pub(super) use git::SHOW_ONLY;
 pub(super) use shell::builds_by_script;
 
 use super::flags::{Flags, Used, Value, number, plain_word};
-use super::paths::{argument_stays, readable, resolve, stays, writable};
-use super::word::shown;
+use super::paths::{argument_stays, names_no_secret, readable, resolve, stays, writable};
+use super::word::{among, shown};
+use trimtab_vocab::CommandClass;
 
 /// What the tables say about a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,10 +67,16 @@ pub(super) struct Program {
     check: Option<Check>,
 }
 
-/// All rows that go by flags and operands.
-fn rows() -> impl Iterator<Item = &'static Program> {
-    look::ROWS.iter().chain(files::ROWS).chain(git::ROWS).chain(node::ROWS).chain(build::ROWS)
+/// All rows that go by flags and operands, with the class of what they allow.
+fn rows() -> impl Iterator<Item = (CommandClass, &'static Program)> {
+    let read = look::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
+    let check = files::ROWS.iter().chain(node::ROWS).chain(build::ROWS).map(|row| (CommandClass::Check, row));
+    read.chain(check)
 }
+
+/// Flags behind `--` that go to the folder's own program or script, and that runners of tests have in common.
+const PASSED: &str = "--watch=false --watchAll=false --no-watch --run --ci --coverage --silent --verbose --bail --quiet \
+    --help -h --version --runInBand --passWithNoTests --color --no-color";
 
 /// Wrappers around wrappers, more than anyone writes.
 const DEEPEST: usize = 6;
@@ -86,7 +93,14 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     if shell::is_harmless(&words, folder) || language::only_prints(program, &argv[1..], folder) {
         return Finding::Safe;
     }
-    if check::ROWS.iter().any(|row| is_row(row, argv, folder)) {
+    if check::ROWS.iter().any(|row| is_row(CommandClass::Check, row, argv, folder)) || check::runs_script(argv, folder)
+    {
+        return Finding::Safe;
+    }
+    if program == "xargs" {
+        return look::xargs(&argv[1..], folder).map_or_else(Finding::Never, |()| Finding::Safe);
+    }
+    if matches!(program.as_str(), "tar" | "unzip") && only_looks(argv, folder) {
         return Finding::Safe;
     }
     if let Some(called) = check::as_called(argv)
@@ -105,7 +119,7 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
         return look::find(&argv[1..], folder);
     }
     let mut known = false;
-    for row in rows().filter(|row| row.names.contains(&name.as_str())) {
+    for (class, row) in rows().filter(|(_, row)| row.names.contains(&name.as_str())) {
         known = true;
         let args = match row.subs {
             [] => &argv[1..],
@@ -115,7 +129,7 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
             },
         };
         let called = argv[..argv.len() - args.len()].join(" ");
-        return by_row(row, &called, args, folder).map_or_else(Finding::Unsafe, |()| Finding::Safe);
+        return by_row(class, row, &called, args, folder).map_or_else(Finding::Unsafe, |()| Finding::Safe);
     }
     if known {
         let sub = argv.get(1).map_or("without a subcommand", String::as_str);
@@ -128,24 +142,34 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
 }
 
 /// Whether a command is used as a row has it.
-fn is_row(row: &Program, argv: &[String], folder: &str) -> bool {
+fn is_row(class: CommandClass, row: &Program, argv: &[String], folder: &str) -> bool {
     let [program, args @ ..] = argv else { return false };
     let args = match (row.subs, args) {
         ([], args) => args,
         (subs, [sub, args @ ..]) if subs.contains(&sub.as_str()) => args,
         _ => return false,
     };
-    row.names.contains(&program.as_str()) && by_row(row, program, args, folder).is_ok()
+    row.names.contains(&program.as_str()) && by_row(class, row, program, args, folder).is_ok()
 }
 
-/// Whether a command, its words known, is one that changes no file: a program that looks, used as its table has it.
+/// Whether a command, its words known, only looks: a program that looks, used as its table has it. None of these reads
+/// commands from standard input.
 pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
-    let Some(program) = argv.first() else { return false };
-    if program == "find" {
-        return look::find(&argv[1..], folder) == Finding::Safe;
+    let [program, args @ ..] = argv else { return false };
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    match program.as_str() {
+        "find" => return look::find(args, folder) == Finding::Safe,
+        "xargs" => return look::xargs(args, folder).is_ok(),
+        _ => {}
     }
-    // None of their rows has a flag whose value is written.
-    look::ROWS.iter().chain(git::ROWS).any(|row| is_row(row, argv, folder))
+    shell::only_looks(&words, folder)
+        || language::only_prints(program, args, folder)
+        || look::ROWS.iter().chain(git::ROWS).any(|row| is_row(CommandClass::Read, row, argv, folder))
+}
+
+/// Whether a program only looks, whatever words it is given.
+pub(super) fn looks_at_anything(program: &str) -> bool {
+    look::looks_at_anything(program)
 }
 
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
@@ -185,13 +209,14 @@ pub(super) fn stays_or_name(program: &str, folder: &str) -> Result<(), String> {
     if program.contains('/') { stays(program, folder) } else { Ok(()) }
 }
 
-fn by_row(row: &Program, name: &str, args: &[String], folder: &str) -> Result<(), String> {
+fn by_row(class: CommandClass, row: &Program, name: &str, args: &[String], folder: &str) -> Result<(), String> {
     let used = row.flags.sort(name, args)?;
     for (flag, value, given) in &used.flags {
         let Some(given) = given else { continue };
         match value {
             Value::Path => readable(given, folder)?,
             Value::Out => writable(given, folder)?,
+            Value::Text | Value::Maybe => names_no_secret(given)?,
             Value::Plain if !plain_word(given) => {
                 return Err(format!("`{}` is not known to be safe as the value of `{flag}`", shown(given)));
             }
@@ -200,6 +225,11 @@ fn by_row(row: &Program, name: &str, args: &[String], folder: &str) -> Result<()
             }
             _ => {}
         }
+    }
+    // Many programs that build and check take further arguments from a file that is named like this.
+    let listed = used.operands.iter().copied().chain(used.flags.iter().filter_map(|flag| flag.2));
+    if let Some(list) = listed.filter(|_| class == CommandClass::Check).find(|word| word.starts_with('@')) {
+        return Err(format!("`{}` may hold further arguments", shown(list)));
     }
     let mut operands = used.operands.as_slice();
     match row.operands {
@@ -225,9 +255,8 @@ fn by_row(row: &Program, name: &str, args: &[String], folder: &str) -> Result<()
         Operands::Words => {
             for operand in operands {
                 argument_stays(operand, folder)?;
-                // What says how a program of the folder is to be used changes nothing.
-                let helps = used.passed.contains(operand) && matches!(*operand, "--help" | "-h" | "--version");
-                if !plain_word(operand) && !helps {
+                let is_passed = used.passed.contains(operand) && among(PASSED, operand);
+                if !plain_word(operand) && !is_passed {
                     return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
                 }
             }

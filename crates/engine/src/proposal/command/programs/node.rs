@@ -2,7 +2,8 @@
 //! line would bring in from elsewhere asks.
 
 use super::super::flags::{Flags, Style, Used};
-use super::super::word::shown;
+use super::super::word::{among, shown};
+use super::shell::TARGETS;
 use super::{Check, Operands, Program};
 
 const QUIET: &str = "silent quiet verbose if-present workspaces workspace=% no-color color loglevel=% version help";
@@ -22,7 +23,9 @@ const fn row(
 }
 
 pub(super) const ROWS: &[Program] = &[
-    row(&["npm", "pnpm", "yarn"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
+    row(&["npm"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
+    // Where there is no such script, these run a program of that name.
+    row(&["pnpm", "yarn"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(usual_script)),
     row(
         &["npm", "pnpm", "yarn"],
         &["test", "build", "start", "lint", "typecheck", "type-check"],
@@ -51,7 +54,7 @@ pub(super) const ROWS: &[Program] = &[
                 forceConsistentCasingInFileNames incremental",
         },
         operands: Operands::Write,
-        check: Some(no_response_file),
+        check: None,
     },
     Program {
         names: &["eslint"],
@@ -72,13 +75,25 @@ pub(super) const ROWS: &[Program] = &[
         check: None,
     },
     Program {
-        names: &["jest", "vitest", "mocha"],
+        names: &["jest", "vitest"],
         subs: &[],
         flags: Flags {
             style: Style::Separate,
-            short: "t:i",
-            long: "verbose silent bail ci coverage runInBand testNamePattern= passWithNoTests reporter=% \
+            short: "t/i",
+            long: "verbose silent bail ci coverage runInBand testNamePattern=/ passWithNoTests reporter=% \
                 watchAll=% watch=% version help",
+        },
+        operands: Operands::Words,
+        check: Some(shows_as_usual),
+    },
+    Program {
+        // It reads a flag that it does not know as if it took no value.
+        names: &["mocha"],
+        subs: &[],
+        flags: Flags {
+            style: Style::Separate,
+            short: "bg/t+",
+            long: "bail grep=/ timeout=+ recursive parallel reporter=% check-leaks version help",
         },
         operands: Operands::Words,
         check: Some(shows_as_usual),
@@ -87,11 +102,12 @@ pub(super) const ROWS: &[Program] = &[
 ];
 
 /// The name of another way to show results is a program, and a watch does not end.
-fn shows_as_usual(used: &Used<'_>) -> Result<(), String> {
+pub(super) fn shows_as_usual(used: &Used<'_>) -> Result<(), String> {
     let odd = |flag: &&(&str, _, Option<&str>)| match (flag.0, flag.2) {
-        ("format" | "reporter", Some(name)) => {
-            !matches!(name, "json" | "stylish" | "compact" | "verbose" | "dot" | "default" | "spec")
-        }
+        ("format" | "reporter" | "f", Some(name)) => !matches!(
+            name,
+            "json" | "stylish" | "compact" | "verbose" | "dot" | "default" | "spec" | "documentation" | "progress"
+        ),
         ("watch" | "watchAll", Some(value)) => value != "false",
         _ => false,
     };
@@ -110,15 +126,19 @@ fn own_script(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn names_package(_: &Used<'_>) -> Result<(), String> {
-    Err("a package from elsewhere would be added".to_owned())
-}
-
-fn no_response_file(used: &Used<'_>) -> Result<(), String> {
-    match used.operands.iter().find(|operand| operand.starts_with('@')) {
-        Some(operand) => Err(format!("`{}` holds further arguments", shown(operand))),
+/// Only a script whose name says that it builds or checks: `yarn run rimraf` is a program and not a script.
+fn usual_script(used: &Used<'_>) -> Result<(), String> {
+    let usual = |name: &str| among(TARGETS, name) || among("start dev serve preview", name);
+    match used.operands.first() {
+        // `test:unit` is a kind of `test`.
+        Some(script) if usual(script.split(':').next().unwrap_or_default()) && !script.contains('/') => Ok(()),
+        Some(script) => Err(format!("`{}` may be any program of the folder's packages", shown(script))),
         None => Ok(()),
     }
+}
+
+fn names_package(_: &Used<'_>) -> Result<(), String> {
+    Err("a package from elsewhere would be added".to_owned())
 }
 
 /// Without an operand and a flag, an interpreter runs what it is fed.

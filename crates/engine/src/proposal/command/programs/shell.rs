@@ -8,12 +8,17 @@ use trimtab_vocab::names::decides_what_runs;
 
 /// Targets of builds and checks. What they do is the folder's own business, as with `npm run`; others may do more
 /// than build, and ask.
-pub(super) const TARGETS: &str = "test tests check lint build compile classes assemble unit unit-test unit-tests test-unit \
+pub(super) const TARGETS: &str = "all test tests check lint build compile classes assemble unit unit-test unit-tests test-unit \
     integration integration-test test-integration typecheck type-check types fmt-check format-check check-format vet doc docs \
     coverage cov help verify package validate test-compile ci clippy pytest mypy ruff";
 
-/// Whether these words only look or say something.
+/// Whether these words do no harm: they only look, or start the folder's own build.
 pub(super) fn is_harmless(argv: &[&str], folder: &str) -> bool {
+    only_looks(argv, folder) || builds_by_script(argv)
+}
+
+/// Whether these words only look or say something.
+pub(super) fn only_looks(argv: &[&str], folder: &str) -> bool {
     match argv {
         ["cd", to] => enters(to, folder),
         ["printf", rest @ ..] => prints(rest),
@@ -21,7 +26,7 @@ pub(super) fn is_harmless(argv: &[&str], folder: &str) -> bool {
         ["command", "-v" | "-V", names @ ..] => !names.is_empty() && names.iter().all(|name| is_name(name)),
         // It reads the source and says whether it could be run.
         ["php", "-l", file] => !file.starts_with('-') && readable(file, folder).is_ok(),
-        words => asks_version(words) || builds_by_script(words),
+        words => asks_version(words),
     }
 }
 
@@ -62,12 +67,20 @@ fn prints(words: &[&str]) -> bool {
         })
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// One question about a file or a text; `-v` and the comparisons of numbers may be arithmetic.
 fn tests(words: &[&str], folder: &str) -> bool {
     match words {
         ["!", rest @ ..] if rest.len() > 1 => tests(rest, folder),
         ["-e" | "-f" | "-d" | "-s" | "-r" | "-w" | "-x" | "-L" | "-h", path] => stays(path, folder).is_ok(),
         ["-n" | "-z", _] => true,
+        // Whole numbers as they stand; anything else is arithmetic to some shells.
+        [left, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge", right] => {
+            [left, right].iter().all(|text| is_number(text))
+        }
         [left, "=" | "==" | "!=", right] => !left.starts_with(['-', '(', '!']) && !right.starts_with(['-', ')']),
         _ => false,
     }

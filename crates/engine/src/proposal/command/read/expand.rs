@@ -1,6 +1,6 @@
 //! Words with their quotes and expansions, the half of the reader that works inside a word.
 
-use super::super::word::{UNKNOWN, Word};
+use super::super::word::{Fill, UNKNOWN, Word, among};
 use super::Reader;
 
 /// Flags whose patterns the program reads, with quotes around them or not.
@@ -12,6 +12,7 @@ impl Reader {
         let mut done = Vec::new();
         let mut word = Word { known: true, bare: true, ..Word::default() };
         let mut any = false;
+        let from = self.at;
         // An unquoted brace, then a comma or two dots, then a closing brace multiply the word. Which brace closes which
         // is a matter on which even shells differ, so it is not asked.
         let (mut opened, mut divided, mut multiplied) = (false, false, false);
@@ -19,6 +20,7 @@ impl Reader {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
                 '<' | '>' if !any && self.peek(1) == Some('(') => {
+                    self.trouble("a command is substituted into another");
                     self.at += 2;
                     self.substitution();
                     word.text.push(UNKNOWN);
@@ -101,9 +103,7 @@ impl Reader {
                     self.at += 1;
                 }
                 '*' | '?' | '[' => {
-                    self.trouble(format!("the pattern `{c}` is expanded by the shell"));
                     word.text.push(c);
-                    word.known = false;
                     word.pattern = true;
                     self.at += 1;
                 }
@@ -121,6 +121,9 @@ impl Reader {
             }
             any = true;
         }
+        if word.pattern {
+            self.glob(&mut word, from, done.is_empty() && !multiplied);
+        }
         if multiplied {
             self.trouble("`{…}` is expanded by the shell");
             word.known = false;
@@ -129,6 +132,23 @@ impl Reader {
             done.push(word);
         }
         done
+    }
+
+    /// A word with an unquoted `*`, `?` or `[`. If it is plain enough to be read alike by all shells, it becomes paths in
+    /// the folder; one that begins with the wildcard runs as `./*`, so that no file's name is taken for an option.
+    fn glob(&mut self, word: &mut Word, from: usize, is_whole: bool) {
+        let what = format!("the pattern `{}` is expanded by the shell", word.shown());
+        let is_plain = is_whole && word.known && word.bare && plain_glob(&word.text);
+        word.known = false;
+        if !is_plain {
+            return self.trouble(what);
+        }
+        if word.text.starts_with(['*', '?', '[']) {
+            self.edits.push((from, 0, "./"));
+        }
+        word.fill = Fill::Glob;
+        self.in_shell = true;
+        self.open(what);
     }
 
     /// The inside of `'…'`.
@@ -199,6 +219,10 @@ impl Reader {
                 let value = self.substitution();
                 word.text.push_str(&value);
                 word.known = false;
+                if word.fill == Fill::Variable {
+                    self.trouble("a variable stands beside what a command prints");
+                }
+                word.fill = Fill::Output;
             }
             Some('\'') if !in_quotes => {
                 self.trouble("`$'…'` is not read alike by all shells");
@@ -213,7 +237,7 @@ impl Reader {
             }
             Some('{') => {
                 self.at += 1;
-                self.braced(word);
+                self.braced(word, in_quotes);
             }
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let mut name = String::new();
@@ -221,7 +245,9 @@ impl Reader {
                     name.push(c);
                     self.at += 1;
                 }
-                self.variable(&name, word);
+                if !self.loop_variable(&name, word, in_quotes) {
+                    self.variable(&name, word);
+                }
             }
             Some(_) => {
                 self.trouble("`$` begins an expansion of the shell");
@@ -232,11 +258,15 @@ impl Reader {
     }
 
     /// `${…}` after its opening. Only plain names are guessed; the rest is skipped with care for what it runs.
-    fn braced(&mut self, word: &mut Word) {
+    fn braced(&mut self, word: &mut Word, in_quotes: bool) {
         let mut name = String::new();
         while let Some(c) = self.peek(0).filter(|c| *c == '_' || c.is_ascii_alphanumeric()) {
             name.push(c);
             self.at += 1;
+        }
+        if self.peek(0) == Some('}') && self.loop_variable(&name, word, in_quotes) {
+            self.at += 1;
+            return;
         }
         let plain = matches!(self.peek(0), Some('}' | ':' | '%'));
         let mut open = 1;
@@ -265,6 +295,7 @@ impl Reader {
             self.trouble("a brace is not closed");
         }
         if plain {
+            self.trouble("`${…}` is expanded by the shell");
             self.variable(&name, word);
         } else {
             self.trouble("`${…}` is expanded by the shell");
@@ -273,7 +304,13 @@ impl Reader {
     }
 
     fn variable(&mut self, name: &str, word: &mut Word) {
-        self.trouble(format!("`${name}` is expanded by the shell"));
+        if among(SHOWN, name) && word.fill == Fill::None && !word.pattern {
+            self.open(format!("`${name}` is expanded by the shell"));
+            self.in_shell = true;
+            word.fill = Fill::Variable;
+        } else {
+            self.trouble(format!("`${name}` is expanded by the shell"));
+        }
         word.known = false;
         match self.vars.get(name) {
             Some(value) if word.text.len() + value.len() < 4096 => word.text.push_str(value),
@@ -324,6 +361,28 @@ impl Reader {
         }
         char::from_u32(value)
     }
+}
+
+/// Variables that hold nothing secret.
+const SHOWN: &str = "PATH HOME PWD USER SHELL LANG TERM LOGNAME HOSTNAME EDITOR";
+
+/// Whether a glob is plain: no other signs of any shell, no way up, and no match for `..`.
+fn plain_glob(text: &str) -> bool {
+    let mut in_brackets = false;
+    let plain = text.chars().all(|c| match c {
+        '[' if !in_brackets => {
+            in_brackets = true;
+            true
+        }
+        ']' if in_brackets => {
+            in_brackets = false;
+            true
+        }
+        _ if in_brackets => c.is_ascii_alphanumeric() || c == '-',
+        _ => c.is_ascii_alphanumeric() || "_-./*?@+,".contains(c),
+    });
+    let dots = |name: &str| name.starts_with('.') && name.len() > 1 && name.chars().all(|c| ".*?".contains(c));
+    plain && !in_brackets && !text.contains("[]") && !text.starts_with('-') && !text.split('/').any(dots)
 }
 
 /// What the first brace group of a word makes of it: `/{a,b}` becomes `/a` and `/b`. A guess for refusals only.

@@ -11,11 +11,13 @@
 //! This reader passes over the line once, and its depth is bounded.
 
 mod expand;
+mod loops;
 mod substitute;
 
 use std::collections::BTreeMap;
 
-use super::word::{Word, among};
+use super::word::{Fill, Word, among};
+use loops::Loop;
 
 /// How a part hangs on the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +55,21 @@ pub(super) struct Reading {
     pub(super) parts: Vec<Part>,
     /// The first thing that keeps the line from being a plain chain of known words.
     pub(super) trouble: Option<String>,
+    /// The first word that is not known but bounded: what only looks may have such words.
+    pub(super) open: Option<String>,
+    /// Whether only a shell can run it, though it may have a single part.
+    pub(super) in_shell: bool,
+    /// The line as it has to run so that it means the same in all shells, and no glob becomes an option.
+    pub(super) rewritten: Option<String>,
 }
 
 /// Deeper than any line that a person can follow.
 const DEEPEST: u16 = 24;
 const RESERVED: &str =
     "if then else elif fi while until do done for case esac in function select time coproc { } ! [[ ]]";
+
+/// Those that decide only whether and how often a command runs; each command is judged.
+const JUDGED_BY_PARTS: &str = "if then else elif fi do done for time !";
 
 /// Variables that change what programs show, and neither what they run nor where they look.
 const HARMLESS: &str = "CI NODE_ENV RUST_BACKTRACE RUST_LOG NO_COLOR FORCE_COLOR CLICOLOR CARGO_TERM_COLOR CARGO_INCREMENTAL \
@@ -82,7 +93,9 @@ pub(super) fn read(line: &str, home: &str, folder: &str) -> Reading {
 fn read_with(line: &str, vars: BTreeMap<String, String>, depth: u16) -> Reading {
     let mut reader = Reader { chars: line.chars().collect(), at: 0, vars, depth, nesting: depth, ..Reader::default() };
     reader.list(false);
-    Reading { parts: reader.parts, trouble: reader.trouble }
+    let rewritten = reader.rewritten();
+    let Reader { parts, trouble, open, in_shell, .. } = reader;
+    Reading { parts, trouble, open, in_shell, rewritten }
 }
 
 #[derive(Default)]
@@ -98,6 +111,11 @@ struct Reader {
     nesting: u16,
     /// Here-documents whose text begins after the line end: part, delimiter, is it literal, are tabs cut.
     awaited: Vec<(usize, String, bool, bool)>,
+    open: Option<String>,
+    in_shell: bool,
+    loops: Vec<Loop>,
+    /// Changes to the line: where, how many characters, and what stands there instead.
+    edits: Vec<(usize, usize, &'static str)>,
 }
 
 /// The part under construction.
@@ -110,6 +128,8 @@ struct Draft {
     join: Join,
     assigned: bool,
     looping: bool,
+    /// A control word has stood here that ends something, so that an operator may follow.
+    closed: bool,
 }
 
 impl Draft {
@@ -123,11 +143,12 @@ impl Draft {
             join,
             assigned: false,
             looping: false,
+            closed: false,
         }
     }
 
     fn empty(&self) -> bool {
-        self.words.is_empty() && !self.redirected && !self.assigned
+        self.words.is_empty() && !self.redirected && !self.assigned && !self.closed
     }
 }
 
@@ -144,6 +165,28 @@ impl Reader {
         if self.trouble.is_none() {
             self.trouble = Some(what.into());
         }
+    }
+
+    /// Notes a word that is not known but bounded.
+    fn open(&mut self, what: impl Into<String>) {
+        if self.open.is_none() {
+            self.open = Some(what.into());
+        }
+    }
+
+    /// The line with all changes, if there are any.
+    fn rewritten(&mut self) -> Option<String> {
+        let mut edits = std::mem::take(&mut self.edits);
+        edits.sort_unstable();
+        let mut line = String::new();
+        let mut from = 0;
+        for (at, length, text) in &edits {
+            line.extend(self.chars.get(from..*at)?);
+            line.push_str(text);
+            from = at + length;
+        }
+        line.extend(self.chars.get(from..)?);
+        (!edits.is_empty()).then_some(line)
     }
 
     /// Keeps what a variable was set to, within bounds: a guess need not follow a line that doubles it again and again.
@@ -180,6 +223,7 @@ impl Reader {
                     draft = Draft::new(join);
                     self.documents();
                 }
+                '&' if self.looking_at("&>") && self.quiets(&mut draft) => {}
                 ';' | '&' | '|' => {
                     if draft.empty() {
                         self.trouble(format!("`{c}` stands where a command was expected"));
@@ -255,12 +299,37 @@ impl Reader {
         if c == Some('|') { (Join::Pipe, true) } else { (Join::Next, false) }
     }
 
-    /// Puts the draft among the parts.
+    /// `&>/dev/null`, which not all shells know: it runs as `>/dev/null 2>&1`.
+    fn quiets(&mut self, draft: &mut Draft) -> bool {
+        const NULL: &str = "/dev/null";
+        let from = self.at;
+        let blanks = (2..).take_while(|ahead| matches!(self.peek(*ahead), Some(' ' | '\t'))).count();
+        let end = 2 + blanks + NULL.len();
+        self.at += 2 + blanks;
+        let is_null = self.looking_at(NULL);
+        self.at = from;
+        let ends = self.peek(end).is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|'));
+        if !is_null || !ends || draft.words.is_empty() {
+            return false;
+        }
+        draft.redirected = true;
+        self.edits.push((from, end, " >/dev/null 2>&1"));
+        self.at = from + end;
+        true
+    }
+
+    /// Puts the draft among the parts: once for each value of the loops around it that it uses.
     fn finish(&mut self, draft: Draft, owed: bool) {
         if draft.empty() {
             if owed {
                 self.trouble("the line ends where a command was expected");
             }
+            return;
+        }
+        if draft.words.is_empty() && draft.closed && !draft.redirected && !draft.assigned {
+            return;
+        }
+        if draft.looping && self.begin_loop(&draft) {
             return;
         }
         if draft.looping && draft.words.get(1).is_some_and(|word| word.text == "in") && draft.words.len() > 2 {
@@ -271,14 +340,16 @@ impl Reader {
         }
         let index = self.parts.len();
         self.awaited.extend(draft.awaited.into_iter().map(|(end, literal, tabs)| (index, end, literal, tabs)));
-        self.parts.push(Part {
-            words: draft.words,
-            redirects: draft.redirects,
-            redirected: draft.redirected,
-            fed: draft.fed,
-            join: draft.join,
-            depth: self.depth,
-        });
+        for words in self.unrolled(draft.words) {
+            self.parts.push(Part {
+                words,
+                redirects: draft.redirects.clone(),
+                redirected: draft.redirected,
+                fed: draft.fed.clone(),
+                join: draft.join,
+                depth: self.depth,
+            });
+        }
     }
 
     /// One word of the shell, which may become several (or none) by expansion.
@@ -295,6 +366,9 @@ impl Reader {
             draft.words.extend(words);
             return;
         };
+        if draft.closed {
+            self.trouble(format!("`{}` stands where an operator was expected", word.shown()));
+        }
         if word.text.starts_with('{') && matches!(self.peek(0), Some('<' | '>')) {
             self.trouble("`{…}` before a redirection names a variable to some shells");
         }
@@ -315,9 +389,17 @@ impl Reader {
                 return;
             }
             if word.bare && among(RESERVED, &word.text) {
-                self.trouble(format!("`{}` is a control word of the shell", word.text));
+                if among(JUDGED_BY_PARTS, &word.text) {
+                    self.in_shell = true;
+                } else {
+                    self.trouble(format!("`{}` is a control word of the shell", word.text));
+                }
                 draft.looping = matches!(word.text.as_str(), "for" | "select");
+                draft.closed |= matches!(word.text.as_str(), "done" | "fi");
                 return;
+            }
+            if word.fill != Fill::None {
+                self.trouble(format!("`{}` decides which program runs", word.shown()));
             }
         } else if matches!(draft.words[0].text.as_str(), "export" | "local" | "declare" | "readonly" | "typeset")
             && let Some((name, value)) = word.assignment()
@@ -343,6 +425,9 @@ impl Reader {
             self.trouble(format!("`{operator}` has no single target"));
         }
         let Some(target) = words.pop() else { return };
+        if target.text.contains(loops::is_place) {
+            self.trouble("a redirection depends on a loop");
+        }
         if matches!(self.peek(0), Some('<' | '>')) {
             self.trouble("two redirections touch, which shells do not read alike");
         }

@@ -39,7 +39,8 @@ impl Reader {
 
     /// The inside of `$(…)`, `<(…)` or `>(…)`, after its opening. Returns the text if it is a plain `pwd`.
     pub(super) fn substitution(&mut self) -> String {
-        self.trouble("a command is substituted into another");
+        self.open("a command is substituted into another");
+        self.in_shell = true;
         let from = self.at;
         if self.nesting >= DEEPEST {
             self.trouble = Some("the line is nested too deeply".to_owned());
