@@ -63,8 +63,8 @@ pub use picture::{
 };
 pub use pill::Pill;
 pub use plan::{
-    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite, MergedWrite,
-    OnConflict, Overtime, Sandbox,
+    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite,
+    MergedWrite, OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
 pub use request::{
