@@ -16,6 +16,7 @@ mod ask;
 mod call;
 #[cfg(feature = "schema")]
 mod checkpoint_body;
+mod control_files;
 mod copilot;
 mod date;
 mod effects;
@@ -45,6 +46,7 @@ pub use ask::{
     Via, WeekShown,
 };
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
+pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};

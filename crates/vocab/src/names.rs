@@ -44,64 +44,10 @@ pub fn is_secret(name: &str) -> bool {
             .any(|start| name.starts_with(start) && !name.ends_with(".pub"))
 }
 
-/// Whether other programs, also outside of the sandbox, run what a file or folder of this name says.
+/// Whether other programs, also outside of the sandbox, run or obey a file or folder of this name. Names that mean
+/// this only together with those above them need the whole path: [`control_file`](crate::control_file).
 pub fn decides_what_runs(name: &str) -> bool {
-    matches!(
-        name.to_ascii_lowercase().as_str(),
-        ".git"
-            | ".hg"
-            | ".svn"
-            | ".jj"
-            | ".bzr"
-            | ".husky"
-            | ".githooks"
-            | ".vscode"
-            | ".idea"
-            | ".devcontainer"
-            | ".github"
-            | ".cargo"
-            | ".gitattributes"
-            | ".gitmodules"
-            | ".gitconfig"
-            | ".direnv"
-            | ".mise.toml"
-            | ".tool-versions"
-            | ".bashrc"
-            | ".bash_profile"
-            | ".bash_login"
-            | ".bash_logout"
-            | ".bash_aliases"
-            | ".profile"
-            | ".zshrc"
-            | ".zshenv"
-            | ".zprofile"
-            | ".zlogin"
-            | ".zlogout"
-            | ".kshrc"
-            | ".cshrc"
-            | ".tcshrc"
-            | ".login"
-            | ".xprofile"
-            | ".xinitrc"
-            | ".xsession"
-            | ".xsessionrc"
-            | ".inputrc"
-            | ".vimrc"
-            | ".exrc"
-            | ".emacs"
-            | ".gdbinit"
-            | ".pam_environment"
-            | "config.fish"
-            | "autostart"
-            | ".gitlab-ci.yml"
-            | ".circleci"
-            | ".claude"
-            | ".cursor"
-            | ".zed"
-            | ".nvmrc"
-            | ".pre-commit-config.yaml"
-            | "git~1"
-    )
+    crate::control_file(name).is_some()
 }
 
 /// Files of a folder that are instructions by their names, in the order in which they are read.
