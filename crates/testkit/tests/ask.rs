@@ -218,7 +218,7 @@ fn what_is_not_clear_is_asked_with_tasks_to_choose_from_and_a_choice_needs_no_ot
     r1 stage {"stage":"routing","label":"Routing…"}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"ask.route"}
     r1 route {"decision":"clarify","confidence":0.6,"complexity":0,"categories":["tasks"],"reason":"it is not clear which tasks or days are meant","analysis":{"steps":0,"files":0,"missing":["target"],"questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}]}}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which call?","choices":[{"id":"submit","label":"Submit"},{"id":"skip","label":"Skip"}],"about":"clarify","questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which call?","choices":[{"id":"submit","label":"Submit","number":1},{"id":"skip","label":"Skip","number":2}],"about":"clarify","questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"submit","text":"1","by":"user"}
     r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person has chosen which tasks are meant","entities":{"ids":[1]},"where":{"ids":[1]}}
     r1 stage {"stage":"proposing","label":"Planning…"}
@@ -271,7 +271,7 @@ fn a_client_without_memory_of_its_own_goes_on_with_a_question_in_a_new_message()
     r1 stage {"stage":"routing","label":"Routing…"}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"ask.route"}
     r1 route {"decision":"clarify","confidence":0.3,"complexity":0,"categories":["tasks"],"reason":"it is not clear enough","analysis":{"steps":0,"files":0,"questions":[{"id":"q1","text":"Which item do you mean?","options":[{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"},{"id":"2","title":"Call Ann","scheduledFor":"2027-01-15"}],"several":true}]}}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which item do you mean?","choices":[{"id":"submit","label":"Submit"},{"id":"skip","label":"Skip"}],"about":"clarify","questions":[{"id":"q1","text":"Which item do you mean?","options":[{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"},{"id":"2","title":"Call Ann","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which item do you mean?","choices":[{"id":"submit","label":"Submit","number":1},{"id":"skip","label":"Skip","number":2}],"about":"clarify","questions":[{"id":"q1","text":"Which item do you mean?","options":[{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"},{"id":"2","title":"Call Ann","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
     r1 request.finished {"status":"needs_user","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}

@@ -66,7 +66,7 @@ fn an_approved_plan_is_carried_out_step_by_step_in_the_order_of_its_dependencies
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 plan.proposed {"version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."],"by":"model"}
     r1 stage {"stage":"planning","label":"Waiting for the plan to be approved..."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve"},{"id":"modify","label":"Modify"},{"id":"replan","label":"Re-plan"},{"id":"cancel","label":"Cancel"}],"about":"plan","version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1},{"id":"modify","label":"Modify","number":2},{"id":"replan","label":"Re-plan","number":3},{"id":"cancel","label":"Cancel","number":4}],"about":"plan","version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."]}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"approve","by":"user"}
     r1 plan.started {"version":1,"by":"user"}
     r1 steps {"todos":[{"text":"Write a","completed":false},{"text":"Write b","completed":false}]}
@@ -112,10 +112,10 @@ fn commands_that_a_step_proposes_run_before_the_step_ends() {
         < One of two files is there.\n\nNext steps:\n- Write b.txt
         "#
     ), &["checkpoint.opened", "plan.step", "answer", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve"},{"id":"modify","label":"Modify"},{"id":"replan","label":"Re-plan"},{"id":"cancel","label":"Cancel"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Look"},{"id":"s2","title":"Sum up"}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1},{"id":"modify","label":"Modify","number":2},{"id":"replan","label":"Re-plan","number":3},{"id":"cancel","label":"Cancel","number":4}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Look"},{"id":"s2","title":"Sum up"}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"Look","status":"running"}
     r1 answer {"summary":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`","todos":[{"text":"Look","completed":false},{"text":"Sum up","completed":false}],"commands":[{"command":"cat a.txt","description":""},{"command":"cat b.txt","description":""}],"synthesis":{"id":"synthesis_r1","text":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`"}}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"The answer has 2 commands.","choices":[{"id":"run","label":"Run 2 cmds"},{"id":"each","label":"One by one"},{"id":"skip","label":"Skip"}],"about":"series","commands":[{"command":"cat a.txt","shown":"cat a.txt","decision":"auto","reason":""},{"command":"cat b.txt","shown":"cat b.txt","decision":"auto","reason":""}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"The answer has 2 commands.","choices":[{"id":"run","label":"Run 2 cmds","number":1},{"id":"each","label":"One by one","number":2},{"id":"skip","label":"Skip","number":3}],"about":"series","commands":[{"command":"cat a.txt","shown":"cat a.txt","decision":"auto","reason":""},{"command":"cat b.txt","shown":"cat b.txt","decision":"auto","reason":""}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"Look","status":"done","note":"It is not there, and that is fine."}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Sum up","status":"running"}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Sum up","status":"done","note":"One of two files is there. Next steps: - Write b.txt"}
@@ -279,13 +279,13 @@ fn a_step_that_cannot_be_done_is_put_to_the_person() {
         < Two is done, One is not.
         "#
     ), &["plan.step", "checkpoint.opened", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve"},{"id":"modify","label":"Modify"},{"id":"replan","label":"Re-plan"},{"id":"cancel","label":"Cancel"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"One"},{"id":"s2","title":"Two"}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1},{"id":"modify","label":"Modify","number":2},{"id":"replan","label":"Re-plan","number":3},{"id":"cancel","label":"Cancel","number":4}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"One"},{"id":"s2","title":"Two"}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"running"}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"failed","note":"**STEP FAILED** There is no compiler."}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again"},{"id":"tell","label":"Try it again, but differently"},{"id":"skip","label":"Go on without it"},{"id":"stop","label":"Stop here"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again","number":1},{"id":"tell","label":"Try it again, but differently","number":2},{"id":"skip","label":"Go on without it","number":3},{"id":"stop","label":"Stop here","number":4}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"running"}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"failed","note":"STEP FAILED It is not there either."}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again"},{"id":"tell","label":"Try it again, but differently"},{"id":"skip","label":"Go on without it"},{"id":"stop","label":"Stop here"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again","number":1},{"id":"tell","label":"Try it again, but differently","number":2},{"id":"skip","label":"Go on without it","number":3},{"id":"stop","label":"Stop here","number":4}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"skipped"}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Two","status":"running"}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Two","status":"done","note":"Two is done, One is not."}
@@ -405,11 +405,11 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
     r4 intent {"intent":"implement","phrase":"implement","accepted":true}
     r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person says “implement”: what was talked about is carried out"}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}
-    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead"},{"id":"tell","label":"Not quite: say what is different"},{"id":"talk","label":"Keep talking"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
+    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1},{"id":"tell","label":"Not quite: say what is different","number":2},{"id":"talk","label":"Keep talking","number":3}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}
-    r4 checkpoint.opened {"checkpoint":"r4-k2","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead"},{"id":"tell","label":"Not quite: say what is different"},{"id":"talk","label":"Keep talking"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}}
+    r4 checkpoint.opened {"checkpoint":"r4-k2","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1},{"id":"tell","label":"Not quite: say what is different","number":2},{"id":"talk","label":"Keep talking","number":3}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}}
     r4 tool.started {"call":"c6t1","name":"propose_plan","input":{"steps":["Write it"]}}
-    r4 checkpoint.opened {"checkpoint":"r4-k3","kind":"plan","title":"Carry out this plan of 1 step?","choices":[{"id":"approve","label":"Approve"},{"id":"modify","label":"Modify"},{"id":"replan","label":"Re-plan"},{"id":"cancel","label":"Cancel"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Write it"}]}
+    r4 checkpoint.opened {"checkpoint":"r4-k3","kind":"plan","title":"Carry out this plan of 1 step?","choices":[{"id":"approve","label":"Approve","number":1},{"id":"modify","label":"Modify","number":2},{"id":"replan","label":"Re-plan","number":3},{"id":"cancel","label":"Cancel","number":4}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Write it"}]}
     r4 plan.step {"step":"s1","number":1,"of":1,"title":"Write it","status":"running"}
     r4 tool.started {"call":"c7t1","name":"write_file","input":{"path":"login.txt","content":"oauth\n"}}
     r4 plan.step {"step":"s1","number":1,"of":1,"title":"Write it","status":"done","note":"It is there."}
@@ -460,7 +460,7 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
     r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “go ahead”: what was talked about is carried out"}
     r4 bug {"kind":"requirements","by":"engine","message":"the requirements came in words of the model's own"}
     r4 requirements {"summary":"A tower of wood, I think."}
-    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead"},{"id":"tell","label":"Not quite: say what is different"},{"id":"talk","label":"Keep talking"}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
+    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead","number":1},{"id":"tell","label":"Not quite: say what is different","number":2},{"id":"talk","label":"Keep talking","number":3}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
     r4 checkpoint.resolved {"checkpoint":"r4-k1","choice":"talk","by":"user"}
     r4 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
@@ -468,7 +468,7 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
     r6 intent {"intent":"implement","accepted":true}
     r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person wants it carried out now"}
     r6 requirements {"summary":"A tower of wood, 3 m."}
-    r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead"},{"id":"tell","label":"Not quite: say what is different"},{"id":"talk","label":"Keep talking"}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
+    r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead","number":1},{"id":"tell","label":"Not quite: say what is different","number":2},{"id":"talk","label":"Keep talking","number":3}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
     r6 checkpoint.resolved {"checkpoint":"r6-k1","choice":"continue","by":"user"}
     r6 request.finished {"status":"completed","usage":{"inputTokens":30,"cachedTokens":0,"outputTokens":15}}
     --- tower.txt
@@ -551,16 +551,16 @@ fn work_that_needs_changes_is_done_again_with_the_feedback_until_the_person_is_c
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "answer", "request.finished"]), @r#"
     r1 answer {"summary":"a is written.","synthesis":{"id":"synthesis_r1","text":"a is written."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done"},{"id":"needs_changes","label":"Needs changes"},{"id":"start_over","label":"Start over"}],"about":"satisfaction","result":"a is written."}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done","number":1},{"id":"needs_changes","label":"Needs changes","number":2},{"id":"start_over","label":"Start over","number":3}],"about":"satisfaction","result":"a is written."}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"needs_changes","text":"make it two","by":"user"}
     r1 answer {"summary":"Now it is two.","synthesis":{"id":"synthesis_r1","text":"Now it is two."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done"},{"id":"needs_changes","label":"Needs changes"},{"id":"start_over","label":"Start over"}],"about":"satisfaction","result":"Now it is two."}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done","number":1},{"id":"needs_changes","label":"Needs changes","number":2},{"id":"start_over","label":"Start over","number":3}],"about":"satisfaction","result":"Now it is two."}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"needs_changes","text":"in capitals","by":"user"}
     r1 answer {"summary":"Now it is TWO.","synthesis":{"id":"synthesis_r1","text":"Now it is TWO."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done"},{"id":"needs_changes","label":"Needs changes"},{"id":"start_over","label":"Start over"}],"about":"satisfaction","result":"Now it is TWO."}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done","number":1},{"id":"needs_changes","label":"Needs changes","number":2},{"id":"start_over","label":"Start over","number":3}],"about":"satisfaction","result":"Now it is TWO."}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"start_over","by":"user"}
     r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k4","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done"},{"id":"needs_changes","label":"Needs changes"},{"id":"start_over","label":"Start over"}],"about":"satisfaction","result":"Done."}
+    r1 checkpoint.opened {"checkpoint":"r1-k4","kind":"satisfaction","title":"Does this result meet your needs?","choices":[{"id":"satisfied","label":"Yes, done","number":1},{"id":"needs_changes","label":"Needs changes","number":2},{"id":"start_over","label":"Start over","number":3}],"about":"satisfaction","result":"Done."}
     r1 checkpoint.resolved {"checkpoint":"r1-k4","choice":"satisfied","by":"user"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":80,"cachedTokens":0,"outputTokens":40}}
     --- a.txt

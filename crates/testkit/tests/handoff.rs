@@ -83,7 +83,7 @@ fn the_question_says_when_to_use_which_and_cancel_carries_on() {
     let used = number(&log, "context.full", "used").to_string();
     insta::assert_snapshot!(only(&log, &kinds).replace(&used, "USED"), @r#"
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88 % of the model's window. How shall it go on?","choices":[{"id":"handoff","label":"Go on in a new session with a summary, the open tasks and the change history: for long-running tasks and a fresh start, with faster answers"},{"id":"extend","label":"Go on here with the complete conversation: when all of it is needed; answers may become slower"},{"id":"cancel","label":"Carry on here as it is"}],"about":"handoff","limit":"window","used":USED,"of":56000}
+    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88 % of the model's window. How shall it go on?","choices":[{"id":"handoff","label":"Go on in a new session with a summary, the open tasks and the change history: for long-running tasks and a fresh start, with faster answers","number":1},{"id":"extend","label":"Go on here with the complete conversation: when all of it is needed; answers may become slower","number":2},{"id":"cancel","label":"Carry on here as it is","number":3}],"about":"handoff","limit":"window","used":USED,"of":56000}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"cancel","by":"user"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);

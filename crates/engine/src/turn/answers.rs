@@ -64,19 +64,36 @@ pub const WAITING: &str = "[Tool execution interrupted - waiting for user feedba
 /// After so many times, a rule is suggested.
 const OFTEN: u32 = 3;
 
-/// The four answers to a permission, in their order.
+/// The four answers to a permission, in their order. Each has the same number and letter on every surface.
 pub(super) fn permission_choices(assistant: &str) -> Vec<Choice> {
     vec![
-        choice(ALLOW, "Allow this time"),
-        choice(ALWAYS, "Always allow"),
-        choice(WAIT, &format!("Wait and tell {assistant} what to do differently")),
-        choice(NEVER, "Never allow"),
+        keyed(ALLOW, "Allow this time", 1, Some('y')),
+        Choice { confirm: true, ..keyed(ALWAYS, "Always allow", 2, Some('a')) },
+        keyed(WAIT, &format!("Wait and tell {assistant} what to do differently"), 3, Some('n')),
+        Choice { confirm: true, ..keyed(NEVER, "Never allow", 4, None) },
     ]
 }
 
-/// The three short answers about a command, in their order.
+/// The three short answers about a command, in their order, with the same keys as the long ones.
 pub(super) fn compact_choices() -> Vec<Choice> {
-    vec![choice(ALLOW, "Run Once"), choice(ALWAYS, "Add & Run"), choice(SKIP, "Skip")]
+    vec![
+        keyed(ALLOW, "Run Once", 1, Some('y')),
+        Choice { confirm: true, ..keyed(ALWAYS, "Add & Run", 2, Some('a')) },
+        keyed(SKIP, "Skip", 3, Some('n')),
+    ]
+}
+
+/// An answer with a number and a letter that do not move when another answer is missing.
+pub(super) fn keyed(id: &str, label: &str, number: u8, key: Option<char>) -> Choice {
+    Choice { number: Some(number), key, ..Choice::new(id, label) }
+}
+
+/// Gives each answer without a number its position.
+fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
+    for (choice, position) in choices.iter_mut().zip(1u8..) {
+        choice.number.get_or_insert(position);
+    }
+    choices
 }
 
 pub(crate) fn choice(id: &str, label: &str) -> Choice {
@@ -101,6 +118,7 @@ pub(crate) fn open(step: &mut Step<'_>, question: Question) -> Option<Checkpoint
     let Question { kind, about, title, choices, body: more } = question;
     let mut body = about.body();
     body.extend(more);
+    let choices = numbered(choices);
     let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
     step.say(Some(&request), opened);
     Some(checkpoint)

@@ -1,10 +1,11 @@
 //! Money: a call that could pass the budget is not made; a person is asked first.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::{BannerFact, CheckpointFact, CheckpointKind, Choice, Level, Status};
-use trimtab_vocab::{CheckpointId, Part, Prompt, RequestId};
+use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, Status};
+use trimtab_vocab::{Part, Prompt, RequestId};
 
-use super::{finish, prompt};
+use super::answers::{self, Question};
+use super::prompt;
 use crate::record::{About, Session};
 use crate::step::Step;
 
@@ -83,31 +84,21 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
 }
 
 pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
-    let Some(active) = step.session.active() else { return };
-    let request = active.request.id.clone();
-    let attended = active.request.settings.attended;
-    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let mut body: Map<_, _> = About::Budget.body();
+    let mut body = Map::new();
     body.insert("budgetUsd".into(), json!(bill.budget));
     body.insert("spentUsd".into(), json!(bill.spent));
     body.insert("nextCallUsd".into(), json!(bill.next));
-    let choice = |id: &str, label: &str| Choice::new(id, label);
-    step.say(
-        Some(&request),
-        CheckpointFact::Opened {
-            checkpoint,
-            kind: CheckpointKind::Confirm,
-            title: format!(
-                "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
-                bill.budget, bill.spent, bill.next
-            ),
-            choices: vec![choice(RAISE, "Raise the budget and go on"), choice(STOP, "Stop here")],
-            body,
-        },
-    );
-    if !attended {
-        finish(step, &request, Status::Limit, None);
-    }
+    let question = Question {
+        kind: CheckpointKind::Confirm,
+        about: About::Budget,
+        title: format!(
+            "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
+            bill.budget, bill.spent, bill.next
+        ),
+        choices: vec![answers::choice(RAISE, "Raise the budget and go on"), answers::choice(STOP, "Stop here")],
+        body,
+    };
+    answers::ask(step, question, Status::Limit);
 }
 
 /// The words of an answer as they are recorded: of a raise, what the budget becomes. `None`: it will not
