@@ -6,8 +6,8 @@
 use super::Block;
 use super::lines::{Line, Text, split, without_bom};
 
-/// What may stand between the number and the line; longer ones first.
-const SEPARATORS: [&str; 6] = [" | ", "\t", "→", ": ", "|", ":"];
+/// What may stand between the number and the line.
+const SEPARATORS: [&str; 4] = ["\t", " | ", "→", ": "];
 
 /// A block without its numbers.
 #[derive(Debug)]
