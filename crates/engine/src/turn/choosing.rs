@@ -82,7 +82,11 @@ pub(crate) fn read(
 /// Whether a part of it can stand for itself.
 pub(super) fn is_divisible(item: &Item) -> bool {
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref());
-    !matches!(errand, Ok(Errand::Change(Change::Move { .. })))
+    match errand {
+        Ok(Errand::Change(Change::Move { .. })) => false,
+        Ok(Errand::Change(Change::Edit(edit))) => !edit.moves(),
+        _ => true,
+    }
 }
 
 /// What is still to be found out about the part that a person wants.

@@ -180,13 +180,11 @@ impl Finder<'_> {
         let depth = |line: &[u8]| split_indent(line).0.len();
         let own = texts.get(line).map_or(0, |line| depth(line));
         let start = line + 1;
-        // A brace may open the block on a line of its own.
-        let is_brace =
-            |at: usize| texts.get(at).is_some_and(|line| depth(line) == own && line[own..].starts_with(b"{"));
-        let body = start + usize::from(is_brace(start));
-        let end = (body..texts.len()).find(|at| !is_blank(texts[*at]) && depth(texts[*at]) <= own);
-        let end = end.unwrap_or(texts.len());
-        let has_lines = texts[body.min(end)..end].iter().any(|line| !is_blank(line));
+        // A brace may open the block on a line of its own, and what closes a list of parameters belongs to its head.
+        let is_head = |line: &[u8]| depth(line) == own && matches!(line.get(own), Some(b'{' | b')' | b']'));
+        let ends = |line: &[u8]| !is_blank(line) && depth(line) <= own && !is_head(line);
+        let end = (start..texts.len()).find(|at| ends(texts[*at])).unwrap_or(texts.len());
+        let has_lines = texts[start.min(end)..end].iter().any(|line| !is_blank(line));
         if self.budget.pay(end.saturating_sub(start)) && has_lines { start..end } else { start..start }
     }
 }

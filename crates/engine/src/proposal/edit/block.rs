@@ -34,22 +34,25 @@ fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8
         Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
         other => return other,
     };
+    // What stands in the file as it is given has no copied numbers, whatever it begins with.
+    let (search, replacement) = (without_bom(&block.search), without_bom(&block.replace));
+    if let Some(replaced) = part::replace(path, name, &file, search, replacement) {
+        return replaced;
+    }
     match numbered::take_off(block, &file) {
-        Numbering::None => {}
+        Numbering::None => Err(refusal),
         Numbering::Mixed => {
             let reason =
                 format!("{name} has line numbers in front of some lines. Give the lines without the line numbers.");
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            Err(Refusal::new(RefusalKind::Malformed, reason))
         }
         Numbering::TakenOff(Unnumbered { block, first }) => {
-            return replace_lines(path, name, &block, Some(first), bytes, &file).map_err(|mut refusal| {
+            replace_lines(path, name, &block, Some(first), bytes, &file).map_err(|mut refusal| {
                 refusal.reason.push_str(" Give the lines without the line numbers.");
                 refusal
-            });
+            })
         }
     }
-    let (search, replacement) = (without_bom(&block.search), without_bom(&block.replace));
-    part::replace(path, name, &file, search, replacement).unwrap_or(Err(refusal))
 }
 
 /// Replaces whole lines. `first` is the number that the first one was given.

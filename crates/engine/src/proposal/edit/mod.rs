@@ -71,6 +71,14 @@ impl Edit {
         }
     }
 
+    /// Whether the edit moves a file, so that a part of it would lose one.
+    pub fn moves(&self) -> bool {
+        match self {
+            Edit::UnifiedDiff { path, diff } => diff::moves(path, diff).iter().any(|(_, to)| to.is_some()),
+            Edit::SearchReplace { .. } | Edit::WholeFile { .. } => false,
+        }
+    }
+
     /// Every file that the edit is about, [`Edit::path`] first: a patch may change, create, delete and move several.
     pub fn paths(&self) -> Vec<String> {
         match self {

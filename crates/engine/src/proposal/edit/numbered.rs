@@ -6,8 +6,8 @@
 use super::Block;
 use super::lines::{Line, Text, split, without_bom};
 
-/// What may stand between the number and the line; longer ones first.
-const SEPARATORS: [&str; 6] = [" | ", "\t", "→", ": ", "|", ":"];
+/// What may stand between the number and the line.
+const SEPARATORS: [&str; 4] = ["\t", " | ", "→", ": "];
 
 /// A block without its numbers.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ fn numbered<'l>(line: &'l [u8], separator: &str) -> Option<(usize, &'l [u8])> {
 }
 
 /// The first number and the lines without theirs, if every line has one and they are consecutive.
-fn consecutive<'l>(lines: &[Line<'l>], separator: &str) -> Option<(usize, Vec<(&'l [u8], Line<'l>)>)> {
+fn consecutive<'l>(lines: &[Line<'l>], separator: &str) -> Option<(usize, Vec<Line<'l>>)> {
     let mut first = None;
     let mut texts = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
@@ -49,13 +49,13 @@ fn consecutive<'l>(lines: &[Line<'l>], separator: &str) -> Option<(usize, Vec<(&
         if *first.get_or_insert(number) + at != number {
             return None;
         }
-        texts.push((text, *line));
+        texts.push(Line { text, ending: line.ending });
     }
     Some((first?, texts))
 }
 
-fn joined(lines: &[(&[u8], Line<'_>)]) -> String {
-    let bytes: Vec<u8> = lines.iter().flat_map(|(text, line)| [*text, line.ending.bytes()].concat()).collect();
+fn joined(lines: &[Line<'_>]) -> String {
+    let bytes: Vec<u8> = lines.iter().flat_map(|line| [line.text, line.ending.bytes()].concat()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -1,6 +1,6 @@
 //! A search that is a part of a line.
 
-use super::lines::{Ending, Line, Text, split};
+use super::lines::{Ending, Line, Text, is_blank, split};
 use super::splice::written;
 use super::{Refusal, RefusalKind};
 
@@ -83,6 +83,9 @@ fn spliced(file: &Text<'_>, line: usize, at: usize, len: usize, replace: &str) -
         Ending::None => file.dominant().unwrap_or(Ending::Lf),
         ending => ending,
     };
+    let behind = &whole.text[at + len..];
+    // Line ends at the ends of a block do not matter, so one behind the last text of a line adds no empty line.
+    let replace = if is_blank(behind) { replace.trim_end_matches(['\r', '\n']) } else { replace };
     let mut text = whole.text[..at].to_vec();
     for part in split(replace.as_bytes()) {
         text.extend_from_slice(part.text);
@@ -90,7 +93,7 @@ fn spliced(file: &Text<'_>, line: usize, at: usize, len: usize, replace: &str) -
             text.extend_from_slice(style.bytes());
         }
     }
-    text.extend_from_slice(&whole.text[at + len..]);
+    text.extend_from_slice(behind);
     let lines = file.lines.iter().enumerate().map(|(number, other)| match number == line {
         true => (text.clone().into(), other.ending),
         false => (other.text.into(), other.ending),

@@ -67,7 +67,11 @@ pub(super) fn ask_permission(
         Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
         Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
         Errand::Change(Change::Save { folder, pictures }) => format!("Save {} pictures in {folder}?", pictures.len()),
-        Errand::Change(change) => format!("Change {}?", change.path()),
+        Errand::Change(change) => match change.paths().len() {
+            0 | 1 => format!("Change {}?", change.path()),
+            2 => format!("Change {} and 1 more file?", change.path()),
+            files => format!("Change {} and {} more files?", change.path(), files - 1),
+        },
         Errand::Look(look) => {
             format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
         }

@@ -14,13 +14,17 @@ use super::splice::{Splice, splice};
 use super::{After, FileAfter, Files, Refusal, RefusalKind, elision};
 use read::Diff;
 
+/// Where each file of a diff of `path` is, and where it moves. One that cannot be read is about no file.
+pub(super) fn moves(path: &str, diff: &str) -> Vec<(String, Option<String>)> {
+    let lines = lines::split(without_bom(diff).as_bytes());
+    let patch = wrapping::unwrapped(&lines).and_then(|lines| read::read(path, lines));
+    patch.map_or_else(|_| Vec::new(), |patch| patch.files.into_iter().map(|file| (file.path, file.to)).collect())
+}
+
 /// The files that a diff of `path` is about, `path` among them. One that cannot be read is about `path` alone.
 pub(super) fn paths(path: &str, diff: &str) -> Vec<String> {
-    let lines = lines::split(without_bom(diff).as_bytes());
-    let files = wrapping::unwrapped(&lines).and_then(|lines| read::read(path, lines)).map(|patch| patch.files);
-    let Ok(files) = files else { return vec![path.to_owned()] };
     let mut paths = vec![path.to_owned()];
-    for name in files.into_iter().flat_map(|file| [Some(file.path), file.to]).flatten() {
+    for name in moves(path, diff).into_iter().flat_map(|(path, to)| [Some(path), to]).flatten() {
         if !paths.contains(&name) {
             paths.push(name);
         }

@@ -88,6 +88,12 @@ fn an_anchor_chooses_between_places() {
             Refused(Ambiguous),
         ),
         (
+            "parameters on their own lines",
+            Some(b"def f(\n    a,\n):\n    x\n\ndef g(\n    a,\n):\n    x\n"),
+            codex("@@ def f(\n-    x\n+    y\n"),
+            Is(b"def f(\n    a,\n):\n    y\n\ndef g(\n    a,\n):\n    x\n"),
+        ),
+        (
             "a brace on its own line",
             Some(b"f()\n{\n  x;\n}\ng()\n{\n  x;\n}\n"),
             codex("@@ f()\n-  x;\n+  y;\n"),

@@ -16,6 +16,13 @@ fn a_part_of_a_line_is_replaced_if_it_occurs_once() {
             blocks(&[("compute(1);", "a();\nb();")]),
             Is(b"say hello world\nlet x = a();\nb();\n"),
         ),
+        ("a line end too many", file, blocks(&[("compute(1);", "b();\n")]), Is(b"say hello world\nlet x = b();\n")),
+        (
+            "what looks like a number",
+            Some(b"at 10: meeting\n"),
+            blocks(&[("10: meeting", "11: lunch")]),
+            Is(b"at 11: lunch\n"),
+        ),
         ("too short", file, blocks(&[("hello", "bye")]), Refused(NotFound)),
         ("eight", file, blocks(&[("hello wo", "bye wo")]), Is(b"say bye world\nlet x = compute(1);\n")),
         ("twice", Some(b"a compute(1)\nb compute(1)\n"), blocks(&[("compute(1)", "c")]), Refused(Ambiguous)),
