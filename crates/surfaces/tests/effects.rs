@@ -46,10 +46,10 @@ fn text(program: &Program, path: &str) -> Option<String> {
     fs::read_to_string(program.project().join(path)).ok()
 }
 
-/// Three files, one of them ignored.
+/// Three files, one of them in a folder that a build makes again.
 fn three_files(program: &Program) {
     for (path, text) in
-        [("a.txt", "alpha\nbeta\n"), ("sub/b.txt", "gone\n"), (".gitignore", "out/\n"), ("out/o", "1\n")]
+        [("a.txt", "alpha\nbeta\n"), ("sub/b.txt", "gone\n"), (".gitignore", ".cache/\n"), (".cache/o", "1\n")]
     {
         let path = program.project().join(path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("is made");
@@ -57,7 +57,7 @@ fn three_files(program: &Program) {
     }
 }
 
-const WORK: &str = "sed -i s/alpha/ALPHA/ a.txt && rm sub/b.txt && echo new > c.txt && echo 2 > out/o";
+const WORK: &str = "sed -i s/alpha/ALPHA/ a.txt && rm sub/b.txt && echo new > c.txt && echo 2 > .cache/o";
 
 #[test]
 fn what_a_command_did_is_shown_undone_and_done_again() {
@@ -84,7 +84,7 @@ fn what_a_command_did_is_shown_undone_and_done_again() {
     assert_eq!(text(&program, "a.txt").as_deref(), Some("alpha\nbeta\n"));
     assert_eq!(text(&program, "sub/b.txt").as_deref(), Some("gone\n"));
     assert_eq!(text(&program, "c.txt"), None);
-    assert_eq!(text(&program, "out/o").as_deref(), Some("2\n"), "what is ignored is not touched");
+    assert_eq!(text(&program, ".cache/o").as_deref(), Some("2\n"), "what a build makes again is not touched");
 
     assert_eq!(program.run(&["forward"]).code, Some(0));
     assert_eq!(text(&program, "a.txt").as_deref(), Some("ALPHA\nbeta\n"));
@@ -143,7 +143,8 @@ fn a_file_that_the_model_was_shown_anew_can_be_edited_and_another_one_must_be_re
 fn what_cannot_be_undone_is_said() {
     let program = program();
     three_files(&program);
-    fs::write(program.project().join("big.bin"), vec![b'x'; 2 << 20]).expect("a file");
+    let large = fs::File::create(program.project().join("big.bin")).expect("a file");
+    large.set_len(65 << 20).expect("as large as that");
     program.provider.push(runs("echo more >> big.bin; echo K=1 > .env; echo x >> a.txt"));
     program.provider.push(says("Done."));
     let ended = ask(&program, &["--json"]);
@@ -282,7 +283,7 @@ fn work_beside_a_command(program: &Program, command: &str, meanwhile: impl FnOnc
     program.provider.push(runs(command));
     let running = program.spawn(&["run", "--json", "--trust", "--approve", "auto", "work"]);
     let until = Instant::now() + Duration::from_secs(60);
-    while text(program, "out/begun").is_none_or(|text| text.is_empty()) {
+    while text(program, ".cache/begun").is_none_or(|text| text.is_empty()) {
         assert!(Instant::now() < until, "the command does not begin: {} {}", running.stdout(), running.stderr());
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -299,14 +300,14 @@ fn work_beside_a_command(program: &Program, command: &str, meanwhile: impl FnOnc
     of_it.expect("a line")["session"].as_str().expect("a session").to_owned()
 }
 
-const PATIENT: &str = "echo mine > mine.txt; echo 1 > out/begun; while ! test -e out/go; do sleep 0.05; done";
+const PATIENT: &str = "echo mine > mine.txt; echo 1 > .cache/begun; while ! test -e .cache/go; do sleep 0.05; done";
 
 #[test]
 fn what_other_sessions_do_to_the_files_meanwhile_is_not_taken_for_the_commands_doing() {
     let program = program();
     let session = work_beside_a_command(&program, PATIENT, |running| {
         program.provider.push(says("Done."));
-        fs::write(program.project().join("out/go"), "").expect("a file");
+        fs::write(program.project().join(".cache/go"), "").expect("a file");
         let ended = running.wait();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     });

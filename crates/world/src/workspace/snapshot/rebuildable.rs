@@ -118,40 +118,57 @@ impl Links {
     }
 }
 
-/// The files with several names in a built folder, each with the entry of the folder that it lies in.
+/// The files with several names in a built folder.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    pub(super) linked: Vec<(PathBuf, Linked)>,
-    /// Its time was up, or a directory could not be read.
+    /// The entries of the folder itself.
+    tops: Vec<PathBuf>,
+    /// Each such file, with the number of the entry that it lies in.
+    linked: Vec<(usize, Linked)>,
+    /// Its time was up.
     pub(super) is_cut: bool,
 }
 
-/// Looks for files with several names. Only names and stamps are read.
+impl Scan {
+    /// The entries that hold a file with a name that was not met.
+    pub(super) fn leading_out(&self, links: &Links) -> Vec<PathBuf> {
+        let mut tops: Vec<usize> =
+            self.linked.iter().filter(|(_, linked)| links.lead_out(*linked)).map(|(top, _)| *top).collect();
+        tops.sort_unstable();
+        tops.dedup();
+        tops.into_iter().map(|top| self.tops[top].clone()).collect()
+    }
+}
+
+/// Looks for files with several names. Only names and stamps are read. What cannot be listed cannot be written to
+/// by its old names either, because a command finds them no better.
 pub(super) fn scan(folder: &Path, links: &mut Links, until: Instant) -> Scan {
-    use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
+    use std::os::unix::fs::MetadataExt as _;
     let mut scan = Scan::default();
-    let mut left = vec![(folder.to_owned(), None::<PathBuf>)];
+    let mut left = vec![(folder.to_owned(), None::<usize>)];
     while let Some((directory, top)) = left.pop() {
-        let Ok(entries) = directory.read_dir() else {
-            scan.is_cut = true;
-            continue;
-        };
+        let Ok(entries) = directory.read_dir() else { continue };
         if Instant::now() > until {
             scan.is_cut = true;
             break;
         }
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
-            let top = || top.clone().unwrap_or_else(|| entry.path());
+            if !kind.is_dir() && !kind.is_file() {
+                continue;
+            }
+            let top = top.unwrap_or_else(|| {
+                scan.tops.push(entry.path());
+                scan.tops.len() - 1
+            });
             if kind.is_dir() {
-                left.push((entry.path(), Some(top())));
-            } else if kind.is_file()
-                && let Ok(found) = entry.metadata()
+                left.push((entry.path(), Some(top)));
+            } else if let Ok(found) = entry.metadata()
                 && found.nlink() > 1
             {
-                let linked = Linked { file: (found.dev(), entry.ino()), names: found.nlink() };
+                let linked = Linked { file: (found.dev(), found.ino()), names: found.nlink() };
                 links.met(linked);
-                scan.linked.push((top(), linked));
+                scan.linked.push((top, linked));
             }
         }
     }

@@ -14,7 +14,7 @@ use trimtab_vocab::{FileState, WhyUnkept, names};
 
 use super::super::read::permissions;
 use super::super::{Folder, Walk, WalkEntry};
-use super::rebuildable::{Built, Linked, Links, built, scan};
+use super::rebuildable::{Built, Linked, Links, Scan, built, scan};
 use super::{Content, Entry, LARGEST, Snapshot, Stamp, Uncovered};
 use crate::clock::{Clock as _, SystemClock};
 
@@ -106,7 +106,7 @@ struct Taking<'a> {
     links: Links,
     /// Files with several names; and of each built folder, which entries of it hold such files.
     linked: Vec<(PathBuf, bool, Linked)>,
-    scanned: Vec<(PathBuf, Built, Vec<(PathBuf, Linked)>)>,
+    scanned: Vec<(PathBuf, Built, Scan)>,
     taken: Snapshot,
 }
 
@@ -166,7 +166,7 @@ impl Taking<'_> {
             let ignored = top.clone().or_else(|| entry.is_ignored().then(|| path.clone()));
             self.met.push(Met { path, stat, ignored });
         }
-        self.taken.is_late = walk.is_cut;
+        self.taken.is_late |= walk.is_cut;
         self.taken.closed =
             walk.unread.iter().filter(|path| path.is_dir()).filter_map(|path| inside(folder, path)).collect();
         Some(())
@@ -193,8 +193,8 @@ impl Taking<'_> {
     /// Finds files of a built folder that may have another name outside: writing to them would change that too.
     fn scan_built(&mut self, directory: &Path, kind: Built) {
         let scan = scan(directory, &mut self.links, self.until);
-        self.taken.is_late |= scan.is_cut && Instant::now() > self.until;
-        self.scanned.push((directory.to_owned(), kind, scan.linked));
+        self.taken.is_late |= scan.is_cut;
+        self.scanned.push((directory.to_owned(), kind, scan));
     }
 
     /// An ignored directory that does not fit is left out as a whole: a part of it would be no help. What git does
@@ -267,11 +267,8 @@ impl Taking<'_> {
                 self.uncovered(&path, bytes, WhyUnkept::Linked, is_ignored);
             }
         }
-        for (directory, kind, linked) in std::mem::take(&mut self.scanned) {
-            let out = linked.into_iter().filter(|(_, linked)| self.links.lead_out(*linked)).map(|(path, _)| path);
-            let mut out: Vec<PathBuf> = out.collect();
-            out.sort();
-            out.dedup();
+        for (directory, kind, scan) in std::mem::take(&mut self.scanned) {
+            let mut out = scan.leading_out(&self.links);
             if out.is_empty() {
                 continue;
             }
@@ -361,19 +358,19 @@ impl Taking<'_> {
         if names::has_secret(name) {
             return Err(WhyUnkept::Secret);
         }
-        let (most, why) = match self.left < LARGEST {
-            true => (self.left, WhyUnkept::Full),
-            false => (LARGEST, WhyUnkept::Large),
-        };
-        if stamp.size > most {
-            return self.hashed(path, why);
+        if stamp.size > LARGEST {
+            return self.hashed(path, WhyUnkept::Large);
+        }
+        if stamp.size > self.left {
+            return self.hashed(path, WhyUnkept::Full);
         }
         let read = now();
         let (file, mode) = self.open(path)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+        let most = LARGEST.min(self.left);
         file.take(most + 1).read_to_end(&mut bytes).map_err(|_| WhyUnkept::Unreadable)?;
         if bytes.len() as u64 > most {
-            return Err(why);
+            return Err(WhyUnkept::Large);
         }
         Ok(self.kept(bytes, mode, read))
     }
