@@ -122,7 +122,7 @@ impl Dialog {
             let is_cut = broken.len() > room;
             rows.extend(broken.into_iter().take(room));
             if is_cut && let Some(last) = rows.last_mut() {
-                *last = row(cut(&format!("{}…", last.to_string()), width));
+                *last = row(cut(&format!("{last}…"), width));
             }
             rows.extend(rest.iter().map(|line| row(cut(line, width))));
         }
