@@ -64,7 +64,10 @@ fn asked(program: &Program, words: &str, title: &str, choices: &[&str], answer: 
 /// The question stands there with all its answers; on a screen of 20 by 6 its answers can still be reached with the
 /// arrows; and an answer from elsewhere closes it.
 fn looked_at(program: &Program, terminal: &Terminal, title: &str, choices: &[&str], answer: &[&str]) {
-    let numbered: Vec<String> = choices.iter().enumerate().map(|(at, label)| format!("{}. {label}", at + 1)).collect();
+    // The answers to a permission keep their numbers where one of them is missing.
+    let number = |at: usize| FOUR.iter().position(|label| *label == choices[at]).unwrap_or(at) + 1;
+    let numbered: Vec<String> =
+        choices.iter().enumerate().map(|(at, label)| format!("{}. {label}", number(at))).collect();
     let has_all = |screen: &str| {
         let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         flat.contains(title) && numbered.iter().all(|choice| flat.contains(choice.as_str()))
@@ -75,8 +78,8 @@ fn looked_at(program: &Program, terminal: &Terminal, title: &str, choices: &[&st
     terminal.wait_until("everything on a wide screen", has_all);
     terminal.resize(20, 6);
     terminal.settled();
-    for at in 1..=choices.len() {
-        let chosen = format!("› {at}.");
+    for at in 0..choices.len() {
+        let chosen = format!("› {}.", number(at));
         terminal.wait_until(&chosen, |screen| screen.contains(&chosen));
         terminal.press("\x1b[B");
     }

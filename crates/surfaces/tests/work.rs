@@ -252,7 +252,7 @@ fn a_rule_made_elsewhere_answers_the_question_that_somebody_sits_before() {
     program.provider.push(asks(&[("run_command", json!({"command": "touch made"}))]));
     program.provider.push(says("It is made."));
     let mut terminal = Terminal::start(&program, &["run", "--trust", "make it"], 100, 30);
-    terminal.wait_for("(always)");
+    terminal.wait_for("always)");
     assert!(!program.project().join("made").exists());
     assert_eq!(program.run(&["rules", "add", "allow", "run_command", "touch other"]).code, Some(0));
     assert!(program.run(&["checkpoints"]).stdout.contains("touch made"), "a rule about something else answers nothing");

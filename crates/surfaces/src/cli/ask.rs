@@ -130,7 +130,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     let Some(proposed) = proposed_by(client, sent).await? else { return Ok(()) };
     let valid = proposed.operations.iter().filter(|one| one.valid).count();
     if !how.json && !proposed.operations.is_empty() {
-        ticked(&proposed.operations).lines().for_each(|line| note(line));
+        ticked(&proposed.operations).lines().for_each(note);
     }
     if valid == 0 {
         return Ok(());

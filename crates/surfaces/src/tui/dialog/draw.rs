@@ -122,7 +122,7 @@ impl Dialog {
             let is_cut = broken.len() > room;
             rows.extend(broken.into_iter().take(room));
             if is_cut && let Some(last) = rows.last_mut() {
-                *last = row(cut(&format!("{}…", last.to_string()), width));
+                *last = row(cut(&format!("{last}…"), width));
             }
             rows.extend(rest.iter().map(|line| row(cut(line, width))));
         }
@@ -212,12 +212,7 @@ impl Dialog {
             return format!("y makes the rule · n or {stop} goes back");
         }
         if self.is_unread() {
-            let rows = self.reading.below();
-            let more = if rows == 1 { "1 more row".to_owned() } else { format!("{rows} more rows") };
-            return format!(
-                "space or {} reads on ({more}), then it can be allowed · {stop} stops",
-                keys.key(Action::PageDown)
-            );
+            return format!("space reads on · it can be allowed after its end · {stop} stops");
         }
         let mut hints = vec!["number or enter answers".to_owned()];
         if self.reading.is_long() {

@@ -14,7 +14,7 @@ use ratatui::text::Line;
 use serde_json::{Map, Value};
 use trimtab_host::Answered;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
-use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time};
+use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time, Visible};
 
 use self::clarify::Clarify;
 use self::read::Reading;
@@ -290,10 +290,14 @@ impl Dialog {
         self.choices.iter().any(|known| known.id == choice)
     }
 
-    /// The command that is asked about, as it would run.
+    /// The command that is asked about, as it would run. Long arguments are recorded in part, so that it is looked for
+    /// where it is whole: the title ends with it.
     fn command(&self) -> Option<&str> {
         self.body.get("fingerprint")?;
-        self.body.get("input")?.get("command")?.as_str()
+        let shown = self.body.get("input").and_then(|input| input.get("command")).into_iter();
+        let planned = self.body.get("plan").and_then(|plan| plan.get("argv")?.as_array()).into_iter().flatten();
+        let is_whole = |command: &&str| self.title.ends_with(Visible::command(command.trim()).as_str());
+        shown.chain(planned).filter_map(Value::as_str).find(is_whole)
     }
 
     fn open_field(&mut self, choice: &str, begin: &str, is_note: bool) {

@@ -16,6 +16,8 @@ pub(super) struct Reading {
     all: usize,
     /// The last row has been on the screen.
     is_whole: bool,
+    /// What is shown now was drawn. Until then no key reads on, or rows would be passed over unseen.
+    is_drawn: bool,
 }
 
 impl Reading {
@@ -24,6 +26,7 @@ impl Reading {
         (self.all, self.page) = (all, page);
         self.top = self.top.min(all.saturating_sub(page));
         self.is_whole |= self.top + page >= all;
+        self.is_drawn = true;
         self.top
     }
 
@@ -47,8 +50,9 @@ impl Reading {
     }
 
     pub(super) fn forward(&mut self) -> Outcome {
-        // No more than is below, or rows would be passed over unseen.
-        self.top += self.page.saturating_sub(1).max(1).min(self.below());
+        if std::mem::take(&mut self.is_drawn) {
+            self.top += self.page.saturating_sub(1).max(1).min(self.below());
+        }
         Outcome::Moved
     }
 
