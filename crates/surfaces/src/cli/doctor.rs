@@ -133,9 +133,14 @@ async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Prob
         }
     }
     for (why, whats) in missing {
-        let message = format!("sandbox: not shown that {}: {why}", whats.join(", "));
-        let hint = "Until this holds, commands that would run automatically ask first.";
-        report.bad(&Problem::new(ProblemKind::Settings, message).hint(hint))?;
+        let (last, others) =
+            whats.split_last().map_or((String::new(), [].as_slice()), |(last, rest)| (last.clone(), rest));
+        let problem = |what: &str| Problem::new(ProblemKind::Settings, format!("sandbox: not proven: {what}"));
+        for what in others {
+            report.bad(&problem(what))?;
+        }
+        let hint = format!("{why} Until this holds, commands that would run automatically ask first.");
+        report.bad(&problem(&last).hint(hint))?;
     }
     report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))
 }
