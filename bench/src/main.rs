@@ -10,6 +10,7 @@
 
 mod apply;
 mod cancel;
+mod commands;
 mod corpus;
 mod diff;
 mod peers;
@@ -37,6 +38,7 @@ type Measurement = (&'static str, fn(&std::path::Path, &mut Table));
 const MEASUREMENTS: &[Measurement] = &[
     ("startup", startup::measure),
     ("cancel", cancel::measure),
+    ("commands", commands::measure),
     ("permission", permission::measure),
     ("rounds", rounds::measure),
     ("throughput", throughput::measure),

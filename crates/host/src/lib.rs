@@ -90,13 +90,14 @@ pub fn supervise() -> Option<std::process::ExitCode> {
     std::env::args_os().nth(1).is_some_and(|argument| argument == SUPERVISE).then(supervise::main)
 }
 
-/// Which fences commands run behind on this machine: what each keeps them from, and why it does not hold.
-pub async fn fences(profile: &config::Profile) -> Vec<(&'static str, Option<String>)> {
-    use trimtab_world::sandbox::run::{Setup, probe};
+/// Tries to break every fence that automatic commands run behind: what each keeps them from, and how it was broken or
+/// why it is missing.
+pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<String>)> {
+    use trimtab_world::sandbox::run::Setup;
     let mut setup = Setup::new(std::env::vars_os());
     setup.hidden.extend(profile.hands.machine.own.iter().map(std::path::PathBuf::from));
-    let fences = probe(&setup).await;
-    fences.each().map(|(what, fence)| (what, (!fence.holds()).then(|| fence.to_string()))).to_vec()
+    let proofs = trimtab_world::sandbox::prove(&setup).await;
+    proofs.into_iter().map(|proof| (proof.what, proof.broken)).collect()
 }
 
 /// What one command may use, in words: as the settings have it and as far as it holds on this machine.

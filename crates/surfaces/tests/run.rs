@@ -860,6 +860,8 @@ fn doctor_says_what_is_set_up() {
         "no key (OPENAI_API_KEY is not set)",
         "200k tokens",
         "undamaged",
+        "ok       sandbox: read-only commands cannot write in the folder",
+        "ok       sandbox: builds and tests cannot keep running after their end",
     ];
     for part in set_up.into_iter().chain([limits, group]) {
         assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);

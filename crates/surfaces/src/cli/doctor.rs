@@ -120,21 +120,29 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
     }
 }
 
-/// What commands are kept from. A fence that does not hold is no trouble of the program's: it is told, and
-/// where nothing holds, commands are not run in the sandbox at all.
+/// Tries to break every fence. One that does not hold is a problem: the commands that need it ask first.
 async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
-    let fences = trimtab_host::fences(profile).await;
-    let holding: Vec<&str> = fences.iter().filter(|(_, why)| why.is_none()).map(|(what, _)| *what).collect();
-    if !holding.is_empty() {
-        report.good(&format!("sandbox keeps commands from: {}", holding.join(", ")))?;
-    }
-    report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))?;
-    for (what, why) in &fences {
-        if let Some(why) = why {
-            report.note(&format!("sandbox, {what}: {why}"))?;
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    for (what, broken) in trimtab_host::prove_fences(profile).await {
+        match broken {
+            None => report.good(&format!("sandbox: {what}"))?,
+            Some(why) => match missing.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, whats)) => whats.push(what),
+                None => missing.push((why, vec![what])),
+            },
         }
     }
-    Ok(())
+    for (why, whats) in missing {
+        let (last, others) =
+            whats.split_last().map_or((String::new(), [].as_slice()), |(last, rest)| (last.clone(), rest));
+        let problem = |what: &str| Problem::new(ProblemKind::Settings, format!("sandbox: not proven: {what}"));
+        for what in others {
+            report.bad(&problem(what))?;
+        }
+        let hint = format!("{why} Until this holds, commands that would run automatically ask first.");
+        report.bad(&problem(&last).hint(hint))?;
+    }
+    report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))
 }
 
 async fn check_store(profile: &Profile, report: &mut Report) -> Result<(), Problem> {

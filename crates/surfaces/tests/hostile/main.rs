@@ -9,6 +9,7 @@ mod keys;
 mod lines;
 mod loss;
 mod page;
+mod planted;
 mod repositories;
 mod shown;
 mod trail;

@@ -23,6 +23,7 @@ mod collect;
 mod environment;
 mod fence;
 mod group;
+mod proof;
 mod protect;
 mod repository;
 pub mod run;
@@ -37,6 +38,7 @@ use trimtab_vocab::Sandbox;
 
 pub use collect::Collected;
 pub use group::group;
+pub use proof::{Proof, prove};
 pub use run::{Limits, Outcome, Setup, Told, probe, run};
 pub use wire::{Fence, Fences};
 

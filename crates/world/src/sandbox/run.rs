@@ -177,32 +177,14 @@ pub async fn run(
 pub async fn probe(setup: &Setup) -> Fences {
     let folder = std::env::temp_dir();
     let order = Order {
-        argv: Vec::new(),
         cwd: folder.clone(),
-        // Nothing is written there; protected paths are tried in the private temporary folder.
+        // Nothing is written there; mounts are tried in the private temporary folder.
         folder,
         timeout_ms: 10_000,
-        attended: false,
-        plain_git: false,
-        git_folders: Vec::new(),
-        terminal: false,
         sandbox: Sandbox::ReadOnly,
-        automatic: None,
-        homes: Vec::new(),
-        kept: Vec::new(),
-        marks: Vec::new(),
-        unmarked: None,
-        is_init: false,
         hidden: setup.hidden.clone(),
-        read_only: Vec::new(),
-        memory: None,
-        cpu_s: None,
-        file_size: None,
-        processes: None,
-        temp: None,
-        supervisor: 0,
-        no_namespaces: None,
         probe: true,
+        ..Order::default()
     };
     let (_, overtime) = mpsc::channel(1);
     let outcome = carry_out(order, setup, |_| {}, std::future::pending(), overtime).await;
@@ -210,7 +192,7 @@ pub async fn probe(setup: &Setup) -> Fences {
     outcome.fences.unwrap_or_else(|| Fences::none(&why))
 }
 
-async fn carry_out(
+pub(super) async fn carry_out(
     mut order: Order,
     setup: &Setup,
     mut tell: impl FnMut(Told<'_>),

@@ -1,5 +1,6 @@
 //! The supervisor: a process that outlives the command, and sees to it that nothing else does.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
 use super::wire::{Ending, Order, Ready, Report};
-use super::{fence, strays};
+use super::{fence, proof, strays};
 
 /// The second argument that makes the process a fence.
 const FENCE: &str = "fence";
@@ -40,8 +41,11 @@ const LONGEST_ORDER: usize = 32 * 1024 * 1024;
 /// The whole life of a supervisor, and of a fence. The program's `main` calls it when its first
 /// argument is [`SUPERVISE`](super::SUPERVISE), before it does anything else.
 pub fn main() -> ExitCode {
-    if std::env::args_os().nth(2).is_some_and(|stage| stage == FENCE) {
-        return fence::main();
+    match std::env::args_os().nth(2).as_deref().and_then(OsStr::to_str) {
+        Some(FENCE) => return fence::main(),
+        Some(proof::BREAK) => return proof::break_out(),
+        Some(proof::OUTLIVE) => return proof::outlive(),
+        _ => {}
     }
     strays::close();
     // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.

@@ -9,7 +9,7 @@ use trimtab_vocab::{CommandClass, Sandbox};
 use super::protect::Mark;
 
 /// What is to be run, from the host to the supervisor and on to the fence.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,

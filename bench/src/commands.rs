@@ -1,0 +1,89 @@
+//! What a fence costs: a command that does nothing, started plainly, supervised, and behind each fence. All of them
+//! take turns in one run.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use trimtab_vocab::{Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Sandbox};
+use trimtab_world::sandbox::run::{Setup, run};
+
+use crate::ROUNDS;
+use crate::table::{Table, median};
+
+const KINDS: [(&str, Sandbox, Option<CommandClass>); 4] = [
+    ("supervised, no fence", Sandbox::Off, None),
+    ("approved, workspace sandbox", Sandbox::Workspace, None),
+    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read)),
+    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check)),
+];
+
+pub fn measure(binary: &Path, table: &mut Table) {
+    let folder = tempfile::tempdir().expect("a folder");
+    project(folder.path());
+    let mut setup = Setup::new(std::env::vars_os());
+    setup.launcher = binary.to_owned();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let mut plain = Vec::new();
+    let mut fenced: [Vec<Duration>; KINDS.len()] = Default::default();
+    for _ in 0..ROUNDS * 3 {
+        plain.push(plainly());
+        for ((_, sandbox, class), times) in KINDS.iter().zip(&mut fenced) {
+            let plan = plan(folder.path(), *sandbox, *class);
+            let (_, overtime) = tokio::sync::mpsc::channel(1);
+            let began = Instant::now();
+            let outcome = runtime.block_on(run(&plan, &setup, |_| {}, std::future::pending(), overtime));
+            times.push(began.elapsed());
+            assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+        }
+    }
+    plain.sort();
+    fenced.iter_mut().for_each(|times| times.sort());
+    let supervised = median(&fenced[0]);
+    table.durations("command: sh -c true", plain.clone(), None);
+    for ((name, _, _), times) in KINDS.iter().zip(fenced) {
+        let more = median(&times).as_secs_f64() - supervised.as_secs_f64();
+        let what = format!("command: {name} ({:+.2} ms)", more * 1_000.0);
+        table.durations(&what, times, Some(("supervised", supervised)));
+    }
+}
+
+fn plainly() -> Duration {
+    let began = Instant::now();
+    Command::new("sh").args(["-c", "true"]).stdin(Stdio::null()).output().expect("a shell");
+    began.elapsed()
+}
+
+/// A small project with what projects have: a repository, instructions, settings of an editor, a secret.
+fn project(folder: &Path) {
+    let git = Command::new("git").args(["init", "-q"]).arg(folder).status();
+    assert!(git.is_ok_and(|git| git.success()), "there is git");
+    for n in 0..200 {
+        let place = folder.join(format!("src/part{}", n % 20));
+        std::fs::create_dir_all(&place).expect("a folder");
+        std::fs::write(place.join(format!("file{n}.rs")), "fn main() {}\n").expect("a file");
+    }
+    for path in [".github/workflows/ci.yml", ".vscode/settings.json", "AGENTS.md", ".env"] {
+        std::fs::create_dir_all(folder.join(path).parent().expect("a parent")).expect("a folder");
+        std::fs::write(folder.join(path), "x\n").expect("a file");
+    }
+}
+
+fn plan(folder: &Path, sandbox: Sandbox, automatic: Option<CommandClass>) -> CommandPlan {
+    let folder = folder.to_string_lossy().into_owned();
+    let run = CommandRun {
+        call: CallId::nth(1),
+        command: "true".into(),
+        argv: ["sh", "-c", "true"].map(str::to_owned).to_vec(),
+        cwd: folder.clone(),
+        timeout_s: 60,
+        attended: false,
+        archive: false,
+        plain_git: false,
+        terminal: false,
+        sandbox,
+        automatic,
+        folder,
+    };
+    CommandPlan::of(Approved::witness(run, Approval::Answer))
+}

@@ -1,0 +1,223 @@
+//! Shows that the fences hold, by trying to break them. This program itself runs behind them as the command, in a
+//! folder made for that, and tries what a hostile command would try. What it did is judged from outside.
+
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use trimtab_vocab::{CommandClass, Sandbox};
+
+use super::run::{Setup, carry_out, this_program};
+use super::supervise::remove;
+use super::wire::Order;
+
+/// The second argument that makes the process try to break out.
+pub(super) const BREAK: &str = "break";
+
+/// The second argument that makes it wait and write, after the end of the command.
+pub(super) const OUTLIVE: &str = "outlive";
+
+/// What must not be found.
+const CANARY: &str = "canary-7f3a";
+
+/// How long the process waits that is to end before. Longer than anything may take to end by itself.
+const LATER: Duration = Duration::from_millis(600);
+
+/// Whether a fence holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// What it keeps commands from.
+    pub what: String,
+    /// How it was broken, or why it is not there.
+    pub broken: Option<String>,
+}
+
+/// What is tried, each with what it is a proof of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Attempt {
+    WriteOutside,
+    WriteFolder,
+    WriteControl,
+    ReadSecret,
+    ReadHome,
+    ReadVariable,
+    Connect,
+    SeeProcesses,
+    Outlive,
+}
+
+const ATTEMPTS: [(Attempt, &str); 9] = [
+    (Attempt::WriteOutside, "write outside of the folder"),
+    (Attempt::WriteFolder, "write in the folder"),
+    (Attempt::WriteControl, "write control files"),
+    (Attempt::ReadSecret, "read secret files in the folder"),
+    (Attempt::ReadHome, "read the home folder"),
+    (Attempt::ReadVariable, "read variables with keys"),
+    (Attempt::Connect, "open a network connection"),
+    (Attempt::SeeProcesses, "see other processes"),
+    (Attempt::Outlive, "keep running after their end"),
+];
+
+/// Where things are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Stage {
+    base: PathBuf,
+    address: SocketAddr,
+}
+
+impl Stage {
+    fn folder(&self) -> PathBuf {
+        self.base.join("folder")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "these are files of its own, made to be attacked")]
+    fn build(&self) -> std::io::Result<()> {
+        for path in ["folder/.git/hooks", "folder/.git/objects", "folder/.git/refs", "home", "outside"] {
+            std::fs::create_dir_all(self.base.join(path))?;
+        }
+        for path in ["folder/.env", "home/planted", "folder/.git/config", "folder/AGENTS.md", "folder/.git/HEAD"] {
+            std::fs::write(self.base.join(path), CANARY)?;
+        }
+        Ok(())
+    }
+
+    /// What the attempts have left behind.
+    fn seen(&self, attempt: Attempt) -> bool {
+        let changed = |path: &str| std::fs::read_to_string(self.base.join(path)).ok().as_deref() != Some(CANARY);
+        let exists = |path: &str| self.base.join(path).exists();
+        match attempt {
+            Attempt::WriteOutside => exists("outside/new"),
+            Attempt::WriteFolder => exists("folder/new"),
+            Attempt::WriteControl => {
+                changed("folder/.git/config") || changed("folder/AGENTS.md") || exists("folder/.git/commondir")
+            }
+            Attempt::Outlive => exists("folder/late") || exists("outside/late"),
+            _ => false,
+        }
+    }
+}
+
+/// Tries to break every fence of both classes.
+pub async fn prove(setup: &Setup) -> Vec<Proof> {
+    let mut proofs = Vec::new();
+    for (class, name) in [(CommandClass::Read, "read-only commands"), (CommandClass::Check, "builds and tests")] {
+        let tried = try_class(setup, class).await;
+        for (attempt, what) in ATTEMPTS {
+            if class == CommandClass::Check && attempt == Attempt::WriteFolder {
+                continue;
+            }
+            let broken = match &tried {
+                Err(why) => Some(why.clone()),
+                Ok(broken) => broken.contains(&attempt).then(|| "an attempt to break the fence succeeded".to_owned()),
+            };
+            proofs.push(Proof { what: format!("{name} cannot {what}"), broken });
+        }
+    }
+    proofs
+}
+
+/// What of all attempts succeeded, or why none was made.
+async fn try_class(setup: &Setup, class: CommandClass) -> Result<Vec<Attempt>, String> {
+    let failed = |error: std::io::Error| format!("it cannot be tried out: {error}");
+    let number = getrandom::u64().map_err(|error| format!("it cannot be tried out: {error}"))?;
+    let base = std::env::temp_dir().canonicalize().map_err(failed)?.join(format!("trimtab-doctor-{number:016x}"));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed)?;
+    let stage = Stage { base, address: listener.local_addr().map_err(failed)? };
+    let tried = match stage.build() {
+        Ok(()) => attempt_all(setup, class, &stage).await,
+        Err(error) => Err(failed(error)),
+    };
+    remove(&stage.base);
+    tried
+}
+
+async fn attempt_all(setup: &Setup, class: CommandClass, stage: &Stage) -> Result<Vec<Attempt>, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("it cannot be tried out: {error}");
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let told = serde_json::to_string(stage).map_err(|error| failed(&error))?;
+    let name = program.to_string_lossy().into_owned();
+    let mut kept: Vec<PathBuf> = program.parent().map(Path::to_owned).into_iter().collect();
+    kept.extend(super::environment::tools(&setup.environment));
+    let order = Order {
+        argv: vec![name, super::SUPERVISE.into(), BREAK.into(), told],
+        cwd: stage.folder(),
+        folder: stage.folder(),
+        timeout_ms: 10_000,
+        attended: false,
+        sandbox: Sandbox::Workspace,
+        automatic: Some(class),
+        homes: vec![stage.base.join("home")],
+        kept,
+        hidden: setup.hidden.clone(),
+        ..Order::default()
+    };
+    let mut setup = setup.clone();
+    setup.environment.extend([("SLACK_WEBHOOK_URL", CANARY), ("MYSQL_PWD", CANARY)].map(|(n, v)| (n.into(), v.into())));
+    let (_, overtime) = mpsc::channel(1);
+    let outcome = carry_out(order, &setup, |_| {}, std::future::pending(), overtime).await;
+    if let Some(why) = outcome.blocked.or(outcome.not_started) {
+        return Err(why);
+    }
+    tokio::time::sleep(LATER + Duration::from_millis(100)).await;
+    let said = String::from_utf8_lossy(&outcome.output.bytes()).into_owned();
+    let said: Vec<Attempt> = serde_json::from_str(said.trim())
+        .map_err(|_| format!("the attempts were not made: {}", said.chars().take(200).collect::<String>()))?;
+    Ok(ATTEMPTS.iter().map(|(one, _)| *one).filter(|one| said.contains(one) || stage.seen(*one)).collect())
+}
+
+/// Behind the fences: tries everything, and says what succeeded.
+pub(super) fn break_out() -> ExitCode {
+    let stage = std::env::args().nth(3).and_then(|told| serde_json::from_str::<Stage>(&told).ok());
+    let Some(stage) = stage else { return ExitCode::FAILURE };
+    let done: Vec<Attempt> = ATTEMPTS.iter().map(|(one, _)| *one).filter(|one| succeeds(*one, &stage)).collect();
+    println!("{}", serde_json::to_string(&done).unwrap_or_default());
+    ExitCode::SUCCESS
+}
+
+fn succeeds(attempt: Attempt, stage: &Stage) -> bool {
+    let finds = |path: &str| {
+        let mut text = String::new();
+        let file = std::fs::File::open(stage.base.join(path));
+        file.and_then(|mut file| file.read_to_string(&mut text)).is_ok() && text.contains(CANARY)
+    };
+    #[expect(clippy::disallowed_methods, reason = "it is to be refused; where it is not, the files are its own")]
+    let writes = |path: &str| std::fs::write(stage.base.join(path), "broken").is_ok();
+    match attempt {
+        Attempt::WriteOutside => writes("outside/new"),
+        Attempt::WriteFolder => writes("folder/new"),
+        // What appears there is undone after the end, so it counts only if it is seen afterwards.
+        Attempt::WriteControl => {
+            let _ = writes("folder/.git/commondir");
+            writes("folder/.git/config") || writes("folder/.git/hooks/pre-commit") || writes("folder/AGENTS.md")
+        }
+        Attempt::ReadSecret => finds("folder/.env"),
+        Attempt::ReadHome => finds("home/planted"),
+        Attempt::ReadVariable => std::env::vars_os().any(|(_, value)| value == CANARY),
+        Attempt::Connect => TcpStream::connect_timeout(&stage.address, Duration::from_millis(300)).is_ok(),
+        Attempt::SeeProcesses => !has_own_processes(),
+        Attempt::Outlive => {
+            let _ = this_program().args([super::SUPERVISE, OUTLIVE]).arg(&stage.base).spawn();
+            false
+        }
+    }
+}
+
+/// Whether the first process that can be seen is the fence.
+fn has_own_processes() -> bool {
+    let first = std::fs::read("/proc/1/cmdline").unwrap_or_default();
+    first.split(|byte| *byte == 0).any(|word| word == super::SUPERVISE.as_bytes())
+}
+
+/// Writes something, if it still can after the end of the command.
+#[expect(clippy::disallowed_methods, reason = "the folder was made for it")]
+pub(super) fn outlive() -> ExitCode {
+    let _ = rustix::process::setsid();
+    let Some(base) = std::env::args_os().nth(3).map(PathBuf::from) else { return ExitCode::FAILURE };
+    std::thread::sleep(LATER);
+    let _ = std::fs::write(base.join("folder/late"), "");
+    ExitCode::SUCCESS
+}
