@@ -11,7 +11,12 @@ fuzz_target!(|line: &str| {
     let verdict = judge(line, &policy);
     assert!(!verdict.reason.is_empty());
     if verdict.decision == Decision::Auto {
-        policy.allow.clear();
-        assert_ne!(judge(line, &policy).decision, Decision::Auto, "nothing is allowed, and {line:?} would run");
+        if let Some(line) = &verdict.rewritten {
+            let again = judge(line, &policy);
+            assert_eq!((again.decision, again.class), (verdict.decision, verdict.class), "{line:?}");
+            assert_eq!(again.rewritten, None, "what runs needs no further change: {line:?}");
+        }
+        let nothing = policy.only(Vec::new());
+        assert_ne!(judge(line, &nothing).decision, Decision::Auto, "nothing is allowed, and {line:?} would run");
     }
 });

@@ -763,6 +763,41 @@ proptest! {
     }
 }
 
+/// What runs in the place of a written line is judged alike, and needs no further change.
+#[test]
+fn a_rewritten_line_is_judged_like_the_written_one() {
+    for (written, runs) in [
+        ("wc -l *", "wc -l ./*"),
+        ("ls src/*.rs *.md", "ls src/*.rs ./*.md"),
+        ("for f in *.c; do cat \"$f\"; done", "for f in ./*.c; do cat \"$f\"; done"),
+        ("ls &>/dev/null && cat ?.txt", "ls  >/dev/null 2>&1 && cat ./?.txt"),
+        ("cat $(ls *.rs)", "cat $(ls ./*.rs)"),
+    ] {
+        let verdict = judge(written, &policy());
+        assert_eq!(verdict.rewritten.as_deref(), Some(runs), "{written}: {}", verdict.reason);
+        let again = judge(runs, &policy());
+        assert_eq!(
+            (again.decision, again.class, again.rewritten),
+            (Decision::Auto, CommandClass::Read, None),
+            "{runs}"
+        );
+    }
+    assert_eq!(judge("ls src/*.rs", &policy()).rewritten, None);
+}
+
+#[test]
+fn git_is_checked_in_every_folder_that_it_could_run_in() {
+    let folders = |line: &str| judge(line, &policy()).git_folders;
+    assert_eq!(folders("ls"), Vec::<String>::new());
+    assert_eq!(folders("git status"), ["/home/ada/work"]);
+    assert_eq!(folders("cd sub && git status"), ["/home/ada/work", "/home/ada/work/sub"]);
+    assert_eq!(
+        folders("cd a && cd b; timeout 5 git log"),
+        ["/home/ada/work", "/home/ada/work/a", "/home/ada/work/a/b"]
+    );
+    assert_eq!(folders("wc -l $(git ls-files)"), ["/home/ada/work"]);
+}
+
 /// The 200 lines of `everyday.txt`, scored. They were written before any of this was changed, and stay as they are.
 #[test]
 fn everyday_lines_need_few_questions() {

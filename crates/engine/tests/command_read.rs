@@ -404,6 +404,29 @@ fn what_only_looks_changes_nothing_and_reaches_nobody() {
     assert!(wrong.is_empty(), "{} lines (seed {seed}):\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The tests above are worth nothing if they could not fail.
+#[test]
+fn harm_is_noticed() {
+    let traced = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|done| done.status.success());
+    let place = std::env::temp_dir().join(format!("trimtab-harm-{}", std::process::id()));
+    let root = tree(&place);
+    let policy = Policy::new(root.display().to_string(), "/home/ada");
+    let mut before = BTreeMap::new();
+    contents(&root, &mut before);
+    let plain = |line: &str| Verdict { direct: None, rewritten: None, ..judge(line, &policy) };
+    assert!(violations(&root, "cat .env", &plain("cat .env"), traced).is_some_and(|what| what.contains("secret")));
+    assert!(violations(&root, "cat a.txt", &plain("cat a.txt"), traced).is_none());
+    if traced {
+        let line = "exec 3<>/dev/tcp/127.0.0.1/9";
+        assert!(violations(&root, line, &plain(line), traced).is_some_and(|what| what.contains("socket")));
+    }
+    violations(&root, "sort -osrc/main.rs a.txt", &plain("sort -osrc/main.rs a.txt"), traced);
+    let mut after = BTreeMap::new();
+    contents(&root, &mut after);
+    assert_ne!(before, after);
+    let _ = fs::remove_dir_all(&place);
+}
+
 fn half(known: &[Known], seed: u64, wanted: usize, traced: bool) -> Vec<String> {
     let place = std::env::temp_dir().join(format!("trimtab-read-{}-{seed}", std::process::id()));
     let (mut dice, mut wrong, mut ran) = (Dice(seed), Vec::new(), 0);

@@ -67,10 +67,8 @@ impl From<Verdict> for CommandCheck {
     fn from(verdict: Verdict) -> Self {
         let class = (verdict.decision == Decision::Auto).then_some(verdict.class);
         let fence = class.map(|class| match class {
-            CommandClass::Read => "everything is read-only, files with secrets are hidden, and there is no network",
-            CommandClass::Check => {
-                "it may write in the folder, under a snapshot for undo; files with secrets are hidden, and there is no network"
-            }
+            CommandClass::Read => "read-only, no secrets, no network",
+            CommandClass::Check => "writes in the folder under a snapshot, no secrets, no network",
         });
         Self { class, fence, runs: verdict.rewritten.clone().filter(|_| class.is_some()), verdict }
     }

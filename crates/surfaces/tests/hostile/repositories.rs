@@ -100,7 +100,7 @@ fn a_submodules_way_to_show_differences_never_runs() {
 const SIGNED: &str = "git config gpg.program \"$P\" && c=$(git cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN \
     PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----' | git hash-object -t commit -w --stdin) && git reset -q \
     --hard $c && t=$(printf 'object %s\\ntype commit\\ntag v2\\ntagger a <a@b> 1 +0000\\n\\nx\\n-----BEGIN PGP SIGNATURE-----\\n\
-    \\nx\\n-----END PGP SIGNATURE-----\\n' $c | git hash-object -t tag -w --stdin) && git update-ref refs/tags/v2 $t && \
+    \\nx\\n-----END PGP SIGNATURE-----\\n' $c | git hash-object -t tag -w --stdin) && git update-ref refs/tags/v2 $t && git tag light $c && \
     rm -f RAN && ";
 
 #[test]

@@ -231,7 +231,8 @@ fn git_by_itself_runs_nothing_that_a_repository_names() {
     assert_eq!(fs::read_to_string(scene.at("in/ran")).unwrap_or_default(), "", "{said:?}");
     assert!(said[0].starts_with(" M f\n"), "{said:?}");
     assert!(said[1].contains("-a\n+b\n") && said[2].contains("+a\n") && said[4].contains(" one\n"), "{said:?}");
-    assert!(said[5].contains("external diff died"), "it gives up rather than run it: {said:?}");
+    let blocked = scene.run(commands[5], Workspace).not_started.unwrap_or_default();
+    assert!(blocked.contains("diff.external"), "it names the setting and does not start: {blocked}");
 }
 
 fn what_cannot_be_protected_is_undone_or_at_least_seen() {

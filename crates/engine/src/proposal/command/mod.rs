@@ -320,7 +320,7 @@ fn allowed<'p>(
                 Finding::Safe => Ok(rule),
                 Finding::Never(reason) | Finding::Unsafe(reason) => Err((format!("`{called}`: {reason}"), None)),
             },
-            None => Err((format!("`{called}` is not on the list of what runs by itself"), None)),
+            None => Err((unlisted(&called, argv, place), None)),
         };
     };
     let exact = rules::exact(&policy.allow, &words);
@@ -336,6 +336,25 @@ fn allowed<'p>(
             _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
             Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
             _ => Err((format!("`{called}`: {reason}"), None)),
+        },
+    }
+}
+
+/// Why a command asks that no rule names: what is known of it, or that it is not on the list.
+fn unlisted(called: &str, argv: &[String], place: &str) -> String {
+    let sub = argv.get(1).map_or("", String::as_str);
+    match argv.first().map(String::as_str) {
+        Some("git") if word::among("push pull fetch clone ls-remote", sub) => {
+            format!("`{called}`: `git {sub}` needs the network")
+        }
+        Some("git")
+            if word::among("add commit checkout switch merge rebase reset restore stash cherry-pick revert", sub) =>
+        {
+            format!("`{called}`: `git {sub}` changes the repository")
+        }
+        _ => match programs::judge(argv, place, 0, 0) {
+            Finding::Never(reason) => format!("`{called}`: {reason}"),
+            _ => format!("`{called}` is not on the list of what runs by itself"),
         },
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> 
     if !order.plain_git {
         return Ok(Vec::new());
     }
-    let mut all: Vec<(String, &str)> = SET.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let mut all = set();
     let folders = if order.git_folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git_folders };
     // Where a person or the engine has said so on the command line, no setting counts.
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
@@ -79,14 +79,22 @@ pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> 
             return Err("The repository's git settings name too many programs.".into());
         }
     }
-    let mut variables: Vec<(String, String)> =
-        VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    variables.push(("GIT_CONFIG_COUNT".into(), all.len().to_string()));
-    for (number, (name, value)) in all.into_iter().enumerate() {
-        variables.push((format!("GIT_CONFIG_KEY_{number}"), name));
-        variables.push((format!("GIT_CONFIG_VALUE_{number}"), value.to_owned()));
+    let fixed = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Ok(fixed.chain(overriding(&all)).collect())
+}
+
+fn set() -> Vec<(String, &'static str)> {
+    SET.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}
+
+/// The variables that put settings into force.
+fn overriding(settings: &[(String, &str)]) -> Vec<(String, String)> {
+    let mut variables = vec![("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string())];
+    for (number, (name, value)) in settings.iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}"), name.clone()));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}"), (*value).to_owned()));
     }
-    Ok(variables)
+    variables
 }
 
 fn blocked(name: &str) -> String {
@@ -130,6 +138,8 @@ fn settings(folder: &Path, arguments: &[&str]) -> Result<Vec<(String, String)>, 
     for name in REMOVED {
         git.env_remove(name);
     }
+    // To read a file of the index, git would start what watches files.
+    git.envs(VARIABLES.iter().copied()).envs(overriding(&set()));
     git.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
     let Ok(done) = git.output() else { return Ok(Vec::new()) };
     if done.stdout.len() > MOST_BYTES {

@@ -10,17 +10,22 @@ const AWK: Flags = Flags { style: Style::Gnu, short: "F:v:", long: "" };
 
 /// Whether these words only print.
 pub(super) fn only_prints(name: &str, args: &[String], folder: &str) -> bool {
+    prints(name, args, folder).is_some_and(|files| files.is_ok())
+}
+
+/// For words that would only print: whether they may read the files that they name, or why not.
+pub(super) fn prints(name: &str, args: &[String], folder: &str) -> Option<Result<(), String>> {
     let (flags, is_sed) = match name {
         "sed" | "gsed" => (SED, true),
         "awk" | "gawk" | "mawk" => (AWK, false),
-        _ => return false,
+        _ => return None,
     };
-    let Ok(used) = flags.sort(name, args) else { return false };
+    let used = flags.sort(name, args).ok()?;
     let mut programs: Vec<&str> =
         used.flags.iter().filter(|(flag, ..)| matches!(*flag, "e" | "expression")).filter_map(|flag| flag.2).collect();
     let mut files = used.operands.as_slice();
     if programs.is_empty() {
-        let Some((program, rest)) = files.split_first() else { return false };
+        let (program, rest) = files.split_first()?;
         programs.push(program);
         files = rest;
     }
@@ -31,9 +36,11 @@ pub(super) fn only_prints(name: &str, args: &[String], folder: &str) -> bool {
     };
     let fits = |flag: &(&str, _, Option<&str>)| flag.0 != "v" || flag.2.is_some_and(set);
     // To awk `name=value` among the files is an assignment.
-    let reads = |file: &&str| readable(file, folder).is_ok() && (is_sed || !file.contains('='));
+    let is_file = |file: &&str| is_sed || !file.contains('=');
     let pure = if is_sed { sed } else { awk };
-    programs.iter().all(|program| pure(program)) && files.iter().all(reads) && used.flags.iter().all(fits)
+    let is_pure =
+        programs.iter().all(|program| pure(program)) && files.iter().all(is_file) && used.flags.iter().all(fits);
+    is_pure.then(|| files.iter().try_for_each(|file| readable(file, folder)))
 }
 
 /// The text up to the first `end` that no backslash stands before, and what follows it. Programs differ on brackets

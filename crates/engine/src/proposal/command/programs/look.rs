@@ -204,7 +204,8 @@ pub(super) const ROWS: &[Program] = &[
     row(&["free"], "bkmght", "human mega giga total", Operands::None),
     row(&["uptime"], "ps", "pretty since", Operands::None),
     row(&["uname"], "asnrvmpio", "all", Operands::None),
-    row(&["hostname"], "fsdiI", "fqdn short", Operands::None),
+    // Its other flags ask a name server.
+    row(&["hostname"], "s", "short", Operands::None),
     row(&["id"], "ugGnr", "", Operands::None),
     row(&["seq"], "s:w", "", Operands::Text),
     Program {

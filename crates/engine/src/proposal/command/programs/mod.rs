@@ -108,6 +108,9 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     {
         return Finding::Safe;
     }
+    if let Some(Err(reason)) = language::prints(program, &argv[1..], folder) {
+        return Finding::Unsafe(reason);
+    }
     if let Some(finding) = perilous::judge(&name, argv, folder, layer) {
         return finding;
     }

@@ -7,6 +7,8 @@ use super::shell::TARGETS;
 use super::{Check, Operands, Program};
 
 const QUIET: &str = "silent quiet verbose if-present workspaces workspace=% no-color color loglevel=% version help";
+/// Without `-w`, which takes no value here.
+const RUN: &str = "silent if-present color no-color help";
 const INSTALL: &str = "silent quiet verbose no-audit no-fund ignore-scripts prefer-offline offline legacy-peer-deps frozen-lockfile \
     no-frozen-lockfile immutable no-progress production omit=% include=% dry-run workspaces no-optional no-save \
     package-lock-only lockfile-only loglevel=% non-interactive help";
@@ -25,7 +27,7 @@ const fn row(
 pub(super) const ROWS: &[Program] = &[
     row(&["npm"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
     // Where there is no such script, these run a program of that name.
-    row(&["pnpm", "yarn"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(usual_script)),
+    row(&["pnpm", "yarn"], &["run", "run-script"], "s", RUN, Operands::Words, Some(usual_script)),
     row(
         &["npm", "pnpm", "yarn"],
         &["test", "build", "start", "lint", "typecheck", "type-check"],
