@@ -84,7 +84,7 @@ pub(super) fn built(directory: &Path) -> Option<Built> {
     let (_, beside) = BESIDE.iter().find(|(names, _)| names.contains(&name))?;
     let is_there = |name: &&str| parent.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
     let kind = if matches!(name, "venv" | "env" | "deps") { Built::Packages } else { Built::Output };
-    beside.iter().any(|name| is_there(name)).then_some(kind)
+    beside.iter().any(is_there).then_some(kind)
 }
 
 /// The names that each file with several names has in the folder.
