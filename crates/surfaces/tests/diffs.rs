@@ -134,7 +134,7 @@ fn what_a_checkpoint_would_change_can_be_seen_whole() {
     program.provider.push(asks("delete_file", json!({"path": "a.txt"})));
     let asked = program.run(&["run", "--trust", "change things"]);
     assert_eq!(asked.code, Some(3), "{}", asked.stderr);
-    let hint = asked.stderr.lines().find(|line| line.contains("not all of this file is shown")).expect("a hint");
+    let hint = asked.stderr.lines().find(|line| line.contains("more changed lines")).expect("a hint");
     let words: Vec<&str> = hint.split('`').nth(1).expect("a command").split(' ').skip(1).collect();
     let shown = program.run(&words).stdout;
     assert_eq!(shown.lines().filter(|line| line.starts_with("-line")).count(), 500, "{shown}");

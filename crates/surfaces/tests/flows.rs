@@ -203,6 +203,6 @@ fn the_incremental_pace_says_how_to_go_on() {
     program.provider.push(says("A is done."));
     let run = program.run(&["run", "--trust", "three things"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "A is done.\n"));
-    assert!(run.stderr.contains("next: Continue to next step: trimtab run --continue \"continue\""), "{}", run.stderr);
+    assert!(run.stderr.contains("next: Continue to next step: trimtab run --continue 'continue'"), "{}", run.stderr);
     assert!(sent(&program).contains("complete only 1-2 of them"), "{}", sent(&program));
 }

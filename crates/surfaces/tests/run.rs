@@ -899,7 +899,7 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "$ trimtab answer approve",
         "  changed greet.sh (+1 -1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
-        "next: trimtab run --continue \"Let greet.sh greet several people at once\"",
+        "next: trimtab run --continue 'Let greet.sh greet several people at once'",
         "took back greet.sh (+1 -1)",
         "brought forward README.md (+2 -1)",
         "Before the interruption, the model had said:",
