@@ -40,9 +40,9 @@ export function pressed(all: Keyed[], key: string): Keyed | undefined {
   return all.find((one) => String(one.number) === key || (one.key !== undefined && one.key === key.toLowerCase()));
 }
 
-/** Answers by which something is done. What they are about must have been in sight. */
-const CONSENTS = ['allow', 'always', 'run', 'each', 'outside', 'apply', 'again', 'approve', 'trust'];
-export const consents = (id: string) => CONSENTS.includes(id);
+/** Answers by which nothing is agreed to. For any other, what it is about must have been in sight. */
+const REFUSALS = ['wait', 'never', 'skip', 'reject', 'no', 'stop', 'end', 'cancel', 'tell', 'other', 'modify', 'replan', 'needs_changes'];
+export const consents = (id: string) => !REFUSALS.includes(id);
 
 /** The rule that an answer makes. A question names the one of “always”. */
 export const ruleOf = (id: string, text: string) => (id === 'never' ? text.replace(/^(allow|ask about) /, 'deny ') : text);
