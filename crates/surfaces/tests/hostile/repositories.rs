@@ -86,7 +86,7 @@ fn settings_of_a_bare_layout_are_never_written() {
     attacked(
         "git init -q . && git add a.txt && COMMIT commit -qm one && mv .git .bare && echo 'gitdir: ./.bare' > .git && \
          git config core.bare false",
-        "printf '[core]\\n\\tfsmonitor = PAYLOAD\\n' >> .bare/config; cp PAYLOAD .bare/hooks/post-index-change; mv .bare .b",
+        "printf '[core]\\n\\tfsmonitor = PAYLOAD\\n' >> .bare/config; cp PAYLOAD .bare/hooks/post-index-change",
         "git status; git add -A",
     );
 }
@@ -128,7 +128,7 @@ fn a_folder_never_becomes_a_repository_with_settings_of_a_command() {
     attacked(
         REPOSITORY,
         "mkdir -p docs/objects docs/refs; echo 'ref: refs/heads/main' > docs/HEAD; printf \
-         '[core]\\n\\tworktree = ..\\n\\tfsmonitor = PAYLOAD\\n' > docs/config",
+         '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = PAYLOAD\\n' > docs/config; cp .git/index docs/index",
         "cd docs && git status",
     );
 }
