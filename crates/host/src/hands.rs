@@ -17,7 +17,7 @@ use trimtab_world::tools::{self, Place};
 use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
 use trimtab_world::workspace::{Folder, write};
 
-use crate::{StreamController, links};
+use crate::{StreamController, links, version_area};
 
 /// A file as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,11 @@ pub trait Hands: Send + Sync {
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
+    /// Those of these paths that lie in a version-control area, as the folder's structure shows.
+    async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
+        let _ = (folder, paths);
+        Vec::new()
+    }
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
@@ -185,6 +190,12 @@ impl Hands for RealHands {
             Ok(FileNow { path: name, real, content })
         })
         .await
+    }
+
+    async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
+        let (folder, all) = (PathBuf::from(folder), paths.clone());
+        // What cannot be looked at counts as such a path: then a person is asked.
+        tokio::task::spawn_blocking(move || version_area::among(&folder, &paths)).await.unwrap_or(all)
     }
 
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
