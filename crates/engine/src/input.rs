@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Effects, Fault, FileState, FileWrite, Lists,
-    MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView, Time, TimerId, Usage,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Effects, Fault, FileState, FileWrite,
+    InstructionFile, Lists, MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView,
+    Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -43,6 +44,9 @@ pub enum Input {
         text: Option<String>,
         /// Who answered.
         by: String,
+        /// Where.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<String>,
     },
     /// A person wants a part of a proposed change, and nothing else of it.
     Chosen {
@@ -52,6 +56,9 @@ pub enum Input {
         parts: Vec<ChangePart>,
         /// Who wants it.
         by: String,
+        /// Where they said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<String>,
     },
     /// There is room for the request to run.
     Admitted {
@@ -126,9 +133,12 @@ pub enum Input {
         /// What of it is not there at all, as far as the person should know.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         absent: Vec<AbsentFile>,
-        /// The folder's own instructions.
+        /// The folder's own instructions, as earlier versions reported them.
         #[serde(default)]
         instructions: Option<String>,
+        /// The folder's own instructions, file by file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        instruction_files: Vec<InstructionFile>,
     },
     /// Something was seen.
     Looked {
@@ -299,6 +309,9 @@ pub enum Prepared {
         /// How many hunks each has that can be told apart.
         #[serde(default)]
         hunks: Vec<u32>,
+        /// Paths among them that lie in a version-control area, as the folder's structure shows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        versions: Vec<String>,
     },
     /// It is a diff that would have no effect.
     NoEffect {

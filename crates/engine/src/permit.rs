@@ -4,23 +4,25 @@
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
-    Applying, Approval, Approved, CallId, CommandPlan, CommandRun, FilePlan, FileSet, FileWrite, Look, Rule,
-    RuleVerdict, RunSettings, Sandbox,
+    Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
+    FileSet, FileWrite, Look, Machine, PersonDecision, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
 };
 
 use crate::Change;
 use crate::proposal::command::{self, Decision, Policy};
 use crate::proposal::edit::Edit;
-use crate::record::{Active, Progress, Session};
-use crate::turn::tools::Errand;
+use crate::record::{Active, Item, Progress, Session};
+use crate::turn::tools::{Errand, remark};
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ruling {
     /// Yes, and by what.
     Go(Permit),
-    /// A person must say so.
+    /// Somebody must say so.
     Ask {
+        /// What is asked about, which says who may answer.
+        class: ApprovalClass,
         /// Why.
         reason: String,
         /// The rule that would make the question unnecessary.
@@ -35,36 +37,52 @@ pub(crate) enum Ruling {
 
 /// A yes. It cannot be made anywhere else.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Permit(Approval);
+pub(crate) struct Permit {
+    by: Approval,
+    /// A person decided this very thing: only with it a command leaves the sandbox.
+    person: Option<PersonDecision>,
+}
 
 impl Permit {
-    /// A person said yes.
-    pub(crate) fn answered(_: &Answer) -> Self {
-        Self(Approval::Answer)
+    fn standing(by: Approval) -> Self {
+        Self { by, person: None }
+    }
+
+    /// A permission of this class was answered with yes. Some classes only a person can answer.
+    pub(crate) fn answered(answer: &Answer, class: ApprovalClass) -> Option<Self> {
+        let person = answer.person;
+        (person.is_some() || !class.needs_person()).then_some(Self { by: Approval::Answer, person })
     }
 
     /// A change that was approved and begun before: what is recorded of it says so.
     pub(crate) fn recorded(session: &Session, call: &CallId) -> Option<Self> {
         let item = session.active()?.batch.as_ref()?.item(call)?;
-        (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self(Approval::Answer))
+        (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self::standing(Approval::Answer))
     }
 
     /// Whether no person was asked: a rule or a setting says yes.
     pub(crate) fn is_standing(&self) -> bool {
-        self.0 != Approval::Answer
+        self.by != Approval::Answer
     }
 
     /// The plan for a set of files that may be written.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn files(self, set: FileSet) -> FilePlan {
-        FilePlan::of(Approved::witness(set, self.0))
+        FilePlan::of(Approved::witness(set, self.by))
     }
 
-    /// The plan for a command that may run.
+    /// The plan for a command that may run. Outside of the sandbox, a person must have decided so; `settings` says so
+    /// where they have switched the sandbox off themselves.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
-    pub(crate) fn command(self, run: CommandRun) -> CommandPlan {
+    pub(crate) fn command(self, run: CommandRun, settings: Sandbox) -> Option<CommandPlan> {
         let fingerprint = fingerprint(&run);
-        CommandPlan::of(Approved::witness(run, self.0)).named(fingerprint)
+        let person = self.person.or_else(|| (settings == Sandbox::Off).then(PersonDecision::witness));
+        let approved = Approved::witness(run, self.by);
+        let plan = match person {
+            Some(person) => Some(CommandPlan::unfenced(approved, person)),
+            None => CommandPlan::fenced(approved),
+        };
+        plan.map(|plan| plan.named(fingerprint))
     }
 }
 
@@ -76,9 +94,9 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
 /// A person changes files with a command of their own: there is nobody else to ask. What no one may
 /// change from here is refused all the same.
 pub fn by_hand(set: FileSet) -> Result<FilePlan, String> {
-    match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Own)) {
+    match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
         true => Err(OWN.into()),
-        false => Ok(Permit(Approval::Answer).files(set)),
+        false => Ok(Permit::standing(Approval::Answer).files(set)),
     }
 }
 
@@ -90,19 +108,23 @@ pub fn hidden_by_links(path: &str, folder: &str, real: &str) -> Option<String> {
         .then(|| format!("{path} leads to {real} through a link. Name that file by its own path."))
 }
 
-/// Proof that a person allowed a tool call: read off what was recorded of it.
-pub(crate) struct Answer(());
+/// Proof that a tool call was allowed by an answer: read off what was recorded of it.
+pub(crate) struct Answer {
+    person: Option<PersonDecision>,
+}
 
 impl Answer {
     /// The recorded answer, if it allows.
-    pub(crate) fn of(item: &crate::record::Item) -> Option<Self> {
-        let choice = item.given.as_ref()?.choice.as_str();
-        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE};
-        matches!(choice, ALLOW | ALWAYS | AGAIN | OUTSIDE).then_some(Self(()))
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
+    pub(crate) fn of(item: &Item) -> Option<Self> {
+        let given = item.given.as_ref()?;
+        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
+        let person = given.by_person.then(PersonDecision::witness);
+        matches!(given.choice.as_str(), ALLOW | ALWAYS | AGAIN | OUTSIDE | WIDEN).then_some(Self { person })
     }
 
     /// The same for a command: what was approved must be what would run, to the last word.
-    pub(crate) fn of_run(item: &crate::record::Item, run: &CommandRun) -> Option<Self> {
+    pub(crate) fn of_run(item: &Item, run: &CommandRun) -> Option<Self> {
         let approved = item.given.as_ref()?.fingerprint.as_deref();
         Self::of(item).filter(|_| approved == Some(fingerprint(run).as_str()))
     }
@@ -110,15 +132,46 @@ impl Answer {
 
 /// Whether the folder may be read and worked in at all.
 pub(crate) fn is_trusted(session: &Session, active: &Active) -> bool {
-    let ruled = session
-        .rules()
-        .iter()
-        .any(|rule| rule.verdict == RuleVerdict::Allow && rule.covers(Rule::TRUST, "*", session.folder()));
-    active.request.settings.trusted || active.trust == Some(true) || ruled
+    let settings = &active.request.settings;
+    let ruled = session.folder().is_some_and(|folder| trusts(session.rules(), folder, &settings.machine));
+    settings.trusted || active.trust == Some(true) || ruled
 }
 
-/// May this be done? `writes`: what it would make of the files, once that is known.
-pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes: Option<&[FileWrite]>) -> Ruling {
+/// Whether a rule trusts a folder. One that holds more than a project is trusted only by a rule that spells it out.
+pub fn trusts(rules: &[Rule], folder: &str, machine: &Machine) -> bool {
+    let spelled = is_broad(folder, machine);
+    let subject = if spelled { folder } else { "*" };
+    let covers = |rule: &Rule| rule.covers(Rule::TRUST, subject, Some(folder)) && (!spelled || rule.pattern == folder);
+    rules.iter().any(|rule| rule.verdict == RuleVerdict::Allow && covers(rule))
+}
+
+/// Whether trusting this folder trusts more than a project: it is the home folder, the root, or a folder above the
+/// program's own data.
+pub fn is_broad(folder: &str, machine: &Machine) -> bool {
+    let holds = |inner: &str| {
+        let inner = inner.trim_end_matches('/');
+        !inner.is_empty() && (inner == folder || inner.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+    };
+    let folder = folder.trim_end_matches('/');
+    folder.is_empty() || holds(&machine.home) || machine.own.iter().any(|own| holds(own))
+}
+
+/// What is known of the files that a change would make.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Prospect<'a> {
+    pub(crate) writes: &'a [FileWrite],
+    /// Those that lie in a version-control area, as the folder's structure shows.
+    pub(crate) versions: &'a [String],
+}
+
+impl<'a> Prospect<'a> {
+    pub(crate) fn of(item: &'a Item) -> Self {
+        Self { writes: item.writes.as_deref().unwrap_or_default(), versions: &item.versions }
+    }
+}
+
+/// May this be done?
+pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospect: Prospect<'_>) -> Ruling {
     let settings = &active.request.settings;
     let folder = session.folder();
     // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
@@ -131,7 +184,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     let (tool, subject) = match errand {
         Errand::Look(_) if !places.is_empty() => ("read_file", place),
         Errand::Look(_) | Errand::Stored { .. } | Errand::Steps(_) | Errand::Ask { .. } | Errand::Plan(_) => {
-            return Ruling::Go(Permit(Approval::Setting));
+            return Ruling::Go(Permit::standing(Approval::Setting));
         }
         Errand::Fetch { host, .. } => ("fetch_url", host.as_str()),
         Errand::Change(Change::Delete { .. }) => ("delete_file", place),
@@ -150,20 +203,23 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     // rule says of commands, the policy works out; rules about other things are about plain subjects.
     let by_text =
         |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
-    let delicate = places.iter().find_map(|place| guard(place));
     let is_edit = matches!(errand, Errand::Change(Change::Edit(_)));
-    // An edit that leaves nothing of a file deletes it, whatever it is called.
-    let discards = is_edit && writes.unwrap_or_default().iter().any(FileWrite::discards);
-    let unread = destroys_unread(session, errand, writes.unwrap_or_default());
-    // A yes to everything was not meant for what is treated with care, and a yes about the one end of a move
-    // says nothing about the other.
+    let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
+    let delicate = match prospect.versions.is_empty() {
+        true => places.iter().find_map(|place| guard_in(place, broad)),
+        false => Some(Guard::Control(ControlFile::Versions)),
+    };
+    let unread = destroys_unread(session, errand, prospect.writes);
+    let empties = empties(errand, prospect.writes);
+    let class = class_of(errand, delicate, unread, empties);
     // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
     let deletes =
         matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+    // A yes to many things was not meant for what only a person can allow: there a rule counts as their answer
+    // only if it names exactly this. A yes about the one end of a move says nothing about the other.
     let is_meant = |rule: &&Rule| {
-        by_text(rule)
-            && !deletes
-            && (delicate.is_none() || (rule.pattern != "*" && !matches!(errand, Errand::Change(Change::Move { .. }))))
+        let is_exact = !rule.pattern.ends_with('*') && !matches!(errand, Errand::Change(Change::Move { .. }));
+        by_text(rule) && !deletes && (!class.needs_person() || is_exact)
     };
     let says = |verdict: RuleVerdict| {
         let about = |rule: &&Rule| {
@@ -192,7 +248,8 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.decision == Decision::Deny) {
         return Ruling::Refuse { reason: format!("This command is never run: {}.", verdict.reason) };
     }
-    if matches!(errand, Errand::Change(_)) && places.iter().any(|place| guard(place) == Some(Guard::Own)) {
+    let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
+    if matches!(errand, Errand::Change(_)) && places.iter().any(is_own) {
         return Ruling::Refuse { reason: OWN.into() };
     }
     let here = || folder.map(str::to_owned);
@@ -202,48 +259,46 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
         pattern: pattern.into(),
         folder: here(),
     };
-    let ask = |reason: String, pattern: &str| Ruling::Ask { reason, rule: rule(pattern) };
+    let ask = |reason: String, pattern: &str| Ruling::Ask { class, reason, rule: rule(pattern) };
     let recovered = matches!(errand, Errand::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
     if says(RuleVerdict::Ask).is_none() && !recovered {
         // The person has asked for exactly this; nobody else has a say in it.
         if matches!(errand, Errand::Change(Change::Save { .. })) && delicate.is_none() {
-            return Ruling::Go(Permit(Approval::Answer));
+            return Ruling::Go(Permit::standing(Approval::Answer));
         }
         if let Some(rule) = says(RuleVerdict::Allow) {
-            return Ruling::Go(Permit(Approval::Rule { rule: rule.to_string() }));
+            return Ruling::Go(by_rule(rule, class));
         }
         if let Errand::Run { command, .. } = errand
             && !deletes
             && tool != OUTSIDE
             && let Some(rule) = allowed_by_prefix(session, active, command)
         {
-            return Ruling::Go(Permit(Approval::Rule { rule }));
+            return Ruling::Go(Permit::standing(Approval::Rule { rule }));
         }
         let by_setting = match errand {
-            Errand::Change(_) if unread => false,
-            Errand::Change(Change::Delete { .. }) if settings.confirm_deletes => false,
-            Errand::Change(_) if discards && settings.confirm_deletes => false,
-            Errand::Change(_) => settings.apply_files == Applying::Auto && delicate.is_none(),
-            Errand::Run { .. } => {
-                tool != OUTSIDE
-                    && (settings.apply_commands == Applying::Auto || active.has_agreed())
-                    && verdict.as_ref().is_some_and(|verdict| verdict.decision == Decision::Auto)
-            }
+            _ if class.needs_person() => false,
+            Errand::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
+            Errand::Change(_) => settings.apply_files == Applying::Auto,
+            Errand::Run { .. } => verdict.as_ref().is_some_and(|verdict| runs_automatically(active, verdict)),
             _ => false,
         };
         if by_setting {
-            return Ruling::Go(Permit(Approval::Setting));
+            return Ruling::Go(Permit::standing(Approval::Setting));
         }
     }
     match (errand, verdict) {
-        (Errand::Fetch { host, .. }, _) => ask(format!("{host} has not been asked for anything yet"), subject),
+        (Errand::Fetch { host, .. }, _) => {
+            let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
+            ask(format!("{host} has not been asked for anything yet{remark}"), subject)
+        }
         (Errand::Change(Change::Delete { .. }), _) if unread => {
             ask("a file would be deleted that the model has not read".into(), subject)
         }
         (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
         (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        (Errand::Change(_), _) if empties => ask("a file would be deleted or emptied".into(), subject),
         (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
-        (Errand::Change(_), _) if discards => ask("a file would be deleted or emptied".into(), subject),
         (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { outside: Some(why), .. }, _) => {
@@ -260,6 +315,38 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, writes:
     }
 }
 
+/// What an errand needs an approval for, which says who may give it.
+fn class_of(errand: &Errand, delicate: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
+    match errand {
+        Errand::Look(_) => ApprovalClass::Secret,
+        Errand::Fetch { .. } => ApprovalClass::NewHost,
+        Errand::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
+        Errand::Change(_) if unread => ApprovalClass::DeleteUnread,
+        Errand::Change(_) if delicate == Some(Guard::Secret) => ApprovalClass::Secret,
+        Errand::Change(_) if delicate.is_some() => ApprovalClass::ControlFile,
+        Errand::Change(Change::Delete { .. }) => ApprovalClass::Delete,
+        Errand::Change(_) if empties => ApprovalClass::Delete,
+        Errand::Change(_) => ApprovalClass::Edit,
+        _ => ApprovalClass::Command,
+    }
+}
+
+/// A person's rule allows it. Where only a person can, the rule names exactly this, and is their recorded decision.
+#[expect(clippy::disallowed_methods, reason = "a rule that names exactly this is a person's decision")]
+fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
+    let person = class.needs_person().then(PersonDecision::witness);
+    Permit { by: Approval::Rule { rule: rule.to_string() }, person }
+}
+
+/// Whether a command runs without a question. One that only reads does, as other reads do; one that builds or tests
+/// does where a setting or an agreement says so. What an answer proposes waits until somebody runs it.
+fn runs_automatically(active: &Active, verdict: &command::Verdict) -> bool {
+    let is_proposed = active.batch.as_ref().is_some_and(|batch| batch.of_series);
+    let by_class = verdict.class == CommandClass::Read && !is_proposed;
+    let is_set = active.request.settings.apply_commands == Applying::Auto || active.has_agreed();
+    verdict.decision == Decision::Auto && (by_class || is_set)
+}
+
 /// The tool's name in rules about commands that run outside of the sandbox.
 const OUTSIDE: &str = "run_outside";
 /// Why a person is asked before a file is replaced whose content nobody has taken notice of.
@@ -274,6 +361,13 @@ fn destroys_unread(session: &Session, errand: &Errand, writes: &[FileWrite]) -> 
         let destroys = (replaces && write.before.is_some()) || (edits && write.discards());
         destroys && session.mark(&write.path).is_none()
     })
+}
+
+/// Whether an edit leaves nothing of a file that has content: a deletion in disguise.
+fn empties(errand: &Errand, writes: &[FileWrite]) -> bool {
+    let Errand::Change(Change::Edit(edit)) = errand else { return false };
+    let is_blank = matches!(edit, Edit::WholeFile { content, .. } if content.trim().is_empty());
+    writes.iter().any(|write| write.discards() || (is_blank && write.before.is_some()))
 }
 
 /// What the command policy needs to know.
@@ -333,12 +427,10 @@ fn parts(path: &str) -> impl Iterator<Item = String> {
 /// Files that are treated with more care than others. `docs/decisions/0015-paths.md` has the whole table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// The program's own settings in the folder are no model's business.
-    Own,
-    /// Version control runs programs from there.
-    Versions,
-    /// Other programs run what they say: shells at their start, editors, whoever builds.
-    Runs,
+    /// Other programs run or obey it.
+    Control(ControlFile),
+    /// A hidden file of a home folder or of one that holds more than a project: some program reads it there.
+    Hidden,
     /// Keys and passwords.
     Secret,
 }
@@ -348,27 +440,24 @@ const OWN: &str = "Files in .trimtab are the user's own settings; they cannot be
 impl Guard {
     fn reason(self) -> &'static str {
         match self {
-            Guard::Own => OWN,
-            Guard::Versions => "it belongs to the version control, which runs programs from there",
-            Guard::Runs => "it decides what other programs run",
+            Guard::Control(ControlFile::Own) => OWN,
+            Guard::Control(control) => control.reason(),
+            Guard::Hidden => "programs read hidden files of this folder when they start",
             Guard::Secret => "it usually holds keys or passwords",
         }
     }
 }
 
-/// How a path is guarded: by the strictest of its parts. The names are those that commands are judged by.
+/// How a path is guarded: by the strictest of its parts. The names are those that commands are fenced by.
 fn guard(path: &str) -> Option<Guard> {
-    let any = |is: fn(&str) -> bool| parts(path).any(|part| is(&part));
-    if any(|part| part == ".trimtab") {
-        return Some(Guard::Own);
-    }
-    if any(|part| matches!(part, ".git" | ".hg" | ".svn" | ".jj" | ".bzr" | "git~1")) {
-        return Some(Guard::Versions);
-    }
-    if any(names::decides_what_runs) {
-        return Some(Guard::Runs);
-    }
-    any(names::is_secret).then_some(Guard::Secret)
+    let secret = || parts(path).any(|part| names::is_secret(&part)).then_some(Guard::Secret);
+    control_file(path).map(Guard::Control).or_else(secret)
+}
+
+/// The same in a folder of which every hidden file is a control file, if it is `broad`.
+fn guard_in(path: &str, broad: bool) -> Option<Guard> {
+    let hidden = || (broad && parts(path).any(|part| part.starts_with('.'))).then_some(Guard::Hidden);
+    guard(path).or_else(hidden)
 }
 
 /// The file with secrets that a look names, if it names one. A search through a folder passes them by.
@@ -399,7 +488,10 @@ fn plain(path: &str, folder: Option<&str>) -> String {
 /// Whether a rule lets pages of a host be fetched.
 pub(crate) fn may_fetch(session: &Session, host: &str) -> bool {
     let says = |verdict: RuleVerdict| {
-        session.rules().iter().any(|rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.folder()))
+        // A yes counts only for the very host that a person named.
+        let counts = |rule: &Rule| verdict != RuleVerdict::Allow || rule.pattern == host;
+        let covers = |rule: &Rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.folder());
+        session.rules().iter().any(|rule| counts(rule) && covers(rule))
     };
     says(RuleVerdict::Allow) && !says(RuleVerdict::Deny) && !says(RuleVerdict::Ask)
 }

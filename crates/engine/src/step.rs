@@ -5,6 +5,7 @@ use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RefKey, RequestId, SessionId};
 
 use crate::record::Session;
+use crate::turn::answers::Answerer;
 use crate::{Effect, Input, Output, assistant, handoff, history, intake, pictures, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
@@ -19,10 +20,12 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         }
         Input::Said { request } => intake::take_in(&mut step, *request),
         Input::Controlled { request, action } => turn::control::controlled(&mut step, request, action),
-        Input::Answered { checkpoint, choice, text, by } => {
-            turn::answers::answered(&mut step, &checkpoint, choice, text, by);
+        Input::Answered { checkpoint, choice, text, by, surface } => {
+            turn::answers::answered(&mut step, &checkpoint, choice, text, Answerer { by, surface });
         }
-        Input::Chosen { checkpoint, parts, by } => turn::answers::chosen(&mut step, &checkpoint, &parts, by),
+        Input::Chosen { checkpoint, parts, by, surface } => {
+            turn::answers::chosen(&mut step, &checkpoint, &parts, Answerer { by, surface });
+        }
         Input::Admitted { request } => turn::admitted(&mut step, &request),
         Input::Held { request, ahead } => turn::held(&mut step, &request, ahead),
         Input::Replied { call, reply, raw, warnings } => turn::replied(&mut step, &call, reply, raw, warnings),
@@ -32,8 +35,9 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
-        Input::Loaded { request, files, missing, absent, instructions } => {
-            turn::loaded(&mut step, &request, files, missing, &absent, instructions);
+        Input::Loaded { request, files, missing, absent, instructions, instruction_files } => {
+            let loaded = turn::Loaded { files, missing, instructions, instruction_files };
+            turn::loaded(&mut step, &request, loaded, &absent);
         }
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
         Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),

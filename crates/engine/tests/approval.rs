@@ -39,6 +39,7 @@ fn asked() -> (Log, CheckpointId) {
         missing: Vec::new(),
         absent: Vec::new(),
         instructions: None,
+        instruction_files: Vec::new(),
     };
     let begin = [
         Input::Opened { folder: "/p".into() },
@@ -71,7 +72,7 @@ fn asked() -> (Log, CheckpointId) {
 fn answered(log: &Log, checkpoint: &CheckpointId) -> Vec<Output> {
     let mut session = Session::replay(log.iter().map(|(request, fact)| (request.as_ref(), fact)));
     let (checkpoint, choice) = (checkpoint.clone(), "allow".to_owned());
-    step(&mut session, Input::Answered { checkpoint, choice, text: None, by: "user".into() })
+    step(&mut session, Input::Answered { checkpoint, choice, text: None, by: "user".into(), surface: None })
 }
 
 fn runs(outputs: &[Output]) -> Option<&trimtab_vocab::CommandPlan> {

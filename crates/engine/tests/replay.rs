@@ -87,7 +87,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         4 => (0_u8..4, 1_u32..6, "raise|stop|dance|allow|always|never|wait|trust|no|continue|tell|again|skip|o1|other|\
               submit|approve|modify|replan|cancel|retry|satisfied|needs_changes|start_over|talk",
               prop::option::of("0|1|9|x|\\[\\{\"title\":\"new\"\\}\\]")).prop_map(|(id, n, choice, text)| {
-            Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into() }
+            Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into(), surface: None }
         }),
         1 => Just(Input::Opened { folder: "/project".into() }),
     ]
@@ -156,7 +156,8 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             files: vec![],
             missing: vec![],
             absent: vec![],
-            instructions: None
+            instructions: None,
+            instruction_files: Vec::new()
         }),
         call.clone().prop_map(|call| Input::Looked {
             call,
@@ -171,12 +172,15 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
                 removed: 0,
                 modified: 0,
             }];
-            Input::Prepared { call, prepared: Prepared::Ready { writes, diffs: vec!["+b".into()], hunks: vec![2] } }
+            Input::Prepared {
+                call,
+                prepared: Prepared::Ready { writes, diffs: vec!["+b".into()], hunks: vec![2], versions: Vec::new() },
+            }
         }),
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),
         (0_u8..4, 1_u32..4, 0_u32..3).prop_map(|(id, n, hunk)| {
             let parts = vec![ChangePart { path: "a".into(), hunks: vec![hunk] }];
-            Input::Chosen { checkpoint: CheckpointId::nth(&request_id(id), n), parts, by: "user".into() }
+            Input::Chosen { checkpoint: CheckpointId::nth(&request_id(id), n), parts, by: "user".into(), surface: None }
         }),
         (call.clone(), 1_u32..3, any::<bool>()).prop_map(move |(call, hunk, bad)| {
             let (path, after) = ("a".to_owned(), state("4"));

@@ -77,6 +77,7 @@ impl Drive {
                 missing: Vec::new(),
                 absent: Vec::new(),
                 instructions: None,
+                instruction_files: Vec::new(),
             },
             Effect::CallModel { call, prompt } => {
                 let message = Message::assistant(said(&prompt));
@@ -101,7 +102,7 @@ impl Drive {
                 None => {
                     let checkpoint = self.open.first().cloned().expect("a question, for nothing else is left");
                     let choice = on_unknown.to_owned();
-                    Input::Answered { checkpoint, choice, text: None, by: "user".into() }
+                    Input::Answered { checkpoint, choice, text: None, by: "user".into(), surface: None }
                 }
             };
             let answers = self.one(next);

@@ -1,5 +1,6 @@
 //! Who may use the server: tokens with names, of which only hashes are kept.
 
+use serde_json::json;
 use trimtab_vocab::{Problem, ProblemKind, Time};
 use trimtab_world::clock;
 use trimtab_world::store::{self, StoreError, TokenKind, TokenRow};
@@ -40,6 +41,7 @@ impl Client {
             return Err(Problem::new(ProblemKind::Usage, "A token's name has 1 to 64 letters, digits, spaces or -_.")
                 .hint("For example: trimtab token add backup-script"));
         }
+        self.tell_trail("token_added", json!({"token": name})).await?;
         let (secret, created) = (fresh()?, self.clock().now());
         let row = TokenRow { name: name.to_owned(), kind: TokenKind::Program, created, expires: None };
         self.store().add_token(&hash_of(&secret), row).await.map_err(|error| match error {
@@ -87,6 +89,7 @@ impl Client {
 
     /// Lets nobody in with this one any more.
     pub async fn revoke_token(&self, name: &str) -> Result<(), Problem> {
+        self.tell_trail("token_revoked", json!({"token": name})).await?;
         match self.store().revoke_token(name).await.map_err(store_problem)? {
             true => Ok(()),
             false => Err(Problem::new(ProblemKind::NotFound, format!("There is no token called {name}."))

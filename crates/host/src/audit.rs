@@ -5,7 +5,7 @@ use trimtab_engine::assistant::TASKS;
 use trimtab_vocab::event::{
     BugFact, ChangeFact, CheckpointFact, CommandFact, ProposalFact, RequestFact, RouteFact, RuleFact,
 };
-use trimtab_vocab::{Event, Fact, MemoryFact, Problem};
+use trimtab_vocab::{Event, Fact, MemoryFact, Problem, Rule, Sandbox};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
 use crate::client::{Client, store_problem};
@@ -25,13 +25,18 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
             json!({"mode": "session", "decision": decision, "confidence": confidence, "question": Value::Null,
                    "reason": reason, "stage": "routing", "router_confidence": confidence}),
         ),
-        Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, by, .. }) => {
-            ("answer", json!({"checkpoint": checkpoint, "choice": choice, "by": by}))
+        Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, by, surface, .. }) => {
+            ("answer", json!({"checkpoint": checkpoint, "choice": choice, "by": by, "surface": surface}))
         }
         Fact::Proposal(ProposalFact::Chosen { proposal, parts, left, .. }) => {
             ("chosen", json!({"proposal": proposal, "parts": parts, "left": left}))
         }
-        Fact::Rule(RuleFact::Added { rule }) if event.request.is_some() => ("rule_added", json!({"rule": rule})),
+        Fact::Rule(RuleFact::Added { rule }) if event.request.is_some() => {
+            (rule_action(rule, true), json!({"rule": rule}))
+        }
+        Fact::Rule(RuleFact::Removed { rule }) if event.request.is_some() => {
+            (rule_action(rule, false), json!({"rule": rule}))
+        }
         // Not the words: the trail keeps for ever, and what a person deletes is to be gone.
         Fact::Memory(MemoryFact::Noted { entries }) => {
             let ids: Vec<_> = entries.iter().map(|entry| &entry.id).collect();
@@ -51,8 +56,13 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Change(ChangeFact::Refused { reason, .. }) => {
             ("move_refused", json!({"op": "files", "result": "error", "message": reason}))
         }
-        Fact::Command(CommandFact::Started { command, argv, cwd, .. }) => {
-            ("command_started", json!({"op": "command", "command": command, "argv": argv, "cwd": cwd}))
+        Fact::Command(CommandFact::Started { command, argv, cwd, sandbox, automatic, .. }) => {
+            let sandbox = if *sandbox == Some(Sandbox::Off) { "off" } else { "on" };
+            (
+                "command_started",
+                json!({"op": "command", "command": command, "argv": argv, "cwd": cwd, "sandbox": sandbox,
+                       "automatic": automatic}),
+            )
         }
         Fact::Command(CommandFact::Finished { command, exit_code, signal, timed_out, .. }) => (
             "command_finished",
@@ -65,7 +75,34 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
     Some(AuditEntry::new(action, fields).of(Some(event.session.clone()), event.request.clone()))
 }
 
+fn rule_action(rule: &Rule, added: bool) -> &'static str {
+    match (rule.tool.as_str(), added) {
+        (Rule::TRUST, true) => "trust_given",
+        (Rule::TRUST, false) => "trust_removed",
+        (_, true) => "rule_added",
+        (_, false) => "rule_removed",
+    }
+}
+
 impl Client {
+    /// Tells the trail of something that no session records. Where that cannot be, it must not be done.
+    pub(crate) async fn tell_trail(&self, action: &str, mut fields: Value) -> Result<(), Problem> {
+        fields["surface"] = json!(self.surface);
+        self.store().add_audit(AuditEntry::new(action, fields)).await.map_err(store_problem)
+    }
+
+    /// Tells the trail that a person makes or removes a rule, before that is done.
+    pub(crate) async fn tell_rule(&self, rule: &Rule, added: bool) -> Result<(), Problem> {
+        self.tell_trail(rule_action(rule, added), json!({"rule": rule})).await
+    }
+
+    /// Tells the trail that a person runs a command of their own, outside of any request and of the sandbox. To be
+    /// called before it is started; where it fails, it must not be.
+    pub async fn audit_shell(&self, folder: &str, command: &str) -> Result<(), Problem> {
+        self.tell_trail("shell_command", json!({"op": "command", "command": command, "cwd": folder, "sandbox": "off"}))
+            .await
+    }
+
     /// Lines of the trail after the `after`th.
     pub async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>, Problem> {
         self.store().audit_lines(after, limit).await.map_err(store_problem)
@@ -74,7 +111,7 @@ impl Client {
     /// Follows the trail from its first line and says what does not fit.
     pub async fn check_audit(&self) -> Result<AuditCheck, Problem> {
         const PAGE: u32 = 1000;
-        let mut check = AuditCheck::default();
+        let mut check = AuditCheck::with(self.store().audit_key());
         // In this order: lines that are added meanwhile are among those that are read.
         let written = self.store().audit_written().await.map_err(store_problem)?;
         loop {

@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use trimtab_engine::{Input, Session};
 use trimtab_vocab::{
-    ChangePart, CheckpointId, Control, Event, ImageRef, Mode, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
-    RequestId, Rule, RunSettings, SessionId, WhileRunning,
+    ChangePart, CheckpointId, Control, Event, ImageRef, Machine, Mode, PictureWish, Pill, Problem, ProblemKind, RefKey,
+    Request, RequestId, Rule, RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::{Model, Models, Registry};
@@ -49,6 +49,8 @@ pub(crate) struct Deps {
     pub(crate) latest: Latest,
     /// The person's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
+    /// The machine that it runs on.
+    pub(crate) machine: Machine,
     /// The providers, where they come from settings.
     providers: Option<Arc<Providers>>,
 }
@@ -127,6 +129,8 @@ pub struct Sent {
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    /// Where a person uses it, for the record.
+    pub(crate) surface: Option<&'static str>,
 }
 
 struct Inner {
@@ -170,7 +174,17 @@ impl Client {
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn Models> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, hands };
-        Ok(Self::over(world, profile.limits.jobs, Some(profile.file.clone()), Some(providers)))
+        let mut client = Self::over(world, profile.limits.jobs, Some(profile.file.clone()), Some(providers));
+        if let Some(inner) = Arc::get_mut(&mut client.inner).and_then(|inner| Arc::get_mut(&mut inner.deps)) {
+            inner.machine = profile.hands.machine.clone();
+        }
+        Ok(client)
+    }
+
+    /// The same, used at this surface: `run`, `tui`, `http`, … Answers are recorded with it.
+    #[must_use]
+    pub fn on(self, surface: &'static str) -> Self {
+        Self { surface: Some(surface), ..self }
     }
 
     /// Calls the providers of these settings from the next call on, in sessions that run as well.
@@ -193,9 +207,10 @@ impl Client {
             job_limit,
             latest: Latest::default(),
             settings,
+            machine: Machine::default(),
             providers,
         });
-        Self { inner: Arc::new(Inner { deps }) }
+        Self { inner: Arc::new(Inner { deps }), surface: None }
     }
 
     pub(crate) fn deps(&self) -> &Arc<Deps> {
@@ -329,7 +344,8 @@ impl Client {
     /// Answers what waits for a person.
     pub async fn answer(&self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
-        self.tell(session, &Input::Answered { checkpoint, choice, text, by }).await
+        let surface = self.surface.map(str::to_owned);
+        self.tell(session, &Input::Answered { checkpoint, choice, text, by, surface }).await
     }
 
     /// Whether these are parts of the change that a checkpoint asks about: files, or hunks of them.
@@ -358,7 +374,8 @@ impl Client {
         by: &str,
     ) -> Result<(), Problem> {
         self.check_parts(session, checkpoint, &parts).await?;
-        self.tell(session, &Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into() }).await
+        let surface = self.surface.map(str::to_owned);
+        self.tell(session, &Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into(), surface }).await
     }
 
     /// Puts something into a session's inbox and has it taken up. When this returns, it cannot be lost any more.
@@ -550,6 +567,7 @@ impl Client {
 
     /// Makes a rule, or removes it.
     pub async fn change_rule(&self, rule: &Rule, add: bool) -> Result<(), Problem> {
+        self.tell_rule(rule, add).await?;
         let mut change = RuleChange::default();
         let told = if add {
             change.added.push(written_rule(rule));

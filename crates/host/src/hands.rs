@@ -18,7 +18,7 @@ use trimtab_world::tools::{self, Place};
 use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
 use trimtab_world::workspace::{Folder, write};
 
-use crate::{StreamController, links};
+use crate::{StreamController, links, version_area};
 
 /// A file as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,11 @@ pub trait Hands: Send + Sync {
     async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
         let _ = (folder, path);
         None
+    }
+    /// Those of these paths that lie in a version-control area, as the folder's structure shows.
+    async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
+        let _ = (folder, paths);
+        Vec::new()
     }
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
@@ -203,6 +208,12 @@ impl Hands for RealHands {
     async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
         let (folder, path) = (folder.to_owned(), path.to_owned());
         tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.state(path).ok()?).await.ok()?
+    }
+
+    async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
+        let (folder, all) = (PathBuf::from(folder), paths.clone());
+        // What cannot be looked at counts as such a path: then a person is asked.
+        tokio::task::spawn_blocking(move || version_area::among(&folder, &paths)).await.unwrap_or(all)
     }
 
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {

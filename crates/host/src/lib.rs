@@ -38,6 +38,7 @@ mod space;
 mod stream_controller;
 mod tasks;
 mod tools;
+mod version_area;
 mod walk;
 
 pub use actor::durable::first_words;
@@ -50,7 +51,7 @@ pub use history::{History, Refusal, Set, is_text};
 pub use hub::{Watch, said};
 pub use moves::Moved;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
-pub use saying::Words;
+pub use saying::{BROAD, Composed, Manner, Words};
 pub use server_lock::{ServerLock, running as running_server};
 pub use space::Expired;
 pub use stream_controller::StreamController;

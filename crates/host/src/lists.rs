@@ -57,7 +57,16 @@ pub(crate) async fn news(
 fn lists(profile: &Profile) -> Lists {
     let hands = &profile.hands;
     let (allow, ask, deny) = (hands.allow.clone(), hands.ask.clone(), hands.deny.clone());
-    Lists { apply: hands.commands, allow, ask, deny, files: profile.context.files.clone() }
+    Lists {
+        apply: hands.commands,
+        allow,
+        ask,
+        deny,
+        files: profile.context.files.clone(),
+        apply_files: Some(hands.files),
+        sandbox: Some(hands.sandbox),
+        timeout_s: Some(hands.timeout_s),
+    }
 }
 
 fn millis(time: SystemTime) -> i64 {

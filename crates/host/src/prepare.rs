@@ -54,7 +54,8 @@ pub(crate) async fn prepare(
         writes.push(FileWrite { path, before, after, added, removed, modified });
         diffs.push(diff);
     }
-    Ok(Prepared::Ready { writes, diffs, hunks })
+    let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
+    Ok(Prepared::Ready { writes, diffs, hunks, versions })
 }
 
 /// A file before and after a change.
@@ -245,7 +246,8 @@ async fn save(
     }
     // A picture is saved or left out, never a part of it.
     let hunks = vec![1; writes.len()];
-    Ok(Prepared::Ready { writes, diffs, hunks })
+    let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
+    Ok(Prepared::Ready { writes, diffs, hunks, versions })
 }
 
 /// Why a diff that was refused would have had no effect, if that is the reason.

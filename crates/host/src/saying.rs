@@ -1,6 +1,6 @@
 //! What a surface needs to say something in a folder: the settings in force there.
 
-use trimtab_vocab::{Mode, Problem, Rule, RuleVerdict, WhileRunning};
+use trimtab_vocab::{Approve, Mode, Problem, ProblemKind, RunSettings, WhileRunning};
 
 use crate::client::{Client, Say};
 use crate::config::Profile;
@@ -23,29 +23,72 @@ pub struct Words {
     pub literal: bool,
 }
 
+/// How a request is made, beside its words.
+#[derive(Debug, Clone, Default)]
+pub struct Manner {
+    /// Somebody is there to be asked.
+    pub attended: bool,
+    /// What happens where somebody would be asked.
+    pub approve: Approve,
+    /// The folder is trusted for this request.
+    pub trust: bool,
+    /// Another model than the one of the settings.
+    pub model: Option<String>,
+}
+
+/// The settings in force in a folder.
+pub struct Composed {
+    /// Those of the person, made stricter by those of the folder if it is trusted.
+    pub profile: Profile,
+    /// What a request is made with.
+    pub settings: RunSettings,
+    /// Whether the folder is trusted, so that its own settings and pills count.
+    pub reads: bool,
+}
+
 impl Client {
     /// Whether a rule trusts a folder.
     pub async fn trusts(&self, folder: &str) -> Result<bool, Problem> {
-        let trusts = |rule: &Rule| rule.verdict == RuleVerdict::Allow && rule.covers(Rule::TRUST, "*", Some(folder));
-        Ok(self.rules().await?.iter().any(trusts))
+        Ok(trimtab_engine::trusts(&self.rules().await?, folder, &self.deps().machine))
     }
 
-    /// Words with the settings of the folder that they are said in. Somebody is there to be asked.
-    pub async fn prepare(&self, profile: &Profile, folder: &str, words: Words) -> Result<Say, Problem> {
-        let trusted = profile.trusts(folder);
+    /// Whether trusting this folder would trust more than a project.
+    pub fn is_broad(&self, folder: &str) -> bool {
+        trimtab_engine::is_broad(folder, &self.deps().machine)
+    }
+
+    /// The settings that a request in a folder is made with. Every way to start work goes through here, so that a
+    /// trusted folder's stricter settings hold on all of them.
+    pub async fn compose(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<Composed, Problem> {
+        let Manner { attended, approve, trust, model } = manner;
+        if trust && self.is_broad(folder) {
+            return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
+                .hint(format!("Work in a folder of its own, or run `trimtab trust --confirm {folder} {folder}`.")));
+        }
+        let trusted = trust || profile.trusts(folder);
         let reads = trusted || self.trusts(folder).await?;
         let mut profile = profile.clone();
         if reads {
             profile = profile.in_project(folder)?;
         }
-        if words.model.is_some() {
-            profile.model = words.model;
+        if model.is_some() {
+            profile.model = model;
         } else if profile.model.is_none() {
             profile.model = crate::local_model(&profile).await;
         }
         let mut settings = profile.run_settings()?;
-        settings.attended = true;
+        settings.attended = attended;
+        settings.approve = approve;
         settings.trusted = trusted;
+        // With `--trust`, what is there is accepted for this request.
+        settings.instructions_bound = !trust;
+        Ok(Composed { profile, settings, reads })
+    }
+
+    /// Words with the settings of the folder that they are said in. Somebody is there to be asked.
+    pub async fn prepare(&self, profile: &Profile, folder: &str, words: Words) -> Result<Say, Problem> {
+        let manner = Manner { attended: true, model: words.model, ..Manner::default() };
+        let Composed { profile, settings, reads } = self.compose(profile, folder, manner).await?;
         let pill = match !words.literal && looks_like_a_pill(&words.text) {
             true => Pills::load(&profile, reads.then_some(folder)).called(&words.text)?,
             false => None,
@@ -62,3 +105,6 @@ impl Client {
         })
     }
 }
+
+/// Why a folder is not trusted like others.
+pub const BROAD: &str = "it is your home folder or holds it, or holds Trimtab's own data";

@@ -11,8 +11,8 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, Look, MadePicture, OnConflict, Overtime,
-    RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, Look, MadePicture, OnConflict,
+    Overtime, RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -391,25 +391,21 @@ pub(crate) async fn load(
             absent.push(AbsentFile { path, like: like.into_iter().next() });
         }
     }
-    let mut instructions: Vec<String> = Vec::new();
+    let mut instruction_files = Vec::new();
     for name in named {
         // Nobody misses these, and nobody is told their names.
         let is_usual = names::INSTRUCTIONS.contains(&name.as_str());
         match hands.read(&folder, &name).await {
             // A link may lead to what is never sent by itself.
-            Ok(FileNow { content: Some((bytes, _)), real, .. }) if !names::has_secret(&real) => {
+            Ok(FileNow { content: Some((bytes, state)), real, .. }) if !names::has_secret(&real) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                let text = if is_usual { text } else { format!("{name}:\n{text}") };
-                // The one is often a copy of the other, or a link to it.
-                if !instructions.contains(&text) {
-                    instructions.push(text);
-                }
+                instruction_files.push(InstructionFile { path: name, hash: state.hash, text });
             }
             _ if is_usual => {}
             _ => missing.push(name),
         }
     }
-    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
-    let _ = reporter.nudges.send(Input::Loaded { request, files: loaded, missing, absent, instructions }).await;
+    let loaded = Input::Loaded { request, files: loaded, missing, absent, instructions: None, instruction_files };
+    let _ = reporter.nudges.send(loaded).await;
     Ok(())
 }

@@ -20,3 +20,5 @@ pub mod simulator;
 pub mod terminal;
 pub mod validity;
 pub mod wire;
+
+pub use trimtab_world::store::hash as blake3_hex;

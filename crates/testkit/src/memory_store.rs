@@ -726,6 +726,14 @@ impl Store for MemoryStore {
         self.operate(of).await
     }
 
+    async fn add_audit(&self, entry: AuditEntry) -> Result<()> {
+        self.operate(|state, _| {
+            state.put_audit(&[entry.clone()]);
+            Ok(())
+        })
+        .await
+    }
+
     async fn audit_written(&self) -> Result<u64> {
         self.operate(|state, _| Ok(state.audit.len() as u64)).await
     }

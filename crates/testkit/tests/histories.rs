@@ -468,6 +468,7 @@ impl Rig {
                         missing: vec![],
                         absent: vec![],
                         instructions: None,
+                        instruction_files: Vec::new(),
                     }),
                     Effect::CallModel { call, .. } => {
                         let reply =
@@ -476,7 +477,8 @@ impl Rig {
                     }
                     Effect::Prepare { call, .. } => {
                         let diffs = vec![String::new(); writes.len()];
-                        let prepared = Prepared::Ready { writes: writes.to_vec(), diffs, hunks: Vec::new() };
+                        let prepared =
+                            Prepared::Ready { writes: writes.to_vec(), diffs, hunks: Vec::new(), versions: Vec::new() };
                         Some(Input::Prepared { call, prepared })
                     }
                     Effect::Apply { call, plan } => Some(Input::Applied { call, problem: self.write(&plan) }),

@@ -90,12 +90,12 @@ fn allow_is_for_once_and_always_is_a_rule() {
     insta::assert_snapshot!(only(&play(
         r#"
         > run things
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         ! allow
         ?~ Exit code 0.
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         ! always
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         < Done.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "command.started", "answer"]), @r#"
@@ -152,7 +152,7 @@ fn wait_ends_everything_with_the_documented_result_and_goes_on_with_new_words() 
         < One file.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "banner", "tool.finished", "request.steered", "answer", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","plan":{"argv":["sh","-c","echo 1 > one.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"class":"command","reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","plan":{"argv":["sh","-c","echo 1 > one.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"wait","text":"use one file only","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
     r1 tool.finished {"call":"c1t2","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
@@ -179,7 +179,7 @@ fn wait_without_words_waits_and_a_new_request_goes_on_from_there() {
         < Yes.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "banner", "tool.finished", "answer", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","plan":{"argv":["sh","-c","echo 1 > one.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo 1 > one.txt","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo 1 > one.txt"},"class":"command","reason":"`>` writes to `one.txt`","ruleText":"allow run_command: echo 1 > one.txt (in PROJECT)","plan":{"argv":["sh","-c","echo 1 > one.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo 1 > one.txt"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"wait","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
     r1 banner {"level":"warning","text":"[Tool execution interrupted - waiting for user feedback]"}
@@ -227,8 +227,8 @@ fn a_new_rule_answers_what_is_already_asked() {
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 stage {"stage":"running","label":"Interrogating 127.0.0.1:1..."}
@@ -249,11 +249,11 @@ fn repeated_allows_suggest_a_rule_and_never_make_one() {
     let log = play(
         r#"
         > run things
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         ! allow
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         ! allow
-        <@ run_command {"command":"date +%N"}
+        <@ run_command {"command":"date +%N$X"}
         ! allow
         < Done.
         "#,
@@ -268,18 +268,18 @@ fn without_a_person_what_asks_ends_the_run_and_goes_on_once_answered() {
         r#"
         % attended=false
         > run it
-        <@ run_command {"command":"echo hi"}
+        <@ run_command {"command":"echo hi$X"}
         ! allow
         ?~ hi
         < Done.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "request.finished", "request.reopened", "request.resumed", "command.started", "answer"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo hi","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo hi"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: echo hi (in PROJECT)","plan":{"argv":["echo","hi"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo hi"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo hi$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"echo hi$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: echo hi$X (in PROJECT)","plan":{"argv":["sh","-c","echo hi$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo hi$X"}}
     r1 request.finished {"status":"needs_user","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 request.reopened {}
     r1 request.resumed {}
-    r1 command.started {"call":"c1t1","command":"echo hi","argv":["echo","hi"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c1t1","command":"echo hi$X","argv":["sh","-c","echo hi$X"],"cwd":"PROJECT"}
     r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);
@@ -291,7 +291,7 @@ fn what_waits_for_a_person_does_not_stand_in_the_way_of_another_request() {
         r#"
         % attended=false
         > run it
-        <@ run_command {"command":"echo hi"}
+        <@ run_command {"command":"echo hi$X"}
         > another thing
         ? another thing
         < Yes.
@@ -309,7 +309,7 @@ fn approve_auto_allows_and_approve_deny_refuses_and_both_are_on_record() {
         % attended=false
         % approve=auto
         > run it
-        <@ run_command {"command":"echo hi"}
+        <@ run_command {"command":"echo hi$X"}
         ?~ hi
         < Done.
         % approve=deny
@@ -320,7 +320,7 @@ fn approve_auto_allows_and_approve_deny_refuses_and_both_are_on_record() {
         "#
     ), &["checkpoint.resolved", "command.started", "request.finished"]), @r#"
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"approve auto"}
-    r1 command.started {"call":"c1t1","command":"echo hi","argv":["echo","hi"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c1t1","command":"echo hi$X","argv":["sh","-c","echo hi$X"],"cwd":"PROJECT"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"denied","by":"approve deny"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
@@ -349,7 +349,7 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         < Arr.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1},{"id":"no","label":"No, answer without it","number":2}],"about":"trust","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1},{"id":"no","label":"No, answer without it","number":2}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"1\talpha"}
@@ -371,7 +371,7 @@ fn a_folder_that_is_not_trusted_stays_unread() {
         % trusted=false
         > look around
         <@ read_file {"path":"a.txt"}
-        <@ run_command {"command":"cat a.txt"}
+        <@ run_command {"command":"cat a.txt$X"}
         ! no
         ?~ The user does not trust this folder
         ?- alpha
@@ -577,7 +577,7 @@ fn a_steer_is_taken_up_at_the_next_step() {
         alpha
         --- dialogue
         > work
-        <@ run_command {"command":"sleep 0.3"}
+        <@ run_command {"command":"sleep 0.3$X"}
         ! allow
         @ command.started
         ^S only the tests
@@ -607,7 +607,7 @@ fn a_pause_rests_after_the_step_and_goes_on_when_told() {
     insta::assert_snapshot!(only(&play(
         r#"
         > work
-        <@ run_command {"command":"sleep 0.3; echo slept"}
+        <@ run_command {"command":"sleep 0.3; echo slept$X"}
         ! allow
         @ command.started
         ^P
@@ -617,7 +617,7 @@ fn a_pause_rests_after_the_step_and_goes_on_when_told() {
         < Done.
         "#
     ), &["request.pausing", "tool.finished", "checkpoint.opened", "checkpoint.resolved", "request.resumed", "answer"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 0.3; echo slept","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 0.3; echo slept"},"reason":"`sleep 0.3` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 0.3; echo slept (in PROJECT)","plan":{"argv":["sh","-c","sleep 0.3; echo slept"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 0.3; echo slept"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 0.3; echo slept$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 0.3; echo slept$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 0.3; echo slept$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 0.3; echo slept$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 0.3; echo slept$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 request.pausing {}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\nslept\n"}
@@ -633,8 +633,8 @@ fn one_tool_can_be_stopped_and_the_rest_goes_on() {
     play(
         r#"
         > work
-        <@ run_command {"command":"sleep 1000"}
-        <@ run_command {"command":"echo second"}
+        <@ run_command {"command":"sleep 1000$X"}
+        <@ run_command {"command":"echo second$X"}
         ! allow
         @ command.started
         ^T c1t1
@@ -652,8 +652,8 @@ fn what_runs_can_be_skipped() {
     play(
         r#"
         > work
-        <@ run_command {"command":"sleep 1000"}
-        <@ run_command {"command":"echo second"}
+        <@ run_command {"command":"sleep 1000$X"}
+        <@ run_command {"command":"echo second$X"}
         ! allow
         @ command.started
         ^X
@@ -668,7 +668,7 @@ fn a_stop_ends_a_running_command_and_nothing_begins_after_it() {
     insta::assert_snapshot!(only(&play(
         r#"
         > work
-        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"sleep 1000$X"}
         <@ run_command {"command":"echo 2 > two.txt"}
         ! allow
         @ command.started
@@ -678,11 +678,11 @@ fn a_stop_ends_a_running_command_and_nothing_begins_after_it() {
         < Yes.
         "#
     ), &["request.stopping", "command.started", "command.finished", "tool.finished", "banner", "request.finished"]), @r#"
-    r1 command.started {"call":"c1t1","command":"sleep 1000","argv":["sleep","1000"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c1t1","command":"sleep 1000$X","argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT"}
     r1 request.stopping {}
     r1 banner {"level":"info","text":"[Conversation interrupted]"}
     r1 tool.finished {"call":"c1t2","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
-    r1 command.finished {"call":"c1t1","command":"sleep 1000","timedOut":false,"preview":""}
+    r1 command.finished {"call":"c1t1","command":"sleep 1000$X","timedOut":false,"preview":""}
     r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -694,7 +694,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
     insta::assert_snapshot!(only(&play(
         r#"
         > work
-        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"sleep 1000$X"}
         ! allow
         @ command.started
         ^K
@@ -703,10 +703,10 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
         < I see.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "command.started", "tool.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000"},"reason":"`sleep 1000` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 1000 (in PROJECT)","plan":{"argv":["sleep","1000"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 1000$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
-    r1 command.started {"call":"c1t1","command":"sleep 1000","argv":["sleep","1000"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1},{"id":"again","label":"Run it again","number":2},{"id":"stop","label":"Stop here","number":3}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
+    r1 command.started {"call":"c1t1","command":"sleep 1000$X","argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000$X","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1},{"id":"again","label":"Run it again","number":2},{"id":"stop","label":"Stop here","number":3}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again."}
     "#);
@@ -734,13 +734,13 @@ fn a_large_result_is_stored_first_and_shown_by_head_and_tail() {
     insta::assert_snapshot!(only(&play(
         r#"
         > print much
-        <@ run_command {"command":"seq 1 30000"}
+        <@ run_command {"command":"seq 1 30000$X"}
         ! allow
         ?~ bytes left out
         ?~ 30000\n[Full result saved as ref:output-
         < Seen.
         "#
-    ), &["command.finished"]), @r#"r1 command.finished {"call":"c1t1","command":"seq 1 30000","exitCode":0,"timedOut":false,"preview":"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n31\n32\n33\n34\n35\n36\n37\n38\n39\n40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n50\n51\n52\n53\n54\n55\n56\n57\n58\n59\n60\n61\n62\n63\n64\n65\n66\n67\n68\n69\n70\n71\n72\n73\n74\n75\n76\n77\n78\n79\n80\n81\n82\n83\n84\n85\n86\n87\n88\n89\n90\n91\n92\n93\n94\n95\n96\n97\n98\n99\n100\n101\n102\n103\n104\n105\n106\n107\n108\n109\n110\n111\n112\n113\n114\n115\n116\n117\n118\n119\n120\n121\n122\n123\n124\n125\n126\n127\n128\n129\n130\n131\n132\n133\n134\n135\n136\n137\n138\n139\n140\n141\n142\n143\n144\n145\n146\n147\n148\n149\n150\n151\n152\n153\n154\n155\n156\n157\n158\n159\n160\n161\n162\n163\n164\n165\n166\n167\n168\n169\n170\n171\n172\n173\n174\n175\n176\n177\n178\n179\n180\n181\n182\n183\n184\n185\n186\n187\n188\n189\n190\n191\n192\n193\n194\n195\n196\n197\n198\n199\n200\n201\n202\n203\n204\n205\n206\n207\n208\n209\n210\n211\n212\n213\n214\n215\n216\n217\n218\n219\n220\n221\n222\n223\n224\n225\n226\n227\n228\n229\n230\n231\n232\n233\n234\n235\n236\n237\n238\n239\n240\n241\n242\n243\n244\n245\n246\n247\n248\n249\n250\n251\n252\n253\n254\n255\n256\n257\n258\n259\n260\n261\n262\n263\n264\n265\n266\n267\n268\n269\n270\n271\n272\n273\n274\n275\n276\n277\n278\n279\n280\n281\n282\n283\n284\n285\n286\n287\n288\n289\n290\n291\n292\n293\n294\n295\n296\n297\n298\n299\n300\n301\n302\n303\n304\n305\n306\n307\n308\n309\n310\n311\n312\n313\n314\n315\n316\n317\n318\n319\n320\n321\n322\n323\n324\n325\n326\n327\n328\n329\n330\n331\n332\n333\n334\n335\n336\n337\n338\n339\n340\n341\n342\n343\n344\n345\n346\n347\n348\n349\n350\n351\n352\n353\n354\n355\n356\n357\n358\n359\n360\n361\n362\n363\n364\n365\n366\n367\n368\n369\n370\n371\n372\n373\n374\n375\n376\n377\n378\n379\n380\n381\n382\n383\n384\n385\n386\n387\n388\n389\n390\n391\n392\n393\n394\n395\n396\n397\n398\n399\n400\n401\n402\n403\n404\n405\n406\n407\n408\n409\n410\n411\n412\n413\n414\n415\n416\n417\n418\n419\n420\n421\n422\n423\n424\n425\n426\n427\n428\n429\n430\n431\n432\n433\n434\n435\n436\n437\n438\n439\n440\n441\n442\n443\n444\n445\n[... 163881 of 168894 bytes left out ...]\n29444\n29445\n29446\n29447\n29448\n29449\n29450\n29451\n29452\n29453\n29454\n29455\n29456\n29457\n29458\n29459\n29460\n29461\n29462\n29463\n29464\n29465\n29466\n29467\n29468\n29469\n29470\n29471\n29472\n29473\n29474\n29475\n29476\n29477\n29478\n29479\n29480\n29481\n29482\n29483\n29484\n29485\n29486\n29487\n29488\n29489\n29490\n29491\n29492\n29493\n29494\n29495\n29496\n29497\n29498\n29499\n29500\n29501\n29502\n29503\n29504\n29505\n29506\n29507\n29508\n29509\n29510\n29511\n29512\n29513\n29514\n29515\n29516\n29517\n29518\n29519\n29520\n29521\n29522\n29523\n29524\n29525\n29526\n29527\n29528\n29529\n29530\n29531\n29532\n29533\n29534\n29535\n29536\n29537\n29538\n29539\n29540\n29541\n29542\n29543\n29544\n29545\n29546\n29547\n29548\n29549\n29550\n29551\n29552\n29553\n29554\n29555\n29556\n29557\n29558\n29559\n29560\n29561\n29562\n29563\n29564\n29565\n29566\n29567\n29568\n29569\n29570\n29571\n29572\n29573\n29574\n29575\n29576\n29577\n29578\n29579\n29580\n29581\n29582\n29583\n29584\n29585\n29586\n29587\n29588\n29589\n29590\n29591\n29592\n29593\n29594\n29595\n29596\n29597\n29598\n29599\n29600\n29601\n29602\n29603\n29604\n29605\n29606\n29607\n29608\n29609\n29610\n29611\n29612\n29613\n29614\n29615\n29616\n29617\n29618\n29619\n29620\n29621\n29622\n29623\n29624\n29625\n29626\n29627\n29628\n29629\n29630\n29631\n29632\n29633\n29634\n29635\n29636\n29637\n29638\n29639\n29640\n29641\n29642\n29643\n29644\n29645\n29646\n29647\n29648\n29649\n29650\n29651\n29652\n29653\n29654\n29655\n29656\n29657\n29658\n29659\n29660\n29661\n29662\n29663\n29664\n29665\n29666\n29667\n29668\n29669\n29670\n29671\n29672\n29673\n29674\n29675\n29676\n29677\n29678\n29679\n29680\n29681\n29682\n29683\n29684\n29685\n29686\n29687\n29688\n29689\n29690\n29691\n29692\n29693\n29694\n29695\n29696\n29697\n29698\n29699\n29700\n29701\n29702\n29703\n29704\n29705\n29706\n29707\n29708\n29709\n29710\n29711\n29712\n29713\n29714\n29715\n29716\n29717\n29718\n29719\n29720\n29721\n29722\n29723\n29724\n29725\n29726\n29727\n29728\n29729\n29730\n29731\n29732\n29733\n29734\n29735\n29736\n29737\n29738\n29739\n29740\n29741\n29742\n29743\n29744\n29745\n29746\n29747\n29748\n29749\n29750\n29751\n29752\n29753\n29754\n29755\n29756\n29757\n29758\n29759\n29760\n29761\n29762\n29763\n29764\n29765\n29766\n29767\n29768\n29769\n29770\n29771\n29772\n29773\n29774\n29775\n29776\n29777\n29778\n29779\n29780\n29781\n29782\n29783\n29784\n29785\n29786\n29787\n29788\n29789\n29790\n29791\n29792\n29793\n29794\n29795\n29796\n29797\n29798\n29799\n29800\n29801\n29802\n29803\n29804\n29805\n29806\n29807\n29808\n29809\n29810\n29811\n29812\n29813\n29814\n29815\n29816\n29817\n29818\n29819\n29820\n29821\n29822\n29823\n29824\n29825\n29826\n29827\n29828\n29829\n29830\n29831\n29832\n29833\n29834\n29835\n29836\n29837\n29838\n29839\n29840\n29841\n29842\n29843\n29844\n29845\n29846\n29847\n29848\n29849\n29850\n29851\n29852\n29853\n29854\n29855\n29856\n29857\n29858\n29859\n29860\n29861\n29862\n29863\n29864\n29865\n29866\n29867\n29868\n29869\n29870\n29871\n29872\n29873\n29874\n29875\n29876\n29877\n29878\n29879\n29880\n29881\n29882\n29883\n29884\n29885\n29886\n29887\n29888\n29889\n29890\n29891\n29892\n29893\n29894\n29895\n29896\n29897\n29898\n29899\n29900\n29901\n29902\n29903\n29904\n29905\n29906\n29907\n29908\n29909\n29910\n29911\n29912\n29913\n29914\n29915\n29916\n29917\n29918\n29919\n29920\n29921\n29922\n29923\n29924\n29925\n29926\n29927\n29928\n29929\n29930\n29931\n29932\n29933\n29934\n29935\n29936\n29937\n29938\n29939\n29940\n29941\n29942\n29943\n29944\n29945\n29946\n29947\n29948\n29949\n29950\n29951\n29952\n29953\n29954\n29955\n29956\n29957\n29958\n29959\n29960\n29961\n29962\n29963\n29964\n29965\n29966\n29967\n29968\n29969\n29970\n29971\n29972\n29973\n29974\n29975\n29976\n29977\n29978\n29979\n29980\n29981\n29982\n29983\n29984\n29985\n29986\n29987\n29988\n29989\n29990\n29991\n29992\n29993\n29994\n29995\n29996\n29997\n29998\n29999\n30000\n[Full result saved as ref:output-r1-c1t1]","ref":"output-r1-c1t1"}"#);
+    ), &["command.finished"]), @r#"r1 command.finished {"call":"c1t1","command":"seq 1 30000$X","exitCode":0,"timedOut":false,"preview":"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n31\n32\n33\n34\n35\n36\n37\n38\n39\n40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n50\n51\n52\n53\n54\n55\n56\n57\n58\n59\n60\n61\n62\n63\n64\n65\n66\n67\n68\n69\n70\n71\n72\n73\n74\n75\n76\n77\n78\n79\n80\n81\n82\n83\n84\n85\n86\n87\n88\n89\n90\n91\n92\n93\n94\n95\n96\n97\n98\n99\n100\n101\n102\n103\n104\n105\n106\n107\n108\n109\n110\n111\n112\n113\n114\n115\n116\n117\n118\n119\n120\n121\n122\n123\n124\n125\n126\n127\n128\n129\n130\n131\n132\n133\n134\n135\n136\n137\n138\n139\n140\n141\n142\n143\n144\n145\n146\n147\n148\n149\n150\n151\n152\n153\n154\n155\n156\n157\n158\n159\n160\n161\n162\n163\n164\n165\n166\n167\n168\n169\n170\n171\n172\n173\n174\n175\n176\n177\n178\n179\n180\n181\n182\n183\n184\n185\n186\n187\n188\n189\n190\n191\n192\n193\n194\n195\n196\n197\n198\n199\n200\n201\n202\n203\n204\n205\n206\n207\n208\n209\n210\n211\n212\n213\n214\n215\n216\n217\n218\n219\n220\n221\n222\n223\n224\n225\n226\n227\n228\n229\n230\n231\n232\n233\n234\n235\n236\n237\n238\n239\n240\n241\n242\n243\n244\n245\n246\n247\n248\n249\n250\n251\n252\n253\n254\n255\n256\n257\n258\n259\n260\n261\n262\n263\n264\n265\n266\n267\n268\n269\n270\n271\n272\n273\n274\n275\n276\n277\n278\n279\n280\n281\n282\n283\n284\n285\n286\n287\n288\n289\n290\n291\n292\n293\n294\n295\n296\n297\n298\n299\n300\n301\n302\n303\n304\n305\n306\n307\n308\n309\n310\n311\n312\n313\n314\n315\n316\n317\n318\n319\n320\n321\n322\n323\n324\n325\n326\n327\n328\n329\n330\n331\n332\n333\n334\n335\n336\n337\n338\n339\n340\n341\n342\n343\n344\n345\n346\n347\n348\n349\n350\n351\n352\n353\n354\n355\n356\n357\n358\n359\n360\n361\n362\n363\n364\n365\n366\n367\n368\n369\n370\n371\n372\n373\n374\n375\n376\n377\n378\n379\n380\n381\n382\n383\n384\n385\n386\n387\n388\n389\n390\n391\n392\n393\n394\n395\n396\n397\n398\n399\n400\n401\n402\n403\n404\n405\n406\n407\n408\n409\n410\n411\n412\n413\n414\n415\n416\n417\n418\n419\n420\n421\n422\n423\n424\n425\n426\n427\n428\n429\n430\n431\n432\n433\n434\n435\n436\n437\n438\n439\n440\n441\n442\n443\n444\n445\n[... 163881 of 168894 bytes left out ...]\n29444\n29445\n29446\n29447\n29448\n29449\n29450\n29451\n29452\n29453\n29454\n29455\n29456\n29457\n29458\n29459\n29460\n29461\n29462\n29463\n29464\n29465\n29466\n29467\n29468\n29469\n29470\n29471\n29472\n29473\n29474\n29475\n29476\n29477\n29478\n29479\n29480\n29481\n29482\n29483\n29484\n29485\n29486\n29487\n29488\n29489\n29490\n29491\n29492\n29493\n29494\n29495\n29496\n29497\n29498\n29499\n29500\n29501\n29502\n29503\n29504\n29505\n29506\n29507\n29508\n29509\n29510\n29511\n29512\n29513\n29514\n29515\n29516\n29517\n29518\n29519\n29520\n29521\n29522\n29523\n29524\n29525\n29526\n29527\n29528\n29529\n29530\n29531\n29532\n29533\n29534\n29535\n29536\n29537\n29538\n29539\n29540\n29541\n29542\n29543\n29544\n29545\n29546\n29547\n29548\n29549\n29550\n29551\n29552\n29553\n29554\n29555\n29556\n29557\n29558\n29559\n29560\n29561\n29562\n29563\n29564\n29565\n29566\n29567\n29568\n29569\n29570\n29571\n29572\n29573\n29574\n29575\n29576\n29577\n29578\n29579\n29580\n29581\n29582\n29583\n29584\n29585\n29586\n29587\n29588\n29589\n29590\n29591\n29592\n29593\n29594\n29595\n29596\n29597\n29598\n29599\n29600\n29601\n29602\n29603\n29604\n29605\n29606\n29607\n29608\n29609\n29610\n29611\n29612\n29613\n29614\n29615\n29616\n29617\n29618\n29619\n29620\n29621\n29622\n29623\n29624\n29625\n29626\n29627\n29628\n29629\n29630\n29631\n29632\n29633\n29634\n29635\n29636\n29637\n29638\n29639\n29640\n29641\n29642\n29643\n29644\n29645\n29646\n29647\n29648\n29649\n29650\n29651\n29652\n29653\n29654\n29655\n29656\n29657\n29658\n29659\n29660\n29661\n29662\n29663\n29664\n29665\n29666\n29667\n29668\n29669\n29670\n29671\n29672\n29673\n29674\n29675\n29676\n29677\n29678\n29679\n29680\n29681\n29682\n29683\n29684\n29685\n29686\n29687\n29688\n29689\n29690\n29691\n29692\n29693\n29694\n29695\n29696\n29697\n29698\n29699\n29700\n29701\n29702\n29703\n29704\n29705\n29706\n29707\n29708\n29709\n29710\n29711\n29712\n29713\n29714\n29715\n29716\n29717\n29718\n29719\n29720\n29721\n29722\n29723\n29724\n29725\n29726\n29727\n29728\n29729\n29730\n29731\n29732\n29733\n29734\n29735\n29736\n29737\n29738\n29739\n29740\n29741\n29742\n29743\n29744\n29745\n29746\n29747\n29748\n29749\n29750\n29751\n29752\n29753\n29754\n29755\n29756\n29757\n29758\n29759\n29760\n29761\n29762\n29763\n29764\n29765\n29766\n29767\n29768\n29769\n29770\n29771\n29772\n29773\n29774\n29775\n29776\n29777\n29778\n29779\n29780\n29781\n29782\n29783\n29784\n29785\n29786\n29787\n29788\n29789\n29790\n29791\n29792\n29793\n29794\n29795\n29796\n29797\n29798\n29799\n29800\n29801\n29802\n29803\n29804\n29805\n29806\n29807\n29808\n29809\n29810\n29811\n29812\n29813\n29814\n29815\n29816\n29817\n29818\n29819\n29820\n29821\n29822\n29823\n29824\n29825\n29826\n29827\n29828\n29829\n29830\n29831\n29832\n29833\n29834\n29835\n29836\n29837\n29838\n29839\n29840\n29841\n29842\n29843\n29844\n29845\n29846\n29847\n29848\n29849\n29850\n29851\n29852\n29853\n29854\n29855\n29856\n29857\n29858\n29859\n29860\n29861\n29862\n29863\n29864\n29865\n29866\n29867\n29868\n29869\n29870\n29871\n29872\n29873\n29874\n29875\n29876\n29877\n29878\n29879\n29880\n29881\n29882\n29883\n29884\n29885\n29886\n29887\n29888\n29889\n29890\n29891\n29892\n29893\n29894\n29895\n29896\n29897\n29898\n29899\n29900\n29901\n29902\n29903\n29904\n29905\n29906\n29907\n29908\n29909\n29910\n29911\n29912\n29913\n29914\n29915\n29916\n29917\n29918\n29919\n29920\n29921\n29922\n29923\n29924\n29925\n29926\n29927\n29928\n29929\n29930\n29931\n29932\n29933\n29934\n29935\n29936\n29937\n29938\n29939\n29940\n29941\n29942\n29943\n29944\n29945\n29946\n29947\n29948\n29949\n29950\n29951\n29952\n29953\n29954\n29955\n29956\n29957\n29958\n29959\n29960\n29961\n29962\n29963\n29964\n29965\n29966\n29967\n29968\n29969\n29970\n29971\n29972\n29973\n29974\n29975\n29976\n29977\n29978\n29979\n29980\n29981\n29982\n29983\n29984\n29985\n29986\n29987\n29988\n29989\n29990\n29991\n29992\n29993\n29994\n29995\n29996\n29997\n29998\n29999\n30000\n[Full result saved as ref:output-r1-c1t1]","ref":"output-r1-c1t1"}"#);
 }
 
 #[test]
@@ -1067,7 +1067,7 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Changed a.txt: +1 -1 lines."}
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"new.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t2","status":"ok","preview":"Created new.txt (1 lines)."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c1t0","tool":"run_command","input":{"command":"cat a.txt"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","plan":{"argv":["cat","a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c1t0","tool":"run_command","input":{"command":"cat a.txt"},"class":"command","reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","plan":{"argv":["cat","a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
     r1 tool.finished {"call":"c1t0","status":"ok","preview":"Exit code 0.\nbeta\n"}
     r1 answer {"summary":"It says beta."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
@@ -1189,7 +1189,7 @@ fn a_command_whose_time_is_up_goes_on_while_somebody_is_asked() {
         r#"
         % timeout=1
         > work
-        <@ run_command {"command":"sleep 3; echo went"}
+        <@ run_command {"command":"sleep 3; echo went$X"}
         ! allow
         @ checkpoint.opened
         ! extend
@@ -1200,14 +1200,14 @@ fn a_command_whose_time_is_up_goes_on_while_somebody_is_asked() {
         < Done.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "command.started", "command.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 3; echo went","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 3; echo went"},"reason":"`sleep 3` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 3; echo went (in PROJECT)","plan":{"argv":["sh","-c","sleep 3; echo went"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 3; echo went"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 3; echo went$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 3; echo went$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 3; echo went$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 3; echo went$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 3; echo went$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
-    r1 command.started {"call":"c1t1","command":"sleep 3; echo went","argv":["sh","-c","sleep 3; echo went"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went","timeoutS":1}
+    r1 command.started {"call":"c1t1","command":"sleep 3; echo went$X","argv":["sh","-c","sleep 3; echo went$X"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"extend","by":"user"}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went","timeoutS":1}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"unlimited","by":"user"}
-    r1 command.finished {"call":"c1t1","command":"sleep 3; echo went","exitCode":0,"timedOut":false,"preview":"went\n"}
+    r1 command.finished {"call":"c1t1","command":"sleep 3; echo went$X","exitCode":0,"timedOut":false,"preview":"went\n"}
     "#);
 }
 
@@ -1217,8 +1217,8 @@ fn a_command_whose_time_is_up_can_be_stopped() {
         r#"
         % timeout=1
         > work
-        <@ run_command {"command":"sleep 1000"}
-        <@ run_command {"command":"echo second"}
+        <@ run_command {"command":"sleep 1000$X"}
+        <@ run_command {"command":"echo second$X"}
         ! allow
         @ checkpoint.opened
         ! end
@@ -1237,7 +1237,7 @@ fn a_command_that_ends_by_itself_answers_whether_it_may_go_on() {
         r#"
         % timeout=1
         > work
-        <@ run_command {"command":"sleep 1.5; echo late"}
+        <@ run_command {"command":"sleep 1.5; echo late$X"}
         ! allow
         @ command.finished
         ?~ late
@@ -1256,7 +1256,7 @@ fn a_kill_while_a_command_is_overdue_makes_its_end_unknown() {
         r#"
         % timeout=1
         > work
-        <@ run_command {"command":"sleep 1000"}
+        <@ run_command {"command":"sleep 1000$X"}
         ! allow
         @ checkpoint.opened
         ^K
@@ -1266,11 +1266,11 @@ fn a_kill_while_a_command_is_overdue_makes_its_end_unknown() {
         < I see.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000"},"reason":"`sleep 1000` is not on the list of what runs by itself","ruleText":"allow run_command: sleep 1000 (in PROJECT)","plan":{"argv":["sleep","1000"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 1000$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 1000","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 1000","timeoutS":1}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 1000$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1},{"id":"unlimited","label":"Let it run for as long as it takes","number":2},{"id":"end","label":"Stop the command","number":3}],"about":"overtime","call":"c1t1","command":"sleep 1000$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"over","by":"command"}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1},{"id":"again","label":"Run it again","number":2},{"id":"stop","label":"Stop here","number":3}],"about":"outcome","call":"c1t1","command":"sleep 1000"}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000$X","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1},{"id":"again","label":"Run it again","number":2},{"id":"stop","label":"Stop here","number":3}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"skip","by":"user"}
     "#);
 }
@@ -1283,12 +1283,12 @@ fn without_a_person_a_command_is_ended_when_its_time_is_up() {
         % attended=false
         % approve=auto
         > work
-        <@ run_command {"command":"echo begun; exec sleep 1000"}
+        <@ run_command {"command":"echo begun; exec sleep 1000$X"}
         ?~ Timed out: it was ended after 1 s.
         < I see.
         "#
     ), &["command.finished", "tool.finished"]), @r#"
-    r1 command.finished {"call":"c1t1","command":"echo begun; exec sleep 1000","signal":"SIGTERM","timedOut":true,"preview":"begun\n"}
+    r1 command.finished {"call":"c1t1","command":"echo begun; exec sleep 1000$X","signal":"SIGTERM","timedOut":true,"preview":"begun\n"}
     r1 tool.finished {"call":"c1t1","status":"error","preview":"Timed out: it was ended after 1 s. Ask for more with timeout_s, do less at once, or let the user set commands.timeouts.\nbegun\n"}
     "#);
 }

@@ -18,6 +18,10 @@ pub(crate) struct CheckpointBody {
     call: Option<CallId>,
     /// The tool.
     tool: Option<String>,
+    /// What is approved. Some classes only a person can answer.
+    class: Option<crate::ApprovalClass>,
+    /// Why a command that was to run automatically did not start.
+    blocked: Option<String>,
     /// What the tool is to be called with.
     input: Option<Value>,
     /// The changes of files that it would make.

@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 mod answer;
+mod approval;
 mod ask;
 mod call;
 #[cfg(feature = "schema")]
@@ -42,6 +43,7 @@ pub mod visible;
 mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
+pub use approval::{ApprovalClass, PersonDecision};
 pub use ask::{
     Ask, AskFact, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown, TasksView,
     Via, WeekShown,
@@ -56,7 +58,7 @@ pub use id::{
     BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
     TimerId,
 };
-pub use look::{FileMark, Look, Seen};
+pub use look::{FileMark, InstructionFile, Look, Seen};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};

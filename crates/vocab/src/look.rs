@@ -4,6 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::ToolStatus;
 
+/// A file of a folder that is read as instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstructionFile {
+    /// As it is named, relative to the folder.
+    pub path: String,
+    /// The hash of its bytes: BLAKE3, in hex.
+    pub hash: String,
+    /// What it says.
+    pub text: String,
+}
+
 /// Something to look at. Paths are relative to the session's folder, or absolute within it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, ChangeSetId};
+use crate::{CallId, ChangeSetId, PersonDecision};
 
 /// Something that was approved, and by what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,8 +296,13 @@ pub struct CommandPlan {
 }
 
 impl CommandPlan {
-    /// The plan for what was approved.
-    pub fn of(approved: Approved<CommandRun>) -> Self {
+    /// The plan for a command in the sandbox; nothing for one outside of it.
+    pub fn fenced(approved: Approved<CommandRun>) -> Option<Self> {
+        (approved.thing.sandbox != Sandbox::Off).then_some(Self { approved, fingerprint: None, read_only: Vec::new() })
+    }
+
+    /// The plan for a command that may also run outside of the sandbox: a person decided so.
+    pub fn unfenced(approved: Approved<CommandRun>, _: PersonDecision) -> Self {
         Self { approved, fingerprint: None, read_only: Vec::new() }
     }
 

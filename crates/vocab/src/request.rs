@@ -194,6 +194,9 @@ pub struct RunSettings {
     pub sandbox: Sandbox,
     /// The person trusts the folder, by a flag or a setting.
     pub trusted: bool,
+    /// The folder's instructions count only as a person has accepted them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub instructions_bound: bool,
     /// What happens where a person would be asked.
     pub approve: Approve,
     /// Where commands run and what they must leave alone.
@@ -281,6 +284,7 @@ impl Default for RunSettings {
             remember_deletes: false,
             sandbox: Sandbox::Workspace,
             trusted: false,
+            instructions_bound: false,
             approve: Approve::Ask,
             machine: Machine::default(),
             assistant: "Trimtab".into(),
@@ -481,6 +485,15 @@ pub struct Lists {
     /// Files of the folder that are read as instructions, beside the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Whether changes of files are asked about. This and what follows count only where they are stricter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply_files: Option<Applying>,
+    /// How commands are fenced in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
+    /// Seconds that a command may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
 }
 
 impl RunSettings {
@@ -492,12 +505,25 @@ impl RunSettings {
             ask: self.commands_asked.clone(),
             deny: self.commands_denied.clone(),
             files: self.context.files.clone(),
+            apply_files: Some(self.apply_files),
+            sandbox: Some(self.sandbox),
+            timeout_s: Some(self.command_timeout_s),
         }
     }
 
     /// Puts others in force.
     pub fn relist(&mut self, lists: Lists) {
-        let Lists { apply, allow, ask, deny, files } = lists;
+        let Lists { apply, allow, ask, deny, files, apply_files, sandbox, timeout_s } = lists;
+        // These only become stricter: who takes a request over may have other variables set than who made it.
+        if apply_files == Some(Applying::Ask) {
+            self.apply_files = Applying::Ask;
+        }
+        self.sandbox = match (self.sandbox, sandbox.unwrap_or(self.sandbox)) {
+            (Sandbox::ReadOnly, _) | (_, Sandbox::ReadOnly) => Sandbox::ReadOnly,
+            (Sandbox::Off, Sandbox::Off) => Sandbox::Off,
+            _ => Sandbox::Workspace,
+        };
+        self.command_timeout_s = self.command_timeout_s.min(timeout_s.unwrap_or(u64::MAX));
         self.apply_commands = apply;
         self.commands_allowed = allow;
         self.commands_asked = ask;

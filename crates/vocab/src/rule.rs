@@ -37,10 +37,19 @@ impl Rule {
     /// The tool's name in rules that trust a folder.
     pub const TRUST: &str = "trust";
 
+    /// The tool's name in rules that accept a folder's instructions.
+    pub const INSTRUCTIONS: &str = "instructions";
+
     /// The rule that trusts a folder.
     pub fn trust(folder: impl Into<String>) -> Self {
         let folder = Some(folder.into());
         Self { verdict: RuleVerdict::Allow, tool: Self::TRUST.into(), pattern: "*".into(), folder }
+    }
+
+    /// The rule that trusts a folder which holds more than a project, such as the home folder: it spells it out.
+    pub fn trust_broad(folder: impl Into<String>) -> Self {
+        let folder = folder.into();
+        Self { pattern: folder.clone(), ..Self::trust(folder) }
     }
 
     /// Whether the rule speaks of this use of this tool in this folder.

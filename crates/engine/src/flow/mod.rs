@@ -14,7 +14,7 @@ pub(crate) mod satisfaction;
 mod tests;
 
 use serde_json::{Map, Value};
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice, RequestFact, Status};
+use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
 use trimtab_vocab::{Approve, StopReason};
 
 use crate::record::{About, Active, Checkpoint, Stand};
@@ -58,7 +58,7 @@ pub(crate) fn ask(step: &mut Step<'_>, asking: Asking) -> Asked {
     };
     let Some(id) = answers::open(step, question) else { return Asked::Waits };
     let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return Asked::Waits };
-    let resolved = CheckpointFact::Resolved { checkpoint: id, choice: choice.clone(), text: None, by: by.into() };
+    let resolved = answers::resolved(id, &choice, by);
     step.say(Some(&request), resolved);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {

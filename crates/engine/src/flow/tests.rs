@@ -85,7 +85,14 @@ impl Talk {
                 Effect::CallModel { call, prompt } => self.call = Some((call, *prompt)),
                 Effect::Load { request, .. } => {
                     let (files, missing, absent) = (Vec::new(), Vec::new(), Vec::new());
-                    self.feed(Input::Loaded { request, files, missing, absent, instructions: None });
+                    self.feed(Input::Loaded {
+                        request,
+                        files,
+                        missing,
+                        absent,
+                        instructions: None,
+                        instruction_files: Vec::new(),
+                    });
                 }
                 // The first admission is what the tests take the place of.
                 Effect::Admit { request } if self.log.len() > 4 => self.feed(Input::Admitted { request }),
@@ -97,7 +104,7 @@ impl Talk {
     fn answer(&mut self, choice: &str, text: Option<&str>) {
         let checkpoint = self.open().expect("a question").0;
         let (choice, text) = (choice.to_owned(), text.map(str::to_owned));
-        self.feed(Input::Answered { checkpoint, choice, text, by: "user".into() });
+        self.feed(Input::Answered { checkpoint, choice, text, by: "user".into(), surface: None });
     }
 
     /// What is asked: its id, its kind and its title.
@@ -417,7 +424,7 @@ proptest::proptest! {
                     ("plan", 0) => Some(r#"[{"op":"add","title":"New"}]"#.to_owned()),
                     _ => Some(format!("words {number}")),
                 };
-                talk.feed(Input::Answered { checkpoint, choice, text, by: "user".into() });
+                talk.feed(Input::Answered { checkpoint, choice, text, by: "user".into(), surface: None });
             } else if talk.call.is_some() {
                 let planning = active.path() == Some(RouteDecision::Plan);
                 match one % 5 {

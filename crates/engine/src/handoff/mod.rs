@@ -149,7 +149,7 @@ fn open_question(session: &Session) -> Option<CheckpointId> {
 /// A person wants the session handed off, asked or not.
 pub(crate) fn wanted(step: &mut Step<'_>) {
     if let Some(id) = open_question(step.session) {
-        return answers::answered(step, &id, HANDOFF.into(), None, "user".into());
+        return answers::answered(step, &id, HANDOFF.into(), None, answers::Answerer::person());
     }
     match objection(step.session, None) {
         Some(reason) => step.say(None, SessionFact::Refused { reason }),
@@ -160,7 +160,7 @@ pub(crate) fn wanted(step: &mut Step<'_>) {
 /// A person wants the session extended, asked or not.
 pub(crate) fn extension_wanted(step: &mut Step<'_>) {
     if let Some(id) = open_question(step.session) {
-        return answers::answered(step, &id, EXTEND.into(), None, "user".into());
+        return answers::answered(step, &id, EXTEND.into(), None, answers::Answerer::person());
     }
     extend(step, None, None);
 }

@@ -60,7 +60,9 @@ pub(super) fn join(step: &mut Step<'_>, request: Request) -> Result<(), (Box<Req
     let checkpoint = answer.as_ref().map(|(checkpoint, ..)| checkpoint.clone());
     step.say(Some(&id), RequestFact::Joined { text: text.clone(), into: into.clone(), checkpoint, tags });
     match answer {
-        Some((checkpoint, choice, words)) => answers::answered(step, &checkpoint, choice, words, "user".into()),
+        Some((checkpoint, choice, words)) => {
+            answers::answered(step, &checkpoint, choice, words, answers::Answerer::person())
+        }
         None => step.say(Some(&into), RequestFact::Steered { text: text.trim().to_owned(), by: "user".into() }),
     }
     Ok(())

@@ -13,6 +13,10 @@ pub enum About {
     Budget,
     /// Whether the folder is trusted.
     Trust,
+    /// Whether a folder that holds more than a project is meant to be trusted; asked before that is.
+    TrustBroad,
+    /// Whether instructions that have changed are used.
+    Instructions,
     /// Whether a tool may be used.
     Tool {
         /// Which call.

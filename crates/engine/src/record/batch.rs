@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
 use crate::turn::outcome::timeless;
 
@@ -48,6 +48,14 @@ pub struct Item {
     pub held: Option<Held>,
     /// A person wants it run outside of the sandbox.
     pub outside: bool,
+    /// A person wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
+    pub widened: bool,
+    /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
+    pub blocked: Option<String>,
+    /// What it needs, while it runs without that anybody was asked.
+    pub automatic: Option<CommandClass>,
+    /// Paths that it would change in a version-control area which the folder's structure shows.
+    pub versions: Vec<String>,
     /// How often it was tried in vain.
     pub tries: u32,
     /// What a command wrote, as people see it; absent: none has run to its end.
@@ -121,6 +129,8 @@ pub struct Given {
     pub fingerprint: Option<String>,
     /// It is about a command whose end nobody saw.
     pub of_outcome: bool,
+    /// A person said it, and not a rule or an option in their place.
+    pub by_person: bool,
 }
 
 impl Batch {
@@ -199,6 +209,10 @@ impl Item {
             edited_from: None,
             held: None,
             outside: false,
+            widened: false,
+            blocked: None,
+            automatic: None,
+            versions: Vec::new(),
             output: None,
             tries: 0,
         }
@@ -215,6 +229,7 @@ impl Item {
         self.wish.input["command"] = command.into();
         self.edited_from.get_or_insert(old);
         self.given = None;
+        self.blocked = None;
         true
     }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
-    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, Series, SessionId, StopReason, TimerId, Todo,
-    Usage,
+    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId, StopReason,
+    TimerId, Todo, Usage,
 };
 
 pub use about::About;
@@ -186,6 +186,10 @@ pub struct Active {
     pub hollow: u32,
     /// What a person said when asked to trust the folder.
     pub trust: Option<bool>,
+    /// The person knows that the folder holds more than a project.
+    pub warned: bool,
+    /// Instructions that the person does not want used, as the rule that would accept them names them.
+    pub declined: Option<String>,
     /// The last tools, if they asked for the same and came to the same, and how often.
     pub repeat: Option<Repeat>,
     /// A person said what to do instead of the tools that wait.
@@ -318,6 +322,8 @@ impl Active {
             more_steps: 0,
             hollow: 0,
             trust: None,
+            warned: false,
+            declined: None,
             repeat: None,
             diverted: false,
             left_inside: Vec::new(),
@@ -460,7 +466,12 @@ impl Session {
     /// Requests that are not finished, and were made when the settings said something else about commands.
     pub(crate) fn outdated(&self, lists: &Lists) -> Vec<RequestId> {
         let all = self.active.iter().chain(&self.waiting).chain(&self.parked).map(|active| &active.request);
-        all.filter(|request| request.settings.lists() != *lists).map(|request| request.id.clone()).collect()
+        let changes = |settings: &RunSettings| {
+            let mut relisted = settings.clone();
+            relisted.relist(lists.clone());
+            relisted != *settings
+        };
+        all.filter(|request| changes(&request.settings)).map(|request| request.id.clone()).collect()
     }
 
     /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of

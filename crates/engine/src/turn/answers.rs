@@ -5,9 +5,13 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
     BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
-use trimtab_vocab::{Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict};
+use trimtab_vocab::{
+    ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
+};
 
-use super::{batch, budget, choosing, finish, finish_for, overtime, series};
+use super::{batch, budget, choosing, finish, finish_for, instructions, overtime, series};
+use crate::permit;
+use crate::proposal::command::visible;
 use crate::record::{About, Active, Checkpoint, Phase};
 use crate::step::Step;
 use crate::{Effect, flow, handoff};
@@ -38,6 +42,8 @@ pub const AGAIN: &str = "again";
 pub const SKIP: &str = "skip";
 /// Run it once outside of the sandbox.
 pub const OUTSIDE: &str = "outside";
+/// Run it again in the ordinary sandbox, where it may write in the folder.
+pub const WIDEN: &str = "widen";
 /// A command that is overdue may go on for as long again.
 pub const EXTEND: &str = "extend";
 /// It may take as long as it takes.
@@ -100,6 +106,24 @@ pub(crate) fn choice(id: &str, label: &str) -> Choice {
     Choice::new(id, label)
 }
 
+/// Who answers, and where.
+pub(crate) struct Answerer {
+    pub(crate) by: String,
+    pub(crate) surface: Option<String>,
+}
+
+impl Answerer {
+    /// A person, by way of a message or a control.
+    pub(crate) fn person() -> Self {
+        Self { by: CheckpointFact::PERSON.into(), surface: None }
+    }
+}
+
+/// An answer that is not a person's: `by` says what gave it.
+pub(crate) fn resolved(checkpoint: CheckpointId, choice: &str, by: &str) -> CheckpointFact {
+    CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into(), surface: None }
+}
+
 /// A question.
 pub(crate) struct Question {
     pub(crate) kind: CheckpointKind,
@@ -140,19 +164,42 @@ pub(super) fn ask_for_trust(step: &mut Step<'_>) {
     let request = active.request.id.clone();
     let refuses = active.request.settings.approve == Approve::Deny;
     let folder = step.session.folder().unwrap_or_default().to_owned();
+    let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
+    // A folder's name may have line ends, by which it could say something else on a line of its own.
+    let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
     let mut body = Map::new();
-    body.insert("rule".into(), json!(Rule::trust(folder.clone())));
+    body.insert("class".into(), json!(ApprovalClass::TrustFolder));
+    let (about, title, yes) = match (is_broad, active.warned) {
+        (false, _) => {
+            let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
+            (About::Trust, title, "Yes, I trust this folder")
+        }
+        (true, false) => {
+            let title = format!(
+                "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
+                 in it could be read, changed, and sent to the model. Do you want that?"
+            );
+            (About::TrustBroad, title, "Yes, go on")
+        }
+        (true, true) => {
+            let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
+            (About::Trust, title, "Yes, trust all of it")
+        }
+    };
+    if about == About::Trust {
+        let rule = if is_broad { Rule::trust_broad(folder) } else { Rule::trust(folder) };
+        body.insert("rule".into(), json!(rule));
+    }
     let question = Question {
         kind: CheckpointKind::Permission,
-        about: About::Trust,
-        title: format!("Do you trust the files in {folder}? They will be read and sent to the model."),
-        choices: vec![choice(TRUST, "Yes, I trust this folder"), choice(DISTRUST, "No, answer without it")],
+        about,
+        title,
+        choices: vec![choice(TRUST, yes), choice(DISTRUST, "No, answer without it")],
         body,
     };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
-            let by = "approve deny".into();
-            step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: DISTRUST.into(), text: None, by });
+            step.say(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
             go_on(step);
         }
         return;
@@ -219,6 +266,7 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let place = if is_outside { " outside of the sandbox" } else { "" };
     let mut body = Map::new();
+    body.insert("class".into(), json!(ApprovalClass::UnknownOutcome));
     body.insert("command".into(), json!(command));
     let question = Question {
         kind: CheckpointKind::Unknown,
@@ -238,7 +286,7 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
 }
 
 /// A person wants a part of a proposed change, and nothing else of it.
-pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePart], by: String) {
+pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePart], by: Answerer) {
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
     match choosing::read(step.session, &checkpoint, wanted) {
         Err(reason) => return object(step, &checkpoint, reason),
@@ -252,7 +300,7 @@ pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePar
 }
 
 /// A person has answered.
-pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: String) {
+pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: Answerer) {
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
     let (choice, text) = match checkpoint.about {
         About::Plan => flow::plan::canonical(choice, text),
@@ -292,13 +340,18 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let accepts = checkpoint.about == About::Recovery && choice == CONTINUE && !planned;
     let leaves = checkpoint.about == About::Series && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
-    let resolved = CheckpointFact::Resolved { checkpoint: id.clone(), choice: choice.clone(), text: text.clone(), by };
+    let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
+    let resolved =
+        CheckpointFact::Resolved { checkpoint: checkpoint_id, choice: choice.clone(), text: text.clone(), by, surface };
     step.say(Some(&request), resolved);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     if let Some(rule) = rule {
+        if checkpoint.about == About::Instructions {
+            instructions::accepted(step, &request, &rule);
+        }
         step.say(Some(&request), RuleFact::Added { rule });
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
@@ -379,7 +432,7 @@ fn after_answer(step: &mut Step<'_>, request: &RequestId, call: Option<&CallId>)
 fn rule_of(about: &About, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
     let offered = offered?.clone();
     match (about, choice) {
-        (About::Trust, TRUST) => Some(offered),
+        (About::Trust, TRUST) | (About::Instructions, instructions::USE) => Some(offered),
         (About::Tool { .. }, ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
         (About::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
         _ => None,
@@ -453,7 +506,7 @@ fn apply_rules(step: &mut Step<'_>) {
         .filter_map(|(id, open)| {
             let active = step.session.unfinished(&open.request)?;
             let verdict = match &open.about {
-                About::Trust => crate::permit::is_trusted(step.session, active).then_some(TRUST),
+                About::Trust | About::TrustBroad => crate::permit::is_trusted(step.session, active).then_some(TRUST),
                 About::Tool { call } => batch::ruled(step.session, active, call),
                 _ => None,
             };
@@ -464,9 +517,7 @@ fn apply_rules(step: &mut Step<'_>) {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
         let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
-        let resolved =
-            CheckpointFact::Resolved { checkpoint: id, choice: choice.into(), text: None, by: "rule".into() };
-        step.say(Some(&request), resolved);
+        step.say(Some(&request), resolved(id, choice, "rule"));
         after_answer(step, &request, call.as_ref());
     }
 }
@@ -480,9 +531,8 @@ pub(crate) fn supersede(step: &mut Step<'_>) {
         .map(|(id, open)| (id.clone(), open.request.clone()))
         .collect();
     for (checkpoint, request) in stale {
-        let by = "new request".into();
         let parked = step.session.is_parked(&request);
-        step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: STOP.into(), text: None, by });
+        step.say(Some(&request), resolved(checkpoint, STOP, "new request"));
         if parked {
             step.say(Some(&request), RequestFact::Reopened {});
         }

@@ -122,7 +122,7 @@ fn resume(step: &mut Step<'_>, running: &RequestId) {
         .find(|(_, open)| open.request == *running && open.about == About::Pause)
         .map(|(id, _)| id.clone());
     match resting {
-        Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, "user".into()),
+        Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, answers::Answerer::person()),
         None if step.session.active().is_some_and(|active| active.pausing) => {
             step.say(Some(running), RequestFact::Resumed { wish: true });
         }

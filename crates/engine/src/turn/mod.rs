@@ -10,6 +10,7 @@ pub mod ending;
 pub(crate) mod further;
 mod goal;
 pub(crate) mod guard;
+pub mod instructions;
 mod noop;
 pub(crate) mod outcome;
 pub(crate) mod outside;
@@ -23,13 +24,14 @@ pub(crate) mod title;
 pub(crate) mod tools;
 mod watched;
 
+use serde_json::json;
 use trimtab_vocab::event::{
     AbsentFile, BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
     RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, ContextStrategy, Fault, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey, Reply, RequestId,
-    Retry, StopReason, TimerId, Usage, names,
+    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey,
+    Reply, RequestId, Retry, StopReason, TimerId, Usage, names,
 };
 
 use crate::flow::{self, conversation};
@@ -126,7 +128,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
         .filter(|named| named.is_explicit || allowed(&named.url))
         .map(|named| named.url)
         .collect();
-    let instructions = if trusted && works { instructions(active) } else { Vec::new() };
+    let instructions = if trusted && works { instructions::named(active) } else { Vec::new() };
     if files.is_empty() && urls.is_empty() && instructions.is_empty() {
         return next(step);
     }
@@ -135,31 +137,32 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
     }
     let mut hosts: Vec<String> = urls.iter().filter_map(|url| tools::host_of(url)).collect();
     hosts.dedup();
+    for url in &urls {
+        let host = tools::host_of(url);
+        step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
+    }
     for host in hosts {
         step.say(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
     step.ask(Effect::Load { request, files, marked, urls, instructions });
 }
 
-/// Files of the folder that are read as instructions: the usual ones, then those that the settings name. A secret is never
-/// sent because a setting says so.
-fn instructions(active: &Active) -> Vec<String> {
-    let named = active.request.settings.context.files.iter().filter(|path| !names::has_secret(path));
-    names::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
+/// What a request names, and what the folder says of itself.
+pub(crate) struct Loaded {
+    pub(crate) files: Vec<LoadedFile>,
+    pub(crate) missing: Vec<String>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) instruction_files: Vec<InstructionFile>,
 }
 
 /// What the request names was read.
-pub(crate) fn loaded(
-    step: &mut Step<'_>,
-    request: &RequestId,
-    files: Vec<LoadedFile>,
-    missing: Vec<String>,
-    absent: &[AbsentFile],
-    instructions: Option<String>,
-) {
+pub(crate) fn loaded(step: &mut Step<'_>, request: &RequestId, loaded: Loaded, absent: &[AbsentFile]) {
     if active(step, request).is_none_or(|active| active.phase != Phase::Loading) {
         return;
     }
+    let Loaded { files, missing, instructions, instruction_files } = loaded;
+    let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
+    let instructions = instructions.or_else(|| instructions::joined(&accepted));
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
     let files = context::fitting(files, &model_of(step).1);
     let count = files.len();

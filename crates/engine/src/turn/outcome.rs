@@ -15,7 +15,9 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
     let (status, head) = match ran {
         Ran { stopped: true, .. } if stopping => (ToolStatus::Interrupted, batch::STOPPED.to_owned()),
         Ran { stopped: true, .. } => (ToolStatus::Interrupted, ToolResult::interrupt("").content),
-        Ran { not_started: Some(reason), .. } => (ToolStatus::Error, format!("The command did not start: {reason}")),
+        Ran { not_started: Some(reason), .. } | Ran { blocked: Some(reason), .. } => {
+            (ToolStatus::Error, format!("The command did not start: {reason}"))
+        }
         Ran { timed_out: true, .. } if stopping => {
             (ToolStatus::Interrupted, "[Stopped by the user when its time was up. The rest goes on.]".to_owned())
         }

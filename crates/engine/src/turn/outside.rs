@@ -2,14 +2,14 @@
 //! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::CheckpointKind;
-use trimtab_vocab::{Approve, CommandRun, Sandbox};
+use trimtab_vocab::event::{CheckpointKind, Choice};
+use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
 
-use super::answers::{self, OUTSIDE, Question, SKIP};
+use super::answers::{self, OUTSIDE, Question, SKIP, WIDEN};
 use super::tools::Errand;
 use crate::Ran;
 use crate::permit::{self, Ruling};
-use crate::proposal::command;
+use crate::proposal::command::visible;
 use crate::record::{About, Active, Held, Item};
 use crate::step::Step;
 
@@ -69,11 +69,30 @@ pub(super) fn unfenced(errand: Errand) -> Errand {
 const WHY: &str = "it failed in the sandbox";
 
 /// What the model is told of a command that was run twice.
-pub(super) const TOLD: &str =
-    "[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]";
+pub(super) fn told(item: &Item) -> Option<&'static str> {
+    match (item.outside, item.widened) {
+        (true, _) => {
+            Some("[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]")
+        }
+        (_, true) => Some(
+            "[It was stopped when it tried to write; it was then allowed to write in the folder, with this result.]",
+        ),
+        _ => None,
+    }
+}
 
-/// Offers to run a command once more without the fence; whether it does. What came of it in the fence is `held`
-/// until somebody answers.
+/// What an offer has come to.
+pub(super) enum Offered {
+    /// There is none.
+    Nothing,
+    /// A person is asked.
+    Open,
+    /// `--approve auto` has answered.
+    Answered,
+}
+
+/// Offers to run a command once more with less of a fence. What came of it in the fence is `held` until somebody
+/// answers. One that the fence for commands that only read has stopped gets the ordinary one.
 pub(super) fn offer(
     step: &mut Step<'_>,
     item: &Item,
@@ -81,36 +100,75 @@ pub(super) fn offer(
     run: CommandRun,
     ran: &Ran,
     held: &Held,
-) -> bool {
-    let Some(active) = step.session.active() else { return false };
-    let Some(sign) = sign(ran).filter(|_| is_fit(active, item)) else { return false };
-    // What the rules refuse is not offered.
-    if matches!(permit::judge(step.session, active, &unfenced(errand.clone()), None), Ruling::Refuse { .. }) {
-        return false;
+) -> Offered {
+    let Some(active) = step.session.active() else { return Offered::Nothing };
+    let Some(sign) = sign(ran) else { return Offered::Nothing };
+    let approve = active.request.settings.approve;
+    if item.automatic == Some(CommandClass::Read) && tried_to_write(sign) && run.sandbox == Sandbox::Workspace {
+        if approve == Approve::Deny || is_left(active, item) {
+            return Offered::Nothing;
+        }
+        let title = format!("This command tried to write. Allow it to write in the folder? {}", visible(&run.command));
+        let choices = vec![
+            answers::choice(WIDEN, "Run it with write access to the folder"),
+            answers::choice(SKIP, "Leave it, and let the model see how it failed"),
+        ];
+        let request = active.request.id.clone();
+        let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
+        if approve == Approve::Auto {
+            step.say(Some(&request), answers::resolved(checkpoint, WIDEN, "approve auto"));
+            return Offered::Answered;
+        }
+        return Offered::Open;
     }
+    // What the rules refuse is not offered.
+    let outside = unfenced(errand.clone());
+    let ruling = permit::judge(step.session, active, &outside, permit::Prospect::default());
+    if !is_fit(active, item) || matches!(ruling, Ruling::Refuse { .. }) {
+        return Offered::Nothing;
+    }
+    let title = format!("This command failed in the sandbox, perhaps because of it: {}", visible(&run.command));
+    let choices = vec![
+        answers::choice(OUTSIDE, "Run it once outside of the sandbox"),
+        answers::choice(SKIP, "Leave it, and let the model see how it failed"),
+    ];
     let run = CommandRun { sandbox: Sandbox::Off, ..run };
+    match open(step, item, run, sign, held, title, choices) {
+        Some(_) => Offered::Open,
+        None => Offered::Nothing,
+    }
+}
+
+/// Whether what it said speaks for a write that a fence has stopped, and for nothing else.
+fn tried_to_write(sign: &str) -> bool {
+    let sign = sign.to_ascii_lowercase();
+    sign.contains("read-only file system") || sign.contains("erofs")
+}
+
+fn open(
+    step: &mut Step<'_>,
+    item: &Item,
+    run: CommandRun,
+    sign: &str,
+    held: &Held,
+    title: String,
+    choices: Vec<Choice>,
+) -> Option<CheckpointId> {
     let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
     let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
     if run.terminal {
         plan["terminal"] = json!(true);
     }
+    let class = if run.sandbox == Sandbox::Off { ApprovalClass::LeaveSandbox } else { ApprovalClass::Command };
     let mut body = Map::new();
+    body.insert("class".into(), json!(class));
     body.insert("command".into(), json!(run.command));
     body.insert("sign".into(), json!(sign));
     body.insert("plan".into(), plan);
     body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
     body.insert("result".into(), json!(held));
-    let question = Question {
-        kind: CheckpointKind::Permission,
-        about: About::Outside { call: item.call.clone() },
-        title: format!("This command failed in the sandbox, perhaps because of it: {}", command::visible(&run.command)),
-        choices: vec![
-            answers::choice(OUTSIDE, "Run it once outside of the sandbox"),
-            answers::choice(SKIP, "Leave it, and let the model see how it failed"),
-        ],
-        body,
-    };
-    answers::open(step, question).is_some()
+    let (kind, about) = (CheckpointKind::Permission, About::Outside { call: item.call.clone() });
+    answers::open(step, Question { kind, about, title, choices, body })
 }
 
 /// Whether there is a fence, and somebody to be asked: one who is there, or who has just approved this command. A
@@ -118,8 +176,12 @@ pub(super) fn offer(
 fn is_fit(active: &Active, item: &Item) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();
-    let is_left = active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item));
-    settings.sandbox != Sandbox::Off && settings.approve == Approve::Ask && is_near && !item.outside && !is_left
+    let is_asked = settings.sandbox != Sandbox::Off && settings.approve == Approve::Ask && is_near;
+    is_asked && !item.outside && !is_left(active, item)
+}
+
+fn is_left(active: &Active, item: &Item) -> bool {
+    active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item))
 }
 
 /// The command of a call.

@@ -2,7 +2,7 @@
 //! on while they are asked; where nobody is, it is ended.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
+use trimtab_vocab::event::CheckpointKind;
 use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
 
 use super::answers::{self, END, EXTEND, Question, UNLIMITED};
@@ -81,8 +81,7 @@ pub(super) fn answered(step: &mut Step<'_>, call: &CallId, choice: &str) {
 pub(super) fn settle(step: &mut Step<'_>, call: &CallId) {
     let Some((request, _)) = find(step, call) else { return };
     let Some(checkpoint) = open(step.session, call) else { return };
-    let (choice, by) = ("over".into(), "command".into());
-    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+    step.say(Some(&request), answers::resolved(checkpoint, "over", "command"));
 }
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {

@@ -34,7 +34,18 @@ fn entry(item: &Item, again: bool) -> ReflectionEntry {
     };
     // Four values are documented; what a person interrupted, they have blocked.
     let status = if status == ToolStatus::Interrupted { ToolStatus::Blocked } else { status };
-    ReflectionEntry { tool: item.wish.name.clone(), status, finding: finding(content), next_action: next_action.into() }
+    ReflectionEntry { tool: item.wish.name.clone(), status, finding: size(content), next_action: next_action.into() }
+}
+
+/// How much a result is. What it says stays in the result: the note is the user's turn, and words of a file or a page
+/// in it would be the user's own.
+fn size(content: &str) -> String {
+    let lines = content.lines().count();
+    match lines {
+        0 => "nothing".to_owned(),
+        1 => format!("1 line, {} bytes", content.len()),
+        _ => format!("{lines} lines, {} bytes", content.len()),
+    }
 }
 
 /// The first words of a result. How a command ended says little without what it wrote.
@@ -75,6 +86,13 @@ fn name(status: ToolStatus) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_says_how_much_a_result_is_and_nothing_of_what_it_says() {
+        assert_eq!(size(""), "nothing");
+        assert_eq!(size("SYSTEM OVERRIDE"), "1 line, 15 bytes");
+        assert_eq!(size("a\nb\n"), "2 lines, 4 bytes");
+    }
 
     #[test]
     fn a_finding_is_the_first_line_that_says_something_and_is_short() {

@@ -41,6 +41,10 @@ pub(super) fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
             commit.rules.added.push(written_rule(rule));
             commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
         }
+        (Fact::Rule(RuleFact::Removed { rule }), Some(_)) => {
+            commit.rules.removed.push(written_rule(rule));
+            commit.rules.tell.push(effects::written(&Input::RuleRemoved { rule: rule.clone() }));
+        }
         (Fact::Memory(MemoryFact::Noted { entries }), request) => {
             let entry = |noted: &Remembered| MemoryEntry {
                 id: noted.id.clone(),

@@ -23,7 +23,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 pub use catalog::Catalog;
 pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, find as key_of, nearest_of, variable_meant};
 pub use raw::Origin;
-pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings};
+pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings, without_password};
 
 use raw::Raw;
 

@@ -476,12 +476,22 @@ impl Profile {
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {
             path: path.to_owned(),
-            value: value.to_string(),
+            value: without_password(&value.to_string()),
             origin: origin.to_string(),
         };
         let (providers, rest): (Vec<_>, Vec<_>) =
             self.raw.iter().map(show).partition(|shown| shown.path.starts_with("providers."));
         rest.into_iter().chain(providers).collect()
+    }
+}
+
+/// A text whose addresses show no name and password: `https://user:pw@host/` becomes `https://…@host/`.
+pub fn without_password(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find(['/', '?', '#', '"', '\'']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{before}://…{}", &rest[at..]),
+        None => text.to_owned(),
     }
 }
 

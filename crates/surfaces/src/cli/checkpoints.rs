@@ -86,6 +86,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) async fn go(mut self) -> Result<Outcome, Problem> {
         let (profile, client) = place::open(&[])?;
+        let client = client.on("answer");
         let event = match &self.checkpoint {
             Some(wanted) => find(&client, wanted).await?,
             None => find_only(&client).await?,

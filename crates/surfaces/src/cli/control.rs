@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::{JobState, Say, Target};
+use trimtab_host::{Composed, JobState, Manner, Say, Target};
 use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
 use super::follow::{Asking, Form, follow};
@@ -58,10 +58,8 @@ impl Control {
     /// What was talked about becomes a request of its own, and is followed like any other.
     async fn implement(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (mut profile, client) = place::open(&[])?;
-        if profile.model.is_none() {
-            profile.model = trimtab_host::local_model(&profile).await;
-        }
+        let (profile, client) = place::open(&[])?;
+        let client = client.on("control");
         let latest = client.sessions(None).await?.into_iter().find(|row| match &self.session {
             Some(session) => row.id == *session,
             None => row.folder == folder,
@@ -71,9 +69,8 @@ impl Control {
                 .hint("`trimtab sessions list` shows those there are."));
         };
         let asking = Asking::of(Approve::Ask, false);
-        let mut settings = profile.run_settings()?;
-        settings.attended = asking == Asking::AtTheTerminal;
-        settings.trusted = profile.trusts(&row.folder);
+        let manner = Manner { attended: asking == Asking::AtTheTerminal, ..Manner::default() };
+        let Composed { settings, .. } = client.compose(&profile, &row.folder, manner).await?;
         let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
         let say = Say {
             text,

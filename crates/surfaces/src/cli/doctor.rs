@@ -68,7 +68,11 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
     let chosen = profile.run_settings();
     let asked = chosen.as_ref().ok().and_then(|settings| settings.model.split_once('/'));
     for (name, provider) in &profile.providers {
-        let place = if provider.base_url.is_empty() { String::new() } else { format!(" at {}", provider.base_url) };
+        let place = if provider.base_url.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", trimtab_host::config::without_password(&provider.base_url))
+        };
         let who = format!("provider {name}{place}");
         if !profile.is_set_up(name) {
             match &provider.key_env {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use trimtab_host::{Client, Say, Target, refined};
+use trimtab_host::config::Profile;
+use trimtab_host::{Client, Composed, Manner, Say, Target, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
 
 use super::changes::Where;
@@ -182,7 +183,7 @@ impl Make {
         };
         let wish = PictureWish::Make { count: self.count };
         let say = client.picture_say(&profile, &folder, wish, &self.prompt).await?;
-        self.how.follow(&client, target, say).await
+        self.how.follow(&client, &profile, &folder, target, say).await
     }
 }
 
@@ -197,7 +198,7 @@ impl Regenerate {
         let wish = PictureWish::Regenerate { image: picture.id.clone(), prompt };
         let folder = client.session(&session).await?.folder;
         let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, Target::Session(session), say).await
+        self.how.follow(&client, &profile, &folder, Target::Session(session), say).await
     }
 }
 
@@ -233,7 +234,7 @@ impl Save {
         let folder = client.session(&session).await?.folder;
         let wish = PictureWish::Save { images, folder: self.to };
         let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, Target::Session(session), say).await
+        self.how.follow(&client, &profile, &folder, Target::Session(session), say).await
     }
 }
 
@@ -247,11 +248,19 @@ impl How {
         self.budget.map(flag).into_iter().collect()
     }
 
-    async fn follow(&self, client: &Client, target: Target, mut say: Say) -> Result<Outcome, Problem> {
+    async fn follow(
+        &self,
+        client: &Client,
+        profile: &Profile,
+        folder: &str,
+        target: Target,
+        say: Say,
+    ) -> Result<Outcome, Problem> {
         let asking = Asking::of(self.approve, self.json);
-        say.settings.attended = asking == Asking::AtTheTerminal;
-        say.settings.approve = self.approve.into();
-        say.settings.trusted |= self.trust;
+        let attended = asking == Asking::AtTheTerminal;
+        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
+        let Composed { settings, .. } = client.compose(profile, folder, manner).await?;
+        let say = Say { settings, ..say };
         let sent = client.send(target, say).await?;
         follow(client, &sent, 0, Form::of(self.json), asking).await
     }

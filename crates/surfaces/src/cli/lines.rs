@@ -11,7 +11,7 @@ use super::{Outcome, keyboard};
 
 /// Talks until the input ends or the person leaves.
 pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<SessionId>) -> Result<Outcome, Problem> {
-    let client = Client::open(&profile)?;
+    let client = Client::open(&profile)?.on("plain");
     if profile.model.is_none() {
         profile.model = local_model(&profile).await;
     }

@@ -55,6 +55,7 @@ impl Resume {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
+        let client = client.on("resume");
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Asking::of(self.approve, self.json);

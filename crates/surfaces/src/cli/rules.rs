@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use trimtab_host::BROAD;
 use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
 
 use super::output::{print, print_json};
@@ -66,6 +67,7 @@ const TOOLS: [&str; 7] =
 impl Rules {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (_, client) = place::open(&[])?;
+        let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
             RulesCommand::List { json } => {
                 let rules = client.rules().await?;
@@ -121,13 +123,37 @@ pub(super) struct Trust {
     /// Trust it no longer
     #[arg(long)]
     remove: bool,
+    /// Trust a folder that is not a project, such as your home folder: repeat its path
+    #[arg(long, value_name = "PATH", conflicts_with = "remove")]
+    confirm: Option<PathBuf>,
 }
 
 impl Trust {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let folder = place::folder(self.folder.as_deref())?;
         let (_, client) = place::open(&[])?;
-        client.change_rule(&Rule::trust(folder.clone()), !self.remove).await?;
+        let client = client.on("cli");
+        let is_broad = client.is_broad(&folder);
+        let confirmed = self.confirm.map(|path| place::folder(Some(&path))).transpose()?;
+        if is_broad && !self.remove && confirmed.as_ref() != Some(&folder) {
+            return Err(Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}.")).hint(format!(
+                "Trust a project folder instead, or confirm it: trimtab trust {folder} --confirm {folder}"
+            )));
+        }
+        let rule = if is_broad { Rule::trust_broad(folder.clone()) } else { Rule::trust(folder.clone()) };
+        client.change_rule(&rule, !self.remove).await?;
+        if self.remove {
+            // What was accepted together with it is asked about again, should it be trusted again.
+            let with_it = |rule: &&Rule| {
+                matches!(rule.tool.as_str(), Rule::TRUST | Rule::INSTRUCTIONS)
+                    && rule.folder.as_deref() == Some(folder.as_str())
+            };
+            for rule in client.rules().await?.iter().filter(with_it) {
+                client.change_rule(rule, false).await?;
+            }
+        }
+        // A name with line ends must not say something on a line of its own.
+        let folder = folder.replace(['\n', '\r'], "\u{23ce}");
         let said = match self.remove {
             false => format!("{folder} is trusted: its files may be read, changed and sent to the model.\n"),
             true => format!("{folder} is no longer trusted.\n"),

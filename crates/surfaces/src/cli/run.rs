@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_host::config::{Flag, Profile};
-use trimtab_host::{Client, LONGEST_TEXT, Pills, Say, Target, looks_like_a_pill};
+use trimtab_host::{Client, Composed, LONGEST_TEXT, Manner, Pills, Say, Target, looks_like_a_pill};
 use trimtab_vocab::{Ingest, Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
@@ -118,12 +118,9 @@ impl Run {
             flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
         }
         let images = self.image.iter().map(|file| picture::read(file)).collect::<Result<_, _>>()?;
-        let (mut profile, client) = place::open(&flags)?;
+        let (profile, client) = place::open(&flags)?;
+        let client = client.on("run");
         let keeping = profile.keeping;
-        if profile.model.is_none() {
-            profile.model = trimtab_host::local_model(&profile).await;
-        }
-        let mut settings = profile.run_settings()?;
         let ask = Asking::of(self.approve, self.json);
         let mode = self.mode.into();
         let target = match self.session {
@@ -139,18 +136,12 @@ impl Run {
             Target::New { folder } => folder.clone(),
             Target::Session(session) => folder_of(&client, session).await?,
         };
-        let trusted = self.trust || profile.trusts(&works_in);
-        let reads = trusted || client.trusts(&works_in).await?;
-        if reads {
-            profile = profile.in_project(&works_in)?;
-            settings = profile.run_settings()?;
-        }
-        settings.attended = ask == Asking::AtTheTerminal;
+        let attended = ask == Asking::AtTheTerminal;
+        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
+        let Composed { profile, mut settings, reads } = client.compose(&profile, &works_in, manner).await?;
         if !typed {
             settings.memory.ingest = Ingest::Off;
         }
-        settings.approve = self.approve.into();
-        settings.trusted = trusted;
         let pill = pill(&profile, &works_in, reads, &text)?;
         let while_running = Some(match (self.steer, self.queue, self.replace) {
             (true, ..) => WhileRunning::Steer,

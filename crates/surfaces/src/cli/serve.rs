@@ -54,6 +54,7 @@ impl Serve {
         };
         let addresses = self.addresses(certificate.is_some()).await?;
         let (profile, client) = place::open(&[])?;
+        let client = client.on("http");
         let mut lock = ServerLock::take(&profile.data)?;
         let listener = TcpListener::bind(addresses.as_slice()).await.map_err(|error| {
             Problem::new(ProblemKind::Usage, format!("Nobody can listen at {}: {error}.", self.addr))

@@ -50,7 +50,7 @@ pub fn check(profile: &Profile) -> Vec<Problem> {
 
 /// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
 pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result<Option<i32>, Problem> {
-    let client = Client::open(&profile)?;
+    let client = Client::open(&profile)?.on("tui");
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
     }

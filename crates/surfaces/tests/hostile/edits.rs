@@ -1,4 +1,4 @@
-//! Edits of files that other programs run or obey, and edits that must be refused.
+//! Edits that must be refused, and damaged answers.
 
 /// Edits that must not land anywhere else than where they say, and answers that must not be read as something else.
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]

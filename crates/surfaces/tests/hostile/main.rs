@@ -2,6 +2,8 @@
 //! its name says what must not happen. `SECURITY.md` has the threat model behind it.
 
 mod approvals;
+mod before_trust;
+mod control_files;
 mod edits;
 mod fences;
 mod instructions;

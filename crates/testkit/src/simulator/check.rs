@@ -611,7 +611,7 @@ impl<'a> Story<'a> {
                 }
                 told.asked.insert(checkpoint, about);
             }
-            CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let told = self.told(request)?;
                 let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
                 told.afresh |= about == About::Satisfaction && choice == "start_over";

@@ -148,9 +148,17 @@ pub enum CheckpointFact {
         /// Words that came with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Who gave it.
+        /// Who gave it: [`CheckpointFact::PERSON`], or what answered in their place.
         by: String,
+        /// Where a person gave it: `run`, `tui`, `http`, …
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<String>,
     },
+}
+
+impl CheckpointFact {
+    /// Who gave an answer that a person gave.
+    pub const PERSON: &str = "user";
 }
 
 /// The sorts of checkpoints.

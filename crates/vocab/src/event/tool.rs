@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, FileMark, ImageRef, RefKey, Series, Unobserved};
+use crate::{CallId, CommandClass, FileMark, ImageRef, RefKey, Sandbox, Series, Unobserved};
 
 /// A tool was used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +83,12 @@ pub enum CommandFact {
         /// A person edited the command before it ran; this is what the model had asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited_from: Option<String>,
+        /// `off`: it runs outside of the sandbox. Absent: inside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Sandbox>,
+        /// Nobody was asked about it: what it needs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        automatic: Option<CommandClass>,
     },
     /// Output as it comes. Live only.
     #[serde(rename = "command.output")]

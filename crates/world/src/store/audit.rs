@@ -2,11 +2,13 @@
 //!
 //! Each entry is one line of JSON that names the BLAKE3 hash of the line before it, so that a line
 //! cannot be changed, taken out or put in later without breaking every line after it. An exported
-//! trail can be checked with any tool that knows BLAKE3; whoever notes the last hash elsewhere can
-//! tell later whether anything before it was touched.
+//! trail can be checked with any tool that knows BLAKE3 and has the key (`audit_key.rs`); whoever notes the last hash
+//! elsewhere can tell later whether anything before it was touched.
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{RequestId, SessionId, Time};
+
+use super::audit_key::{self, AuditKey};
 
 /// The text that a line may hold in one field; the rest is counted, not kept.
 const LONGEST_FIELD: usize = 16 * 1024;
@@ -109,12 +111,32 @@ pub struct AuditCheck {
     pub head: String,
     /// What does not fit, the first few.
     pub broken: Vec<String>,
+    key: Option<AuditKey>,
+    lacks_key: bool,
+}
+
+/// The hash of a line; with the key, if there is one and it is used for that line.
+pub(super) fn hash_of(line: &str, n: u64, key: Option<AuditKey>) -> String {
+    match key.filter(|key| key.covers(n)) {
+        Some(key) => key.hash(line),
+        None => super::hash(line.as_bytes()),
+    }
 }
 
 impl AuditCheck {
+    /// A check of a trail that is chained with this key.
+    pub fn with(key: Option<AuditKey>) -> Self {
+        Self { key, ..Self::default() }
+    }
+
     /// The next line.
     pub fn see(&mut self, line: &AuditLine) {
-        let hash = super::hash(line.line.as_bytes());
+        let hash = hash_of(&line.line, line.n, self.key);
+        let has_key = self.key.is_some_and(|key| key.covers(line.n));
+        if audit_key::is_keyed(&line.hash) && !has_key && !self.lacks_key {
+            self.lacks_key = true;
+            self.complain(format!("line {} was written with another key; audit.key was removed or replaced", line.n));
+        }
         let object: Value = serde_json::from_str(&line.line).unwrap_or_default();
         if line.n != self.lines + 1 || object["n"] != json!(line.n) {
             self.complain(format!("after line {} comes line {}", self.lines, line.n));

@@ -7,6 +7,7 @@
 
 mod access;
 mod audit;
+mod audit_key;
 mod drawer;
 mod error;
 mod memory;
@@ -25,6 +26,7 @@ use trimtab_vocab::{
 
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
+pub use audit_key::AuditKey;
 pub use drawer::Drawer;
 pub use error::StoreError;
 pub use memory::MemoryChange;
@@ -352,6 +354,12 @@ pub trait Store: Send + Sync {
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
     /// How many lines were ever written.
     async fn audit_written(&self) -> Result<u64>;
+    /// Adds a line about something that is told nowhere else.
+    async fn add_audit(&self, entry: AuditEntry) -> Result<()>;
+    /// The key that the lines are chained with; nothing: there is none.
+    fn audit_key(&self) -> Option<AuditKey> {
+        None
+    }
 
     /// Makes a token known by the hash of its secret. [`StoreError::Taken`] when the name is in use.
     async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()>;

@@ -25,8 +25,9 @@ use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, Reque
 use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
-    Admission, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange, NewInput,
-    NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged, TokenRow, Wanted,
+    Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease,
+    MemoryChange, NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange,
+    TaskChanged, TokenRow, Wanted,
 };
 use crate::clock::Clock;
 
@@ -37,6 +38,7 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     writer: DatabaseThread,
     reader: OnceLock<DatabaseThread>,
+    audit_key: Option<AuditKey>,
 }
 
 impl SqliteStore {
@@ -51,11 +53,14 @@ impl SqliteStore {
         };
         make_private_folder(folder).map_err(denied)?;
         let file = folder.join("trimtab.db");
+        make_private_file(&file).map_err(denied)?;
         let mut connection = Connection::open(&file)?;
         schema::prepare(&mut connection)?;
+        let written = transact(&mut connection, "FULL", audit::written)?;
+        let audit_key = AuditKey::open(folder, written).map_err(denied)?;
         let owner = Arc::new(Owner::enter(folder, clock.chance()).map_err(denied)?);
         let writer = DatabaseThread::start("store-writer", connection)?;
-        Ok(Self { file, owner, clock, writer, reader: OnceLock::new() })
+        Ok(Self { file, owner, clock, writer, reader: OnceLock::new(), audit_key })
     }
 
     /// Runs a transaction that writes.
@@ -118,6 +123,31 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Nor into the database, whatever the folder lets people do. SQLite gives its other files the same mode.
+fn make_private_file(file: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(0o600);
+        options.open(file)?;
+        let name = file.as_os_str().to_owned();
+        for end in ["", "-wal", "-shm"] {
+            let mut one = name.clone();
+            one.push(end);
+            let Ok(found) = std::fs::metadata(&one) else { continue };
+            if found.permissions().mode() & 0o077 != 0 {
+                // One that belongs to somebody else stays as it is.
+                let _ = std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o600));
+            }
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    options.open(file).map(drop)
 }
 
 fn demand_lease(tx: &Transaction<'_>, owner: &Owner, lease: &Lease) -> Result<()> {
@@ -497,6 +527,7 @@ impl Store for SqliteStore {
 
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
         let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
+        let audit_key = self.audit_key;
         let on_the_way = commit.on_the_way;
         let work = move |tx: &Transaction<'_>| {
             demand_lease(tx, &owner, &lease)?;
@@ -540,7 +571,7 @@ impl Store for SqliteStore {
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
             commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
-            audit::append(tx, &commit.audit, now)?;
+            audit::append(tx, audit_key, &commit.audit, now)?;
             writings::note(tx, session, &commit.writing, commit.moving)?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
@@ -746,7 +777,8 @@ impl Store for SqliteStore {
 
     async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>> {
         let now = self.clock.now();
-        self.write(move |tx| memory::change(tx, change, now)).await
+        let key = self.audit_key;
+        self.write(move |tx| memory::change(tx, key, change, now)).await
     }
 
     async fn tasks(&self, with_log: bool) -> Result<TaskBook> {
@@ -763,11 +795,21 @@ impl Store for SqliteStore {
     }
 
     async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
-        self.write(move |tx| tasks::change(tx, change)).await
+        let key = self.audit_key;
+        self.write(move |tx| tasks::change(tx, key, change)).await
     }
 
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
         self.read(move |tx| audit::lines(tx, after, limit)).await
+    }
+
+    async fn add_audit(&self, entry: AuditEntry) -> Result<()> {
+        let (key, now) = (self.audit_key, self.clock.now());
+        self.write(move |tx| audit::append(tx, key, &[entry], now)).await
+    }
+
+    fn audit_key(&self) -> Option<AuditKey> {
+        self.audit_key
     }
 
     async fn audit_written(&self) -> Result<u64> {

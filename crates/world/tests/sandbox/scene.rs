@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use trimtab_vocab::{Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Overtime, Sandbox};
+use trimtab_vocab::{
+    Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Overtime, PersonDecision, Sandbox,
+};
 use trimtab_world::sandbox::{Outcome, Setup, Told, run};
 
 /// The argument that makes the test a program that runs a command and waits.
@@ -66,7 +68,7 @@ impl Scene {
             automatic: self.automatic,
             folder,
         };
-        CommandPlan::of(Approved::witness(run, Approval::Answer))
+        CommandPlan::unfenced(Approved::witness(run, Approval::Answer), PersonDecision::witness())
     }
 
     pub(crate) fn run(&self, argv: &[&str], sandbox: Sandbox) -> Outcome {

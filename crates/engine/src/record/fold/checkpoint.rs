@@ -24,6 +24,10 @@ impl Session {
                     let held = serde_json::from_value(result.clone()).ok();
                     self.item_mut(call).into_iter().for_each(|item| item.held.clone_from(&held));
                 }
+                let blocked = body.get("blocked").and_then(|reason| reason.as_str()).map(str::to_owned);
+                if let (Some(call), Some(reason)) = (&asks_about, blocked) {
+                    self.item_mut(call).into_iter().for_each(|item| item.blocked = Some(reason.clone()));
+                }
                 if let About::Clarify { questions } = &self.checkpoints[checkpoint].about
                     && let Some(question) = questions.first().map(|question| question.text.clone())
                 {
@@ -38,17 +42,17 @@ impl Session {
                     None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
                 }
             }
-            CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
                 if answered.about == About::Plan && choice == plan::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
-                self.fold_answer(&answered, choice, text.as_deref());
+                self.fold_answer(&answered, choice, text.as_deref(), by == CheckpointFact::PERSON);
             }
         }
     }
 
-    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
+    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>, by_person: bool) {
         if answered.about == About::Budget && choice == budget::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
@@ -97,11 +101,18 @@ impl Session {
                 }
             }
             About::Trust => active.trust = Some(choice == answers::TRUST),
+            About::TrustBroad if choice == answers::TRUST => active.warned = true,
+            About::TrustBroad => active.trust = Some(false),
+            About::Instructions if choice == answers::SKIP => {
+                active.declined = answered.rule.as_ref().map(|rule| rule.pattern.clone());
+            }
+            About::Instructions => {}
             About::Outside { call } => {
                 let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
                 item.progress = Progress::Started;
                 item.outside = choice == answers::OUTSIDE;
-                if !item.outside {
+                item.widened = choice == answers::WIDEN;
+                if !item.outside && !item.widened {
                     active.left_inside.extend(outside::command_of(item).map(str::to_owned));
                 }
                 item.given = Some(Given {
@@ -109,6 +120,7 @@ impl Session {
                     text: None,
                     fingerprint: answered.fingerprint.clone(),
                     of_outcome: false,
+                    by_person,
                 });
             }
             About::Tool { call } | About::Question { call } | About::Outcome { call } => {
@@ -124,6 +136,7 @@ impl Session {
                         text: text.map(str::to_owned),
                         fingerprint: answered.fingerprint.clone(),
                         of_outcome: matches!(answered.about, About::Outcome { .. }),
+                        by_person,
                     });
                 }
             }

@@ -48,8 +48,9 @@ impl Session {
             Fact::Memory(MemoryFact::Recalled { entries }) => self.recalled.clone_from(entries),
             Fact::Rule(fact) => self.fold_rule(fact),
             Fact::Tool(fact) => self.fold_tool(fact),
-            Fact::Command(CommandFact::Started { call: Some(call), .. }) => {
+            Fact::Command(CommandFact::Started { call: Some(call), automatic, .. }) => {
                 self.set_progress(call, Progress::Acting);
+                self.item_mut(call).into_iter().for_each(|item| item.automatic = *automatic);
                 self.acted();
             }
             Fact::Command(CommandFact::Finished { call: Some(call), preview, .. }) => {

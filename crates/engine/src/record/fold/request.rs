@@ -82,6 +82,8 @@ impl Session {
                     settings.attended = attended.unwrap_or(settings.attended);
                     settings.max_steps = max_steps.unwrap_or(settings.max_steps);
                     settings.trusted = trusted.unwrap_or(settings.trusted);
+                    // Whoever says so now has the folder as it is now in mind.
+                    settings.instructions_bound &= *trusted != Some(true);
                     if *tools == Some(false) {
                         let model = prompt::model(&active.request).0.to_owned();
                         without_tools(&mut active.request, &model);

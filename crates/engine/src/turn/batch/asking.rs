@@ -1,8 +1,8 @@
 //! What a person is asked before a call goes on.
 
 use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ToolStatus};
-use trimtab_vocab::{Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
+use trimtab_vocab::event::{CheckpointKind, ToolStatus};
+use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
 
 use super::call::{DENIED, act};
 use super::ended::finished;
@@ -32,15 +32,22 @@ pub(super) fn shown(input: &Value) -> Value {
     }
 }
 
+/// What a permission is asked for.
+pub(super) struct Asked {
+    pub(super) class: ApprovalClass,
+    pub(super) reason: String,
+    pub(super) rule: Rule,
+}
+
 pub(super) fn ask_permission(
     step: &mut Step<'_>,
     call: &CallId,
     errand: &Errand,
     item: &Item,
-    reason: String,
-    rule: Rule,
+    asked: Asked,
     run: Option<CommandRun>,
 ) {
+    let Asked { class, reason, rule } = asked;
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let approve = answers::approve(active);
@@ -53,8 +60,9 @@ pub(super) fn ask_permission(
         };
     let mut choices =
         if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
-    let is_once =
-        matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+    // A rule would not answer it the next time.
+    let is_once = class == ApprovalClass::Unprotected
+        || matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }
@@ -63,7 +71,7 @@ pub(super) fn ask_permission(
             format!("Run this command outside of the sandbox? {}", command::visible(command))
         }
         Errand::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
-        Errand::Fetch { url, .. } => format!("Fetch this page? {url}"),
+        Errand::Fetch { url, host } => format!("Fetch this page from {host}? {}", command::visible(url)),
         Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
         Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
         Errand::Change(Change::Save { folder, pictures }) => format!("Save {} pictures in {folder}?", pictures.len()),
@@ -85,7 +93,11 @@ pub(super) fn ask_permission(
         input["command"] = json!(command);
     }
     body.insert("input".into(), input);
+    body.insert("class".into(), json!(class));
     body.insert("reason".into(), json!(reason));
+    if class == ApprovalClass::Unprotected {
+        body.insert("blocked".into(), json!(reason));
+    }
     if !is_once {
         body.insert("ruleText".into(), json!(rule.to_string()));
     }
@@ -122,11 +134,12 @@ pub(super) fn ask_permission(
     let Some(checkpoint) = answers::open(step, Question { kind, about, title, choices, body }) else { return };
     let (choice, by) = match approve {
         Approve::Ask => return,
+        // It stays open until a person answers.
+        Approve::Auto if class.needs_person() => return,
         Approve::Auto => (answers::ALLOW, "approve auto"),
         Approve::Deny => (DENIED, "approve deny"),
     };
-    let resolved = CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into() };
-    step.say(Some(&request), resolved);
+    step.say(Some(&request), answers::resolved(checkpoint, choice, by));
     act(step, call, errand);
 }
 

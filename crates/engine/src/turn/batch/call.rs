@@ -1,15 +1,19 @@
 //! One call: what it needs next, and whether it may.
 
+use serde_json::json;
 use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
-use trimtab_vocab::{Approve, CallId, ChangeSetId, CommandRun, FileSet, FileWrite, ProposalId, RequestId, Sandbox};
+use trimtab_vocab::{
+    ApprovalClass, Approve, CallId, ChangeSetId, CommandRun, FileSet, FileWrite, ProposalId, RequestId, Rule,
+    RuleVerdict, Sandbox,
+};
 
-use super::asking::{ask, ask_permission};
+use super::asking::{Asked, ask, ask_permission};
 use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
 use crate::flow;
 use crate::intake::pill;
-use crate::permit::{self, Answer, Permit, Ruling};
+use crate::permit::{self, Answer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
 use crate::record::{Active, Held, Item, Progress, Session, Stand};
@@ -127,7 +131,7 @@ fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Tr
 fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
     // What will be refused anyway needs no preparation.
     let Some(active) = step.session.active() else { return };
-    if let Ruling::Refuse { reason } = permit::judge(step.session, active, &Errand::Change(change.clone()), None) {
+    if let Ruling::Refuse { reason } = judged(step.session, active, &Errand::Change(change.clone())) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let seen = step.session.mark(change.path().trim_start_matches("./")).map(str::to_owned);
@@ -139,7 +143,8 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
     let Some((request, item)) = find(step, call) else { return };
     let Some(active) = step.session.active() else { return };
     // What failed in the sandbox has come to that, unless a person wants it run outside.
-    if let Some(Held { status, preview, full, files }) = item.held.clone().filter(|_| !item.outside) {
+    let is_wanted = item.outside || item.widened;
+    if let Some(Held { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
         step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
         return;
@@ -172,23 +177,29 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
         _ => Answer::of(&item),
     };
-    let permit = match (answer, permit::judge(step.session, active, errand, item.writes.as_deref())) {
-        (_, Ruling::Refuse { reason }) => return refuse(step, call, reason),
-        (_, Ruling::Go(permit)) => permit,
-        (Some(answer), Ruling::Ask { .. }) => Permit::answered(&answer),
+    let ruling = permit::judge(step.session, active, errand, Prospect::of(&item));
+    let ruling = unless_blocked(step.session, &item, errand, ruling);
+    let answered = |class: ApprovalClass| answer.as_ref().and_then(|answer| Permit::answered(answer, class));
+    let permit = match ruling {
+        Ruling::Refuse { reason } => return refuse(step, call, reason),
+        Ruling::Go(permit) => permit,
+        Ruling::Ask { class, .. } if let Some(permit) = answered(class) => permit,
         // Where nobody is to be asked, the model can do something about it.
-        (None, Ruling::Ask { reason, .. }) if reason == permit::UNREAD && is_alone(active) => {
+        Ruling::Ask { reason, .. } if reason == permit::UNREAD && is_alone(active) => {
             let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
             let text =
                 format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.");
             return refuse(step, call, text);
         }
-        (None, Ruling::Ask { reason, rule }) => return ask_permission(step, call, errand, &item, reason, rule, run),
+        Ruling::Ask { class, reason, rule } => {
+            return ask_permission(step, call, errand, &item, Asked { class, reason, rule }, run);
+        }
     };
     match errand {
         Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
         Errand::Fetch { url, host } => {
             step.say(Some(&request), tools::interrogating(Stage::Running, host));
+            step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
             step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::Look::Fetch { url: url.clone() } });
         }
         Errand::Change(_) => {
@@ -210,7 +221,9 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             };
             let CommandRun { command, argv, cwd, .. } = run.clone();
             let watch = watched::watch_run(step.session, &run);
-            let plan = permit.command(run);
+            let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
+            // Without a person's decision there is no plan for a command outside of the sandbox.
+            let Some(plan) = permit.command(run, active.request.settings.sandbox) else { return };
             let started = CommandFact::Started {
                 call: Some(call.clone()),
                 command,
@@ -218,6 +231,8 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
                 cwd,
                 fingerprint: plan.fingerprint().map(str::to_owned),
                 edited_from: item.edited_from,
+                sandbox,
+                automatic,
             };
             step.say(Some(&request), started);
             step.ask(Effect::Run { call: call.clone(), plan, watch });
@@ -235,9 +250,34 @@ pub(super) fn run_of(session: &Session, call: &CallId, errand: &Errand) -> Optio
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 
-/// Whether there is nobody to be asked, and nothing was said for that case.
+/// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
+fn unless_blocked(session: &Session, item: &Item, errand: &Errand, ruling: Ruling) -> Ruling {
+    if !matches!(ruling, Ruling::Go(_)) {
+        return ruling;
+    }
+    let (class, reason) = match (&item.blocked, item.widened) {
+        (Some(reason), _) => (ApprovalClass::Unprotected, reason.clone()),
+        (None, true) => (ApprovalClass::Command, "it was stopped when it tried to write".to_owned()),
+        (None, false) => return ruling,
+    };
+    Ruling::Ask { class, reason, rule: rule_about(session, errand) }
+}
+
+/// The rule that names exactly this command here.
+pub(super) fn rule_about(session: &Session, errand: &Errand) -> Rule {
+    let command = if let Errand::Run { command, .. } = errand { command.trim() } else { "" };
+    let (tool, pattern, folder) = ("run_command".into(), command.to_owned(), session.folder().map(str::to_owned));
+    Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
+}
+
+/// What the permit says before anything is prepared.
+fn judged(session: &Session, active: &Active, errand: &Errand) -> Ruling {
+    permit::judge(session, active, errand, Prospect::default())
+}
+
+/// Whether there is nobody to be asked, and nobody has said no to everything.
 pub(super) fn is_alone(active: &Active) -> bool {
-    !active.request.settings.attended && answers::approve(active) == Approve::Ask
+    !active.request.settings.attended && answers::approve(active) != Approve::Deny
 }
 
 /// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
@@ -301,7 +341,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
 pub(in crate::turn) fn ruled(session: &Session, active: &Active, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
-    match permit::judge(session, active, &errand, item.writes.as_deref()) {
+    match unless_blocked(session, item, &errand, permit::judge(session, active, &errand, Prospect::of(item))) {
         Ruling::Go(_) => Some(answers::ALLOW),
         Ruling::Refuse { .. } => Some(DENIED),
         Ruling::Ask { .. } => None,

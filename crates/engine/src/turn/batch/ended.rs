@@ -5,17 +5,20 @@ use trimtab_vocab::event::{
     Change as ChangeEvent, ChangeFact, ChangedFile, ProposalFact, ProposalKind, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    CallId, ChangeSetId, Effects, FileMark, FileWrite, ImageRef, ProposalId, RefKey, RequestId, Sandbox, Seen,
-    ToolResult,
+    ApprovalClass, CallId, ChangeSetId, CommandRun, Effects, FileMark, FileWrite, ImageRef, ProposalId, RefKey,
+    RequestId, Sandbox, Seen, ToolResult,
 };
 
-use super::call::{go, run_of};
+use super::asking::{Asked, ask_permission};
+use super::call::{act, go, rule_about, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::pictures;
 use crate::record::{Held, Item, Phase, Progress, Session};
 use crate::step::Step;
-use crate::turn::{answers, choosing, guard, outcome, outside, overtime, prompt, tools, watched};
+use crate::turn::outside::Offered;
+use crate::turn::tools::Errand;
+use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, tools, watched};
 use crate::{Prepared, Ran};
 
 /// Something was seen.
@@ -44,10 +47,17 @@ pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
         Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
-        Prepared::Ready { writes, diffs, hunks } => {
+        Prepared::Ready { writes, diffs, hunks, versions } => {
             let hunks = hunks.into_iter().chain(std::iter::repeat(0));
             let each = writes.iter().zip(&diffs).zip(hunks);
-            let operations = each.map(|((write, diff), hunks)| operation(write, diff, hunks)).collect();
+            let of_versions = |write: &FileWrite, mut operation: Value| {
+                if versions.contains(&write.path) {
+                    operation["versions"] = json!(true);
+                }
+                operation
+            };
+            let operations =
+                each.map(|((write, diff), hunks)| of_versions(write, operation(write, diff, hunks))).collect();
             let proposal = ProposalId::of(&request, call);
             let kind = if item.wish.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
             step.say(
@@ -89,6 +99,9 @@ pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String
             let position = i32::try_from(sets).unwrap_or(i32::MAX);
             let change_set = joined.unwrap_or_else(|| ChangeSetId::of(&request, call));
             step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
+            if item.given.as_ref().is_some_and(|given| given.by_person) {
+                instructions::approved(step, &request, &writes);
+            }
             let mark = |write: &FileWrite| {
                 write.after.as_ref().map(|after| FileMark { path: write.path.clone(), hash: after.hash.clone() })
             };
@@ -141,11 +154,19 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
         answers::ask_about_outcome(step, call, &command);
         return advance(step);
     }
+    let errand = tools::read(&item.wish.name, &item.wish.input, None).ok();
+    let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
+    let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
+    if let (Some(reason), Some(errand), true) = (&ran.blocked, &errand, is_going_on) {
+        step.say(Some(&request), outcome::finished(call, command.clone(), &ran, None));
+        blocked(step, call, errand, &item, reason.clone(), run);
+        return advance(step);
+    }
     let limit = overtime::limit_of(step.session, call).unwrap_or_default();
     let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
     let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
-    let again = item.outside.then(|| outside::TOLD.to_owned());
+    let again = outside::told(&item).map(str::to_owned);
     let more: Vec<String> = edited.into_iter().chain(again).chain(files).collect();
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
@@ -153,19 +174,29 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
     step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
     // What was cut out of a long result was not seen.
     let held = Held { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
-    let errand = tools::read(&item.wish.name, &item.wish.input, None).ok();
-    let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
-    let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
     if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
         && run.sandbox != Sandbox::Off
-        && outside::offer(step, &item, &errand, run, &ran, &held)
     {
-        return advance(step);
+        match outside::offer(step, &item, &errand, run, &ran, &held) {
+            Offered::Nothing => {}
+            Offered::Open => return advance(step),
+            Offered::Answered => {
+                act(step, call, &errand);
+                return advance(step);
+            }
+        }
     }
     let Held { status, preview, full, files } = held;
     let images = Vec::new();
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
     proceed(step);
+}
+
+/// A command that was to run automatically did not start, because a fence or the snapshot that undo needs could not
+/// be had: only a person can let it run now.
+fn blocked(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &Item, reason: String, run: Option<CommandRun>) {
+    let asked = Asked { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, errand) };
+    ask_permission(step, call, errand, item, asked, run);
 }
 
 /// It is known what a command did to files whose end nobody saw.

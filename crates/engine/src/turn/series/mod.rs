@@ -5,8 +5,7 @@ pub mod verdict;
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, CheckpointFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status,
-    ToolStatus,
+    AnswerFact, BannerFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
 };
 use trimtab_vocab::{
     Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
@@ -102,8 +101,8 @@ pub(super) fn begin(step: &mut Step<'_>) {
         Approve::Deny => answers::SKIP,
     };
     let Some(checkpoint) = answers::open(step, question) else { return };
-    let by = if choice == answers::RUN { "approve auto" } else { "approve deny" }.to_owned();
-    step.say(Some(&request), CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by });
+    let by = if choice == answers::RUN { "approve auto" } else { "approve deny" };
+    step.say(Some(&request), answers::resolved(checkpoint, choice, by));
     match choice {
         answers::RUN => answers::go_on(step),
         _ => {
@@ -138,7 +137,7 @@ fn foreseen(step: &Step<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
     let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
-    let (what, reason) = match permit::judge(step.session, &agreed, &errand, None) {
+    let (what, reason) = match permit::judge(step.session, &agreed, &errand, permit::Prospect::default()) {
         Ruling::Go(_) => ("auto", String::new()),
         Ruling::Ask { reason, .. } => ("ask", reason),
         Ruling::Refuse { reason } => ("deny", reason),
@@ -363,8 +362,7 @@ fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: Strin
         return answers::ask(step, question, Status::NeedsUser);
     }
     let Some(checkpoint) = answers::open(step, question) else { return };
-    let (choice, by) = (answers::SKIP.to_owned(), "approve deny".to_owned());
-    step.say(Some(request), CheckpointFact::Resolved { checkpoint, choice, text: None, by });
+    step.say(Some(request), answers::resolved(checkpoint, answers::SKIP, "approve deny"));
     leave(step, request);
 }
 

@@ -10,7 +10,7 @@ mod run;
 mod steps;
 mod stored;
 
-pub(crate) use fetch::{host_of, interrogating};
+pub(crate) use fetch::{host_of, interrogating, remark};
 
 use std::sync::{Arc, LazyLock};
 

@@ -110,7 +110,7 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
             };
             transcript.asked.insert(checkpoint.clone(), asked);
         }
-        CheckpointFact::Resolved { checkpoint, choice, text, by } => {
+        CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
             transcript.tools().for_each(|tool| tool.is_waiting = false);
             let Some(asked) = transcript.asked.remove(checkpoint) else { return };
             let label = asked.choices.iter().find(|known| known.id == *choice).map_or(choice, |known| &known.label);

@@ -3,11 +3,11 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::Time;
 
-use super::super::audit::BEFORE_THE_FIRST;
-use super::super::{AuditEntry, AuditLine, Result};
+use super::super::audit::{BEFORE_THE_FIRST, hash_of};
+use super::super::{AuditEntry, AuditKey, AuditLine, Result};
 
 /// Adds to the end of the trail, whichever transaction this is part of.
-pub(super) fn append(tx: &Transaction<'_>, entries: &[AuditEntry], now: Time) -> Result<()> {
+pub(super) fn append(tx: &Transaction<'_>, key: Option<AuditKey>, entries: &[AuditEntry], now: Time) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -20,7 +20,7 @@ pub(super) fn append(tx: &Transaction<'_>, entries: &[AuditEntry], now: Time) ->
     for entry in entries {
         n += 1;
         let line = entry.line(n, now, &prev);
-        prev = super::super::hash(line.as_bytes());
+        prev = hash_of(&line, n, key);
         add.execute(params![n, line, prev])?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{MemoryEntry, MemoryId, Time};
 
 use super::super::memory::{MemoryChange, same};
-use super::super::{Result, StoreError};
+use super::super::{AuditKey, Result, StoreError};
 use super::audit;
 
 pub(super) fn list(tx: &Transaction<'_>, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
@@ -41,7 +41,12 @@ pub(super) fn put(tx: &Transaction<'_>, entry: &MemoryEntry) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn change(tx: &Transaction<'_>, change: MemoryChange, now: Time) -> Result<Option<MemoryEntry>> {
+pub(super) fn change(
+    tx: &Transaction<'_>,
+    key: Option<AuditKey>,
+    change: MemoryChange,
+    now: Time,
+) -> Result<Option<MemoryEntry>> {
     let (id, told) = (change.id().clone(), change.audit());
     let Some((entry, goes)) = change.of(one(tx, &id)?) else { return Ok(None) };
     match goes {
@@ -50,7 +55,7 @@ pub(super) fn change(tx: &Transaction<'_>, change: MemoryChange, now: Time) -> R
         }
         false => put(tx, &entry)?,
     }
-    audit::append(tx, &[told], now)?;
+    audit::append(tx, key, &[told], now)?;
     Ok(Some(entry))
 }
 

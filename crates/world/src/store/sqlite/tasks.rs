@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{Event, SessionId, Task, TaskId, TaskWrite, Time};
 
 use super::super::tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session, words};
-use super::super::{Result, SessionRow, StoreError};
+use super::super::{AuditKey, Result, SessionRow, StoreError};
 use super::{audit, insert_events, insert_session, read_event};
 
 pub(super) fn book(tx: &Transaction<'_>, with_log: bool) -> Result<TaskBook> {
@@ -54,7 +54,7 @@ pub(super) fn search(tx: &Transaction<'_>, text: &str, limit: u32) -> Result<Vec
     rows.map(|row| read(&row?)).collect()
 }
 
-pub(super) fn change(tx: &Transaction<'_>, change: TaskChange) -> Result<TaskChanged> {
+pub(super) fn change(tx: &Transaction<'_>, audit_key: Option<AuditKey>, change: TaskChange) -> Result<TaskChanged> {
     let TaskChange { now, key, with_log, work } = change;
     if let Some(key) = &key
         && let Some(known) = known(tx, key, now)?
@@ -64,7 +64,7 @@ pub(super) fn change(tx: &Transaction<'_>, change: TaskChange) -> Result<TaskCha
     let TaskWork { writes, events, audit: entries, keep, answer } = work(book(tx, with_log)?);
     writes.iter().try_for_each(|write| put(tx, write))?;
     record(tx, &events, now)?;
-    audit::append(tx, &entries, now)?;
+    audit::append(tx, audit_key, &entries, now)?;
     if let Some(key) = key.filter(|_| keep) {
         remember(tx, &key, &answer, now)?;
     }

@@ -169,16 +169,25 @@ fn plain(address: IpAddr) -> IpAddr {
         [0, 0, 0, 0, 0, 0, ..] => wide != Ipv6Addr::LOCALHOST && wide != Ipv6Addr::UNSPECIFIED,
         _ => false,
     };
-    if is_wrapped { inner.into() } else { address }
+    match wide.segments() {
+        // 6to4 has it at its beginning.
+        [0x2002, high, low, ..] => Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)).into(),
+        _ if is_wrapped => inner.into(),
+        _ => address,
+    }
 }
 
 /// Link-local addresses, where clouds answer for their machines, and those that lie elsewhere.
 fn is_metadata(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200),
+        IpAddr::V4(address) => {
+            let elsewhere = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
+            address.is_link_local() || elsewhere.contains(&address)
+        }
         IpAddr::V6(address) => {
             let amazon = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-            address.is_unicast_link_local() || address == amazon
+            let google = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
+            address.is_unicast_link_local() || address == amazon || address == google
         }
     }
 }
@@ -202,6 +211,9 @@ mod tests {
             "http://[fe80::1]/",
             "http://[fd00:ec2::254]/",
             "http://100.100.100.200/",
+            "http://192.0.0.192/",
+            "http://[fd20:ce::254]/",
+            "http://[2002:a9fe:a9fe::]/",
         ] {
             let url = Url::parse(url).expect("an address");
             let host = url.host_str().expect("a host");

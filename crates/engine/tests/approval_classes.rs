@@ -1,0 +1,214 @@
+//! Who may approve what: class by class, under each way to handle approvals, and after a kill.
+
+use serde_json::{Value, json};
+use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
+use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
+use trimtab_vocab::{
+    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, Message,
+    ModelFacts, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, StopReason, ToolCall, Usage,
+};
+
+struct Play {
+    session: Session,
+    log: Vec<(Option<RequestId>, Fact)>,
+    outputs: Vec<Output>,
+}
+
+impl Play {
+    fn feed(&mut self, input: Input) {
+        let outputs = step(&mut self.session, input);
+        for output in &outputs {
+            if let Output::Event { request, fact } = output {
+                self.log.push((request.clone(), fact.clone()));
+            }
+        }
+        self.outputs.extend(outputs);
+    }
+
+    /// A session of one request whose model asks for one tool.
+    fn of(approve: Approve, tool: &str, input: &Value) -> Self {
+        let id: RequestId = "r1".parse().expect("an id");
+        let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
+        let settings = RunSettings { model: "a/b".into(), facts, trusted: true, approve, ..RunSettings::default() };
+        let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
+        play.feed(Input::Opened { folder: "/p".into() });
+        play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });
+        play.feed(Input::Admitted { request: id.clone() });
+        play.feed(Input::Loaded {
+            request: id,
+            files: Vec::new(),
+            missing: Vec::new(),
+            absent: Vec::new(),
+            instructions: None,
+            instruction_files: Vec::new(),
+        });
+        let call = play.outputs.iter().find_map(|output| match output {
+            Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),
+            _ => None,
+        });
+        let wish = ToolCall { id: "toolu_1".into(), name: tool.into(), input: input.clone(), broken: None };
+        let message = Message { role: Role::Assistant, parts: vec![Part::ToolUse(wish)] };
+        let reply = Reply { message, stop_reason: Some(StopReason::ToolUse), usage: Usage::default() };
+        play.feed(Input::Replied { call: call.expect("a call"), reply, raw: None, warnings: Vec::new() });
+        let prepares = play.outputs.iter().find_map(|output| match output {
+            Output::Effect(Effect::Prepare { call, change, .. }) => Some((call.clone(), change.path().to_owned())),
+            _ => None,
+        });
+        if let Some((call, path)) = prepares {
+            let state = |hash: &str| Some(FileState { hash: hash.into(), mode: 0o644 });
+            let (before, after) = match tool {
+                "delete_file" => (state("aa"), None),
+                _ => (None, state("bb")),
+            };
+            let write = FileWrite { path, before, after, added: 1, removed: 0, modified: 0 };
+            let prepared =
+                Prepared::Ready { writes: vec![write], diffs: vec!["+b".into()], hunks: vec![1], versions: Vec::new() };
+            play.feed(Input::Prepared { call, prepared });
+        }
+        play
+    }
+
+    /// The same session after a kill: nothing but its log is left.
+    fn again(self) -> Self {
+        let session = Session::replay(self.log.iter().map(|(request, fact)| (request.as_ref(), fact)));
+        Self { session, log: self.log, outputs: Vec::new() }
+    }
+
+    fn asked(&self) -> Option<(CheckpointId, Value)> {
+        self.log.iter().rev().find_map(|(_, fact)| match fact {
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) => {
+                Some((checkpoint.clone(), body.get("class").cloned().unwrap_or_default()))
+            }
+            _ => None,
+        })
+    }
+
+    fn is_answered(&self) -> bool {
+        self.log.iter().any(|(_, fact)| matches!(fact, Fact::Checkpoint(CheckpointFact::Resolved { .. })))
+    }
+
+    fn needs_user(&self) -> bool {
+        let ended =
+            |fact: &Fact| matches!(fact, Fact::Request(RequestFact::Finished { status: Status::NeedsUser, .. }));
+        self.log.iter().any(|(_, fact)| ended(fact))
+    }
+
+    fn acts(&self) -> bool {
+        let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Apply { .. } | Effect::Look { .. });
+        self.outputs.iter().any(|output| matches!(output, Output::Effect(effect) if acts(effect)))
+    }
+
+    fn plan(&self) -> Option<&CommandPlan> {
+        self.outputs.iter().rev().find_map(|output| match output {
+            Output::Effect(Effect::Run { plan, .. }) => Some(plan),
+            _ => None,
+        })
+    }
+
+    fn answer(&mut self, choice: &str) {
+        let (checkpoint, _) = self.asked().expect("a question");
+        let (choice, by) = (choice.to_owned(), "user".to_owned());
+        self.feed(Input::Answered { checkpoint, choice, text: None, by, surface: Some("tui".into()) });
+        let id: RequestId = "r1".parse().expect("an id");
+        self.feed(Input::Admitted { request: id });
+    }
+}
+
+fn cases() -> Vec<(&'static str, Value, ApprovalClass)> {
+    vec![
+        ("run_command", json!({"command": "make all"}), ApprovalClass::Command),
+        ("run_command", json!({"command": "ls", "outside": "because"}), ApprovalClass::LeaveSandbox),
+        ("read_file", json!({"path": ".env"}), ApprovalClass::Secret),
+        ("fetch_url", json!({"url": "https://example.org/"}), ApprovalClass::NewHost),
+        ("delete_file", json!({"path": "a.txt"}), ApprovalClass::DeleteUnread),
+        ("write_file", json!({"path": ".github/x.yml", "content": "x"}), ApprovalClass::ControlFile),
+        ("write_file", json!({"path": "AGENTS.md", "content": "x"}), ApprovalClass::ControlFile),
+    ]
+}
+
+#[test]
+fn approve_auto_answers_the_listed_classes_and_no_other() {
+    for (tool, input, class) in cases() {
+        for approve in [Approve::Ask, Approve::Auto, Approve::Deny] {
+            let play = Play::of(approve, tool, &input);
+            let (_, asked) = play.asked().unwrap_or_else(|| panic!("{tool} {input} asks"));
+            assert_eq!(asked, json!(class), "{tool} {input}");
+            let (answers, acts) = match approve {
+                Approve::Ask => (false, false),
+                Approve::Auto => (!class.needs_person(), !class.needs_person()),
+                Approve::Deny => (true, false),
+            };
+            assert_eq!((play.is_answered(), play.acts()), (answers, acts), "{tool} {input} {approve:?}");
+            assert_eq!(play.needs_user(), !answers, "{tool} {input} {approve:?}");
+        }
+    }
+}
+
+#[test]
+fn a_person_may_answer_every_class_also_after_a_kill() {
+    for (tool, input, class) in cases() {
+        let mut play = Play::of(Approve::Auto, tool, &input);
+        if class.needs_person() {
+            play = play.again();
+            play.answer("allow");
+        }
+        assert!(play.acts(), "{tool} {input}");
+        let off = play.plan().is_some_and(|plan| plan.run().sandbox == Sandbox::Off);
+        assert_eq!(off, class == ApprovalClass::LeaveSandbox, "{tool} {input}");
+    }
+}
+
+#[test]
+fn what_answered_in_a_persons_place_before_leaves_no_sandbox_now() {
+    // A log of 0.1, in which `--approve auto` had let a command out.
+    let play = Play::of(Approve::Auto, "run_command", &json!({"command": "ls", "outside": "because"}));
+    let (checkpoint, _) = play.asked().expect("a question");
+    let mut play = play.again();
+    let (choice, by) = ("allow".to_owned(), "approve auto".to_owned());
+    play.feed(Input::Answered { checkpoint, choice, text: None, by, surface: None });
+    play.feed(Input::Admitted { request: "r1".parse().expect("an id") });
+    assert!(play.plan().is_none(), "nobody has decided that");
+}
+
+fn automatic(approve: Approve) -> (Play, CallId) {
+    let play = Play::of(approve, "run_command", &json!({"command": "ls"}));
+    let plan = play.plan().expect("what only reads runs automatically");
+    assert_eq!(plan.run().automatic, Some(CommandClass::Read));
+    let call = plan.run().call.clone();
+    (play, call)
+}
+
+#[test]
+fn what_could_not_be_fenced_in_waits_for_a_person_also_after_a_kill() {
+    for approve in [Approve::Ask, Approve::Auto] {
+        let (mut play, call) = automatic(approve);
+        play.outputs.clear();
+        let ran = Ran { blocked: Some("there are no user namespaces".into()), ..Ran::default() };
+        play.feed(Input::Ran { call, ran, effects: None });
+        assert_eq!(play.asked().map(|(_, class)| class), Some(json!("unprotected")));
+        assert!(!play.is_answered() && play.needs_user() && !play.acts(), "{approve:?}");
+        let mut play = play.again();
+        play.answer("allow");
+        let run = play.plan().expect("the person lets it").run();
+        assert_eq!((run.automatic, run.sandbox), (None, Sandbox::Workspace));
+    }
+}
+
+#[test]
+fn a_write_that_the_read_fence_stops_is_offered_the_ordinary_sandbox() {
+    let ran = || Ran { exit_code: Some(1), output: "ls: x: Read-only file system\n".into(), ..Ran::default() };
+    let (mut play, call) = automatic(Approve::Ask);
+    play.outputs.clear();
+    play.feed(Input::Ran { call, ran: ran(), effects: None });
+    assert_eq!(play.asked().map(|(_, class)| class), Some(json!("command")));
+    assert!(play.needs_user() && !play.acts());
+    let mut play = play.again();
+    play.answer("widen");
+    let run = play.plan().expect("the person lets it").run();
+    assert_eq!((run.automatic, run.sandbox), (None, Sandbox::Workspace));
+    let (mut play, call) = automatic(Approve::Auto);
+    play.outputs.clear();
+    play.feed(Input::Ran { call, ran: ran(), effects: None });
+    let run = play.plan().expect("it stays in the sandbox, so the option may answer").run();
+    assert_eq!((run.automatic, run.sandbox), (None, Sandbox::Workspace));
+}

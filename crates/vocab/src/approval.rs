@@ -1,0 +1,81 @@
+//! What an approval is about, and which approvals only a person can give.
+
+use serde::{Deserialize, Serialize};
+
+/// What somebody is asked to approve. Settings, `--approve auto`, and wide rules answer only those that
+/// [`ApprovalClass::needs_person`] leaves to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalClass {
+    /// A command in the sandbox.
+    Command,
+    /// A change of files.
+    Edit,
+    /// Deleting a file that the model has read.
+    Delete,
+    /// Running a command outside of the sandbox.
+    LeaveSandbox,
+    /// Running a command although a fence, or the snapshot that undo needs, cannot be had.
+    Unprotected,
+    /// Reading or changing a file that usually holds keys or passwords.
+    Secret,
+    /// Contacting a host that no rule names.
+    NewHost,
+    /// Deleting, emptying, or replacing a file that the model has not read.
+    DeleteUnread,
+    /// Changing a file that other programs run or obey.
+    ControlFile,
+    /// Using instructions that have changed since a person accepted them.
+    Instructions,
+    /// Reading a folder and working in it.
+    TrustFolder,
+    /// Going on after a command whose end nobody saw.
+    UnknownOutcome,
+}
+
+impl ApprovalClass {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Command,
+        Self::Edit,
+        Self::Delete,
+        Self::LeaveSandbox,
+        Self::Unprotected,
+        Self::Secret,
+        Self::NewHost,
+        Self::DeleteUnread,
+        Self::ControlFile,
+        Self::Instructions,
+        Self::TrustFolder,
+        Self::UnknownOutcome,
+    ];
+
+    /// Whether only a recorded answer of a person will do. A rule counts as one where it names exactly this.
+    pub const fn needs_person(self) -> bool {
+        match self {
+            Self::Command | Self::Edit | Self::Delete => false,
+            Self::LeaveSandbox
+            | Self::Unprotected
+            | Self::Secret
+            | Self::NewHost
+            | Self::DeleteUnread
+            | Self::ControlFile
+            | Self::Instructions
+            | Self::TrustFolder
+            | Self::UnknownOutcome => true,
+        }
+    }
+}
+
+/// Proof that a person decided it: a recorded answer, a rule that names exactly this, or their own setting. Only the
+/// engine's permit makes one (`clippy.toml` bans it everywhere else).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonDecision(());
+
+impl PersonDecision {
+    /// Vouches that a person decided it.
+    pub fn witness() -> Self {
+        Self(())
+    }
+}
