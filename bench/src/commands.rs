@@ -80,10 +80,11 @@ fn plan(folder: &Path, sandbox: Sandbox, automatic: Option<CommandClass>) -> Com
         attended: false,
         archive: false,
         plain_git: false,
+        git_folders: Vec::new(),
         terminal: false,
         sandbox,
         automatic,
         folder,
     };
-    CommandPlan::of(Approved::witness(run, Approval::Answer))
+    CommandPlan::fenced(Approved::witness(run, Approval::Answer)).expect("it is fenced")
 }

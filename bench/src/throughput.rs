@@ -65,7 +65,8 @@ fn edits(table: &mut Table) {
 }
 
 fn done(edit: &Edit, file: &str) {
-    let after = apply(black_box(edit), Some(black_box(file.as_bytes())));
+    let files = [(edit.path().to_owned(), Some(file.as_bytes()))].into_iter().collect();
+    let after = apply(black_box(edit), black_box(&files));
     assert!(after.is_ok(), "{after:?}");
     black_box(after).ok();
 }

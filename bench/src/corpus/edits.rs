@@ -106,8 +106,14 @@ impl Sheet {
 pub(super) fn ours(cases: &[Case]) -> Sheet {
     let mut sheet = Sheet::default();
     for case in cases {
-        let did = match apply(&case.edit, case.file.as_deref()) {
-            Ok(after) => Did::Wrote(after),
+        let path = case.edit.path();
+        let file = case.file.as_deref();
+        let files = case.edit.paths().into_iter().map(|name| (name.clone(), file.filter(|_| name == path))).collect();
+        let did = match apply(&case.edit, &files) {
+            Ok(after) => match after.into_iter().find(|one| one.path == path) {
+                Some(one) => Did::Wrote(one.after),
+                None => Did::Refused("It changes another file.".into()),
+            },
             Err(refusal) => Did::Refused(refusal.reason),
         };
         sheet.add(case, &did);
