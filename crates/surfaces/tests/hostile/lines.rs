@@ -1,6 +1,8 @@
 //! Command lines that must not run without a question. Each is run by the real binary with `apply.commands = "auto"`,
 //! which asks nobody about what the policy lets through.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
 use std::fs;
 
 use serde_json::json;

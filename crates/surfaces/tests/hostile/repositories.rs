@@ -1,5 +1,7 @@
 //! What a hostile repository must not make git run.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
