@@ -1,5 +1,7 @@
 //! Out of the sandbox through git: a command plants what the user's next `git status` would run.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
 use std::path::Path;
 use std::process::Command;
 
