@@ -1,5 +1,7 @@
 //! Commands that run automatically: what they must not read, see, write, or outlive.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

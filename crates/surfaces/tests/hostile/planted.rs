@@ -1,4 +1,6 @@
-//! Out of the sandbox through git: a command plants what the user's next `git status` would run.
+//! Out of the sandbox through git: a command plants what the next `git status` of the user would run.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 use std::path::Path;
 use std::process::Command;
