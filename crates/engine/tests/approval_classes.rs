@@ -29,7 +29,8 @@ impl Play {
     fn of(approve: Approve, tool: &str, input: &Value) -> Self {
         let id: RequestId = "r1".parse().expect("an id");
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
-        let settings = RunSettings { model: "a/b".into(), facts, trusted: true, approve, ..RunSettings::default() };
+        let (trusted, attended) = (true, false);
+        let settings = RunSettings { model: "a/b".into(), facts, trusted, attended, approve, ..RunSettings::default() };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });

@@ -265,14 +265,14 @@ fn a_rule_made_elsewhere_answers_the_question_that_somebody_sits_before() {
 #[test]
 fn always_makes_a_rule_that_is_listed_and_can_be_removed() {
     let program = program();
-    let asks = || asks(&[("run_command", json!({"command": "date +%s%N"}))]);
+    let asks = || asks(&[("run_command", json!({"command": "date +%s%N$X"}))]);
     program.provider.push(asks());
     program.provider.push(says("Done."));
     let asked = program.run(&["run", "--json", "--trust", "what time is it"]);
     assert_eq!(asked.code, Some(3));
     assert_eq!(program.run(&["answer", &checkpoint(&asked), "always"]).code, Some(0));
     let rules = program.run(&["rules"]);
-    assert!(rules.stdout.contains("allow run_command: date +%s%N (in "), "{}", rules.stdout);
+    assert!(rules.stdout.contains("allow run_command: date +%s%N$X (in "), "{}", rules.stdout);
     program.provider.push(asks());
     program.provider.push(says("Done."));
     assert_eq!(program.run(&["run", "--trust", "and now"]).code, Some(0), "the rule holds in another session");
@@ -973,6 +973,8 @@ fn an_export_has_the_change_history_in_the_documented_shape() {
     program.provider.push(asks(&[("read_file", json!({"path": "a.txt"}))]));
     program.provider.push(asks(&[("delete_file", json!({"path": "bytes"}))]));
     program.provider.push(says("Done."));
+    // The model has not read it, so only a person can allow that.
+    assert_eq!(program.run(&["rules", "add", "allow", "delete_file", "bytes"]).code, Some(0));
     assert_eq!(program.run(&["run", "--trust", "--continue", "--approve", "auto", "more"]).code, Some(0));
     let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("an id").to_owned();
     let exported = || program.run(&["sessions", "export", &session]).events()[0]["changeHistory"].clone();

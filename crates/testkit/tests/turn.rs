@@ -34,25 +34,25 @@ fn tools_run_until_the_model_is_done() {
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":19,"contextWindow":200000}
     r1 tool.started {"call":"c1t1","name":"search","input":{"pattern":"answer"}}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"src/a.rs:1:fn answer() -> u32 { 41 }"}
-    r1 reflection {"entries":[{"tool":"search","status":"ok","finding":"src/a.rs:1:fn answer() -> u32 { 41 }","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"search","status":"ok","finding":"1 line, 36 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_2_1","name":"read_file","input":{"path":"src/a.rs"}}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":62,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":57,"contextWindow":200000}
     r1 tool.started {"call":"c2t1","name":"read_file","input":{"path":"src/a.rs"}}
     r1 tool.finished {"call":"c2t1","status":"ok","preview":"1\tfn answer() -> u32 { 41 }"}
-    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 fn answer() -> u32 { 41 }","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 27 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c3","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_3_1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":116,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":109,"contextWindow":200000}
     r1 tool.started {"call":"c3t1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}
     r1 proposal.opened {"proposal":"r1-p-c3t1","call":"c3t1","kind":"files","operations":[{"path":"src/a.rs","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"modified":1,"diff":"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-fn answer() -> u32 { 41 }\n+fn answer() -> u32 { 42 }\n","hunks":1,"errors":[]}],"version":1}
     r1 proposal.resolved {"proposal":"r1-p-c3t1","verdict":"approved"}
     r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"src/a.rs","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r1 tool.finished {"call":"c3t1","status":"ok","preview":"Changed src/a.rs: +1 -1 lines."}
-    r1 reflection {"entries":[{"tool":"edit_file","status":"ok","finding":"Changed src/a.rs: +1 -1 lines.","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"edit_file","status":"ok","finding":"1 line, 30 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The answer is 42 now."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":145,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":135,"contextWindow":200000}
     r1 stage {"stage":"summarizing","label":"Synthesizing final intelligence..."}
     r1 answer {"summary":"The answer is 42 now.","synthesis":{"id":"synthesis_r1","text":"The answer is 42 now."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
@@ -77,8 +77,8 @@ fn tool_results_go_back_as_one_user_message_with_a_reflection() {
         ?~ 1\talpha
         ?~ 1\tbeta
         ?~ [TOOL REFLECTION]
-        ?~ - read_file ok: 1 alpha -> use it
-        ?~ - read_file error: There is no `c.txt` in the folder.
+        ?~ - read_file ok: 1 line, 7 bytes -> use it
+        ?~ - read_file error: 1 line
         ?~ -> find out why before trying again
         < Done.
         "#,
@@ -99,14 +99,14 @@ fn allow_is_for_once_and_always_is_a_rule() {
         < Done.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "command.started", "answer"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? date +%N","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"date +%N"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: date +%N (in PROJECT)","plan":{"argv":["date","+%N"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? date +%N$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"date +%N$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: date +%N$X (in PROJECT)","plan":{"argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
-    r1 command.started {"call":"c1t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? date +%N","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c2t1","tool":"run_command","input":{"command":"date +%N"},"reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: date +%N (in PROJECT)","plan":{"argv":["date","+%N"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
+    r1 command.started {"call":"c1t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? date +%N$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c2t1","tool":"run_command","input":{"command":"date +%N$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: date +%N$X (in PROJECT)","plan":{"argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
-    r1 rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N"}}
-    r1 command.started {"call":"c2t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
-    r1 command.started {"call":"c3t1","command":"date +%N","argv":["date","+%N"],"cwd":"PROJECT"}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N$X"}}
+    r1 command.started {"call":"c2t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","automatic":"check"}
+    r1 command.started {"call":"c3t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","automatic":"check"}
     r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
     "#);
 }
@@ -227,8 +227,8 @@ fn a_new_rule_answers_what_is_already_asked() {
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 stage {"stage":"running","label":"Interrogating 127.0.0.1:1..."}
@@ -532,12 +532,12 @@ fn the_same_call_again_and_again_is_put_to_the_person() {
         < I will.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "reflection"]), @r#"
-    r1 reflection {"entries":[{"tool":"list_files","status":"ok","finding":"./","next_action":"use it"}]}
-    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 alpha","next_action":"use it"}]}
-    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 alpha","next_action":"this is the same call as before: do something else, or ask the user"}]}
+    r1 reflection {"entries":[{"tool":"list_files","status":"ok","finding":"2 lines, 15 bytes","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"use it"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"this is the same call as before: do something else, or ask the user"}]}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model asks for the same thing once more, after 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it","number":1},{"id":"tell","label":"Tell it what to do instead","number":2},{"id":"stop","label":"Stop here","number":3}],"about":"repeat"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"tell","text":"look elsewhere","by":"user"}
-    r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"[Not run: the user says what to do instead.]","next_action":"find out why before trying again"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"1 line, 44 bytes","next_action":"find out why before trying again"}]}
     --- a.txt
     alpha
     "#);

@@ -29,7 +29,11 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
         return summary(step, action);
     }
     if let (Control::Adjust { approve, attended, max_steps, trusted }, Some(request)) = (&action, &wanted) {
-        let (approve, attended, max_steps, trusted) = (*approve, *attended, *max_steps, *trusted);
+        let (approve, attended, max_steps) = (*approve, *attended, *max_steps);
+        // A folder that holds more than a project is not trusted by an option.
+        let folder = step.session.folder().unwrap_or_default();
+        let machine = step.session.unfinished(request).map(|active| &active.request.settings.machine);
+        let trusted = trusted.filter(|_| machine.is_none_or(|machine| !crate::permit::is_broad(folder, machine)));
         if step.session.unfinished(request).is_some() {
             step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: None });
         }

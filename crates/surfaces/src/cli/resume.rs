@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Deserialize;
 use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
-use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{ApprovalClass, Control, Event, Fact, Problem, ProblemKind};
 
 use super::ask::{self, Offer};
 use super::changes::at_rest;
@@ -108,11 +109,15 @@ impl Resume {
             return take_up(client, sent, behind, Form::of(self.json), asking).await;
         };
         let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
+        let class: Option<ApprovalClass> = body.get("class").and_then(|class| ApprovalClass::deserialize(class).ok());
+        // A question of an earlier version does not say what it is about.
+        let needs_person = class.is_none_or(ApprovalClass::needs_person);
         let given = match about {
             "steps" if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
             "budget" => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
             "trust" if self.trust => Some(("trust".to_owned(), None)),
-            "tool" if self.approve == Approve::Auto => Some(("allow".to_owned(), None)),
+            // Some permissions only a person can give.
+            "tool" if self.approve == Approve::Auto && !needs_person => Some(("allow".to_owned(), None)),
             "series" if self.approve == Approve::Auto && choices.iter().any(|choice| choice.id == "run") => {
                 Some(("run".to_owned(), None))
             }
@@ -138,7 +143,12 @@ impl Resume {
             }
             return take_up(client, sent, behind, Form::of(self.json), Asking::Nobody).await;
         };
-        let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
+        // What the option answers, no person has.
+        let is_automatic = self.approve == Approve::Auto
+            && !is_told
+            && matches!(about, "tool" | "series" | "begin" | "stepBefore" | "stepAfter" | "understanding");
+        let by = if is_automatic { "approve auto" } else { CheckpointFact::PERSON }.to_owned();
+        let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by };
         client.answer(&sent.session, answer).await?;
         if !self.json && !is_told {
             behind.tell_all();

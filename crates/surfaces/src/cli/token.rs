@@ -46,6 +46,7 @@ enum Action {
 impl Token {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
         let (profile, client) = place::open(&[])?;
+        let client = client.on("cli");
         match self.action.unwrap_or(Action::List { json: false }) {
             Action::Add { name } => {
                 let secret = client.add_token(&name).await?;

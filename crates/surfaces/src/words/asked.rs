@@ -109,7 +109,7 @@ fn of_flow(body: &Map<String, Value>) -> Vec<String> {
             };
             [list("Requirements", requirements), list("Decided", decisions), list("Not decided yet", open)].concat()
         }
-        Some("stepBefore" | "stepFailed") => {
+        Some("stepBefore" | "stepFailed" | "instructions") => {
             let details: String = field(body, "details").unwrap_or_default();
             details.lines().map(|line| format!("  {line}")).collect()
         }

@@ -191,12 +191,7 @@ fn no_way_to_start_work_loses_a_trusted_projects_stricter_settings() {
     let settings = |events: &[Value]| {
         let received = events.iter().rfind(|event| event["type"] == "request.received").expect("a request");
         let settings = &received["settings"];
-        json!([
-            settings["apply_files"],
-            settings["sandbox"],
-            settings["command_timeout_s"],
-            settings["commands_denied"]
-        ])
+        json!([settings["applyFiles"], settings["sandbox"], settings["commandTimeoutS"], settings["commandsDenied"]])
     };
     program.provider.push(says("Hello."));
     let run = program.run(&["run", "--json", "Say hello"]);

@@ -67,22 +67,23 @@ mod control_files {
 
     #[test]
     fn a_repository_under_another_name_is_not_changed_unasked() {
-        let program = program();
-        write(&program, ".git", "gitdir: ./.bare\n");
-        write(&program, ".bare/HEAD", "ref: refs/heads/main\n");
-        write(&program, ".bare/config", "[core]\n\tbare = false\n");
-        std::fs::create_dir_all(program.project().join(".bare/objects")).expect("a folder");
-        std::fs::create_dir_all(program.project().join(".bare/refs")).expect("a folder");
         let blocks = json!([{"search": "\tbare = false", "replace": "\tbare = false\n\tfsmonitor = id"}]);
-        let edit = json!({"path": ".bare/config", "blocks": blocks});
-        let written = json!({"path": ".bare/hooks/pre-commit", "content": "id\n"});
-        for (tool, input) in [("edit_file", edit), ("write_file", written)] {
+        for (tool, input) in [
+            ("edit_file", json!({"path": ".bare/config", "blocks": blocks})),
+            ("write_file", json!({"path": ".bare/hooks/pre-commit", "content": "id\n"})),
+        ] {
+            let program = program();
+            write(&program, ".git", "gitdir: ./.bare\n");
+            write(&program, ".bare/HEAD", "ref: refs/heads/main\n");
+            write(&program, ".bare/config", "[core]\n\tbare = false\n");
+            std::fs::create_dir_all(program.project().join(".bare/objects")).expect("a folder");
+            std::fs::create_dir_all(program.project().join(".bare/refs")).expect("a folder");
             let run = does(&program, &[(tool, input)]);
             assert_eq!((run.code, class(&run)), (Some(3), json!("control_file")), "{tool}: {}", run.stderr);
+            let config = std::fs::read_to_string(program.project().join(".bare/config")).expect("reads");
+            assert!(!config.contains("fsmonitor"), "{config}");
+            assert!(!program.project().join(".bare/hooks").exists());
         }
-        let config = std::fs::read_to_string(program.project().join(".bare/config")).expect("reads");
-        assert!(!config.contains("fsmonitor"), "{config}");
-        assert!(!program.project().join(".bare/hooks").exists());
     }
 
     #[test]

@@ -215,7 +215,9 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             let run = match permit.is_standing() {
                 true => {
                     let by_itself = command_run(step.session, call, command, *timeout_s, true);
-                    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
+                    // Outside of the sandbox there is no fence that a class could ask for.
+                    let automatic = by_itself.automatic.filter(|_| asked.sandbox != Sandbox::Off);
+                    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, automatic, ..by_itself }
                 }
                 false => asked,
             };
