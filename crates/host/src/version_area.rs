@@ -67,7 +67,7 @@ fn named_areas(folder: &Path, paths: &[String]) -> Vec<PathBuf> {
 }
 
 /// An area that is the folder itself would be every file of it.
-fn named(area: &PathBuf) -> bool {
+fn named(area: &Path) -> bool {
     !area.as_os_str().is_empty()
 }
 

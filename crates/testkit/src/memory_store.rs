@@ -728,7 +728,7 @@ impl Store for MemoryStore {
 
     async fn add_audit(&self, entry: AuditEntry) -> Result<()> {
         self.operate(|state, _| {
-            state.put_audit(&[entry.clone()]);
+            state.put_audit(std::slice::from_ref(&entry));
             Ok(())
         })
         .await

@@ -1,6 +1,6 @@
 //! What is read before a folder is trusted, and reads that never end.
 
-mod before_trust {
+mod reads {
     //! Nothing of a folder is opened before the person trusts it, and nothing in it is read without end afterwards.
 
     #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]

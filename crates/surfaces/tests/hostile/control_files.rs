@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 /// Files that other programs run or obey: an edit of them asks, with default settings.
-mod control_files {
+mod plain_edits {
     use serde_json::{Value, json};
     use trimtab_testkit::program::{Ended, Program};
     use trimtab_testkit::provider::{Answer, Reply};
