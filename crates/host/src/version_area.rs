@@ -63,12 +63,9 @@ fn named_areas(folder: &Path, paths: &[String]) -> Vec<PathBuf> {
         areas.push(repository);
         areas.extend(shared);
     }
-    areas.iter().filter_map(|area| plain(area).strip_prefix(folder).map(Path::to_owned).ok()).filter(named).collect()
-}
-
-/// An area that is the folder itself would be every file of it.
-fn named(area: &PathBuf) -> bool {
-    !area.as_os_str().is_empty()
+    let inside = |area: &PathBuf| plain(area).strip_prefix(folder).map(Path::to_owned).ok();
+    // An area that is the folder itself would be every file of it.
+    areas.iter().filter_map(inside).filter(|area| !area.as_os_str().is_empty()).collect()
 }
 
 fn pointed_to(text: &str, key: &str) -> Option<String> {
