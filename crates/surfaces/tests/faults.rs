@@ -13,7 +13,8 @@ use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, Reply};
 
 /// Overwrites two files, makes one in a new folder, deletes one with its folder, moves one.
-const WORK: &str = r#"{"reply":[{"tool":{"id":"t1","name":"edit_file","input":{"path":"a.txt","blocks":[{"search":"alpha","replace":"ALPHA"}]}}},{"tool":{"id":"t2","name":"write_file","input":{"path":"new/deep/b.txt","content":"beta\n"}}},{"tool":{"id":"t3","name":"delete_file","input":{"path":"old/c.txt"}}},{"tool":{"id":"t4","name":"move_file","input":{"from":"d.txt","to":"sub/d.txt"}}},{"tool":{"id":"t5","name":"edit_file","input":{"path":"sub/e.txt","blocks":[{"search":"epsilon","replace":"EPSILON"}]}}},{"stop":"tool_use"}]}
+const WORK: &str = r#"{"reply":[{"tool":{"id":"t0","name":"read_file","input":{"path":"old/c.txt"}}},{"stop":"tool_use"}]}
+{"reply":[{"tool":{"id":"t1","name":"edit_file","input":{"path":"a.txt","blocks":[{"search":"alpha","replace":"ALPHA"}]}}},{"tool":{"id":"t2","name":"write_file","input":{"path":"new/deep/b.txt","content":"beta\n"}}},{"tool":{"id":"t3","name":"delete_file","input":{"path":"old/c.txt"}}},{"tool":{"id":"t4","name":"move_file","input":{"from":"d.txt","to":"sub/d.txt"}}},{"tool":{"id":"t5","name":"edit_file","input":{"path":"sub/e.txt","blocks":[{"search":"epsilon","replace":"EPSILON"}]}}},{"stop":"tool_use"}]}
 {"reply":[{"text":"It is done."},{"stop":"end_turn"}]}
 "#;
 

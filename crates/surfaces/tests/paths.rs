@@ -230,6 +230,7 @@ fn a_link_is_never_deleted_or_moved_in_place_of_its_target() {
         let program = program();
         let reply = Reply::new().tool("toolu_1", tool, [input.to_string()]);
         program.provider.push(Answer::anthropic(reply));
+        assert_eq!(program.run(&["rules", "add", "allow", "delete_file", "to-inside"]).code, Some(0));
         program.provider.always(Answer::anthropic(Reply::new().text(["Done."])));
         let ended = program.run(&["run", "--json", "--trust", "--approve", "auto", "work"]);
         let events = ended.events();

@@ -51,6 +51,11 @@ impl Errands {
         (Self { client, profile, folder, news, keeper, said, desk, session: None, watching: None }, heard)
     }
 
+    /// Records a command of the person's own in the audit trail.
+    pub(super) async fn note_shell(&self, command: &str) -> Result<(), Problem> {
+        self.client.audit_shell(&self.folder, command).await
+    }
+
     /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
     pub(super) async fn close(self, by_person: bool) {
         let Self { keeper, watching, desk, .. } = self;

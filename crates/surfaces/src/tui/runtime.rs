@@ -202,7 +202,14 @@ impl Runtime {
                 }
                 Wish::Shell(command) => {
                     self.draw().map_err(broken)?;
-                    self.aside(async { super::aside::shell(&command).await }).await?;
+                    // The trail comes first, because a command that is not in it must not run.
+                    match self.errands.note_shell(&command).await {
+                        Ok(()) => self.aside(async { super::aside::shell(&command).await }).await?,
+                        Err(problem) => {
+                            let wishes = self.app.update(News::Failed(problem), trimtab_host::now());
+                            wishes.into_iter().for_each(|wish| self.errands.run(wish));
+                        }
+                    }
                 }
                 Wish::Suspend => self.aside(async { super::aside::suspend() }).await?,
                 wish => self.errands.run(wish),

@@ -26,7 +26,7 @@ fn every_view_can_be_used_by_everybody_at_every_width() {
     let name = "extraordinarily_long_file_name_that_no_narrow_page_has_room_for.txt";
     let long = "words_without_an_end_".repeat(12);
     program.provider.push(asks("write_file", &json!({"path": name, "content": format!("one\n{long}\n")})));
-    let command = format!("echo very-long-command {long}");
+    let command = format!("echo very-long-command {long} > made.txt");
     program.provider.push(asks("run_command", &json!({"command": command})));
     let gate = program.provider.gate();
     let wide = "| A table that is wide | and another column | and a third one | and the last |\n|---|---|---|---|\n";

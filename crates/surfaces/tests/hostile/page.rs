@@ -160,7 +160,7 @@ fn a_rule_is_never_made_before_it_was_shown() {
 #[test]
 fn a_command_is_never_shown_other_than_it_is() {
     let program = program();
-    let escapes = "printf 'red \\033[31m'";
+    let escapes = "sh -c \"printf 'red \\033[31m'\"";
     program.provider.push(runs("echo a \u{202e}gnp.exe\u{2066} \u{200b}x c\u{430}t; rm -f x"));
     program.provider.push(runs(escapes));
     program.provider.push(says("Done."));

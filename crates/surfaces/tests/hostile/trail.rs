@@ -155,3 +155,24 @@ fn nothing_of_a_tools_result_is_said_in_the_users_name() {
     assert!(texts.iter().any(|text| text.contains("TOOL REFLECTION")), "{texts:?}");
     assert!(!texts.iter().any(|text| text.contains("OVERRIDE")), "{texts:?}");
 }
+
+#[test]
+fn a_command_of_the_person_never_runs_without_a_line() {
+    let program = program();
+    let terminal = trimtab_testkit::terminal::Terminal::start(&program, &[], 100, 30);
+    terminal.wait_for("? help");
+    terminal.press("!");
+    terminal.press("touch RAN");
+    terminal.wait_for("touch RAN");
+    terminal.press("\r");
+    for _ in 0..100 {
+        if program.project().join("RAN").exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(program.project().join("RAN").exists(), "a typed command runs");
+    let lines = lines(&program);
+    let line = lines.iter().find(|line| line["action"] == "shell_command").expect("a line");
+    assert_eq!((&line["command"], &line["sandbox"]), (&json!("touch RAN"), &json!("off")));
+}

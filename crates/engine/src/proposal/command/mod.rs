@@ -24,7 +24,7 @@ mod wrap;
 
 pub use defaults::{default_allow, usual_allow};
 pub use deletes::deletes;
-pub use strange::visible;
+pub use trimtab_vocab::visible::spelled as visible;
 
 use serde::{Deserialize, Serialize};
 

@@ -63,7 +63,7 @@ pub(super) fn shown(text: &str) -> String {
         .map(|c| {
             if c == UNKNOWN {
                 '…'
-            } else if c.is_control() || super::strange::hidden(c) {
+            } else if c.is_control() || trimtab_vocab::visible::deceives(c) {
                 '\u{FFFD}'
             } else {
                 c
