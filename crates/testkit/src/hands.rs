@@ -41,6 +41,10 @@ impl Hands for PlainHands {
     }
 
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        // A script that does not say `watch` wants none; without a list, no command would run unasked.
+        if survey.watch.files == 0 {
+            return Some(Snapshot::default());
+        }
         self.0.survey(survey, kept).await
     }
 
