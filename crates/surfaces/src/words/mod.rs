@@ -64,6 +64,10 @@ pub(crate) fn result_for_person(preview: &str) -> Option<String> {
         let said = rest.trim().replacen("They say:", "You said:", 1);
         return (!said.is_empty()).then_some(said);
     }
+    if let Some(rest) = first.strip_prefix("The user has forbidden this once and for all (") {
+        let rule = rest.rsplit_once("). Do not").map_or(rest, |(rule, _)| rule);
+        return Some(format!("Blocked by your rule: {rule}"));
+    }
     (!first.trim().is_empty()).then(|| first.to_owned())
 }
 
@@ -175,6 +179,10 @@ mod tests {
     #[test]
     fn what_is_written_for_the_model_is_not_shown_to_the_person() {
         assert_eq!(result_for_person("[Request interrupted by user for tool use]\n\nThe user doesn't"), None);
+        let denied =
+            "The user has forbidden this once and for all (deny run_command: x (everywhere)). Do not try it again.";
+        let told = "Blocked by your rule: deny run_command: x (everywhere)";
+        assert_eq!(result_for_person(denied).as_deref(), Some(told));
         assert_eq!(result_for_person("No such file.\nmore").as_deref(), Some("No such file."));
         let whole = whole_result_for_person("line\n[Full result saved as ref:output-r1]");
         assert_eq!(whole, "line\nThe whole result: trimtab ref output-r1");
