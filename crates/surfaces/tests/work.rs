@@ -1092,7 +1092,7 @@ fn damaged_answers_edits_and_commands_are_judged_from_the_command_line() {
     assert_eq!(recovered.events()[0]["answer"]["summary"], "He said \"hi\"");
     let nothing = program.run_with_input(&["recover", "-"], b"no");
     assert_eq!((nothing.code, &nothing.events()[0]["answer"]), (Some(1), &json!({})));
-    for (line, decision) in [("git status", "auto"), ("make", "ask"), ("rm -rf /", "deny")] {
+    for (line, decision) in [("git status", "auto"), ("make install", "ask"), ("rm -rf /", "deny")] {
         assert_eq!(program.run(&["check-command", line]).events()[0]["decision"], decision, "{line}");
     }
     assert_eq!(program.run(&["check-command", "--allow", "make", "--", "make", "all"]).events()[0]["decision"], "auto");

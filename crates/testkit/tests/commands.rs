@@ -258,16 +258,16 @@ fn add_and_run_makes_a_rule_of_the_persons_own_and_the_second_time_nobody_is_ask
         % tools=false
         % commands=auto
         > go
-        < {"summary":"One.","commands":[{"command":"whoami"}]}
+        < {"summary":"One.","commands":[{"command":"uptime -p"}]}
         ! always
-        < {"summary":"Again.","commands":[{"command":"whoami"}]}
+        < {"summary":"Again.","commands":[{"command":"uptime -p"}]}
         < {"summary":"Done."}
         "#,
     );
     assert_eq!(started(&log).len(), 2);
     assert_eq!(log.matches("checkpoint.opened").count(), 1, "{log}");
     assert!(
-        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"whoami"}}"#),
+        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"uptime -p"}}"#),
         "{log}"
     );
 }
