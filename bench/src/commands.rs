@@ -84,6 +84,7 @@ fn plan(folder: &Path, sandbox: Sandbox, automatic: Option<CommandClass>) -> Com
         terminal: false,
         sandbox,
         automatic,
+        writes_repository: false,
         folder,
     };
     CommandPlan::fenced(Approved::witness(run, Approval::Answer)).expect("it is fenced")

@@ -60,9 +60,15 @@ impl Permit {
         (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self::standing(Approval::Answer))
     }
 
-    /// Whether no person was asked: a rule or a setting says yes.
+    /// Whether no person approved this very thing: a setting, a wide rule or `--approve auto` says yes. A command then
+    /// gets the fence of its class, which is what keeps secrets and control files from it.
     pub(crate) fn is_standing(&self) -> bool {
-        self.by != Approval::Answer
+        self.person.is_none()
+    }
+
+    /// Whether a question was answered, by whomever.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.by == Approval::Answer
     }
 
     /// The plan for a set of files that may be written.
@@ -334,7 +340,8 @@ fn class_of(errand: &Errand, delicate: Option<Guard>, unread: bool, empties: boo
 /// A person's rule allows it. Where only a person can, the rule names exactly this, and is their recorded decision.
 #[expect(clippy::disallowed_methods, reason = "a rule that names exactly this is a person's decision")]
 fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
-    let person = class.needs_person().then(PersonDecision::witness);
+    let names_it = rule.pattern != "*" && !rule.pattern.ends_with('*');
+    let person = (class.needs_person() || names_it).then(PersonDecision::witness);
     Permit { by: Approval::Rule { rule: rule.to_string() }, person }
 }
 

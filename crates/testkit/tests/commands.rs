@@ -208,7 +208,7 @@ fn automatic_commands_run_by_themselves_and_the_others_ask_with_the_three_short_
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo x > a/when","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c2t0","tool":"run_command","input":{"command":"echo x > a/when"},"class":"command","reason":"`>` writes to `a/when`","ruleText":"allow run_command: echo x > a/when (in PROJECT)","plan":{"argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo x > a/when"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c2t0","command":"echo x > a/when","argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? rmdir a","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c3t0","tool":"run_command","input":{"command":"rmdir a"},"class":"command","reason":"`rmdir a` is not on the list of what runs by itself","plan":{"argv":["rmdir","a"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"rmdir a"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? rmdir a","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c3t0","tool":"run_command","input":{"command":"rmdir a"},"class":"command","reason":"`rmdir a`: `rmdir` deletes or overwrites","plan":{"argv":["rmdir","a"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"rmdir a"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
     r1 answer {"summary":"Done."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
@@ -258,16 +258,16 @@ fn add_and_run_makes_a_rule_of_the_persons_own_and_the_second_time_nobody_is_ask
         % tools=false
         % commands=auto
         > go
-        < {"summary":"One.","commands":[{"command":"uptime -p"}]}
+        < {"summary":"One.","commands":[{"command":"sh -c true"}]}
         ! always
-        < {"summary":"Again.","commands":[{"command":"uptime -p"}]}
+        < {"summary":"Again.","commands":[{"command":"sh -c true"}]}
         < {"summary":"Done."}
         "#,
     );
     assert_eq!(started(&log).len(), 2);
     assert_eq!(log.matches("checkpoint.opened").count(), 1, "{log}");
     assert!(
-        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"uptime -p"}}"#),
+        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"sh -c true"}}"#),
         "{log}"
     );
 }

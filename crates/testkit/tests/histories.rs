@@ -17,10 +17,10 @@ use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Session, step
 use trimtab_host::RealHands;
 use trimtab_testkit::dice::Dice;
 use trimtab_testkit::memory_store::{Disk, MemoryStore};
-use trimtab_vocab::event::{ChangeFact, Fact};
+use trimtab_vocab::event::{ChangeFact, CheckpointFact, Fact};
 use trimtab_vocab::{
-    Approve, CallId, ChangePart, Control, FilePlan, FileState, FileWrite, Message, OnConflict, Part, RefKey, Reply,
-    Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
+    Approve, CallId, ChangePart, CheckpointId, Control, FilePlan, FileState, FileWrite, Message, OnConflict, Part,
+    RefKey, Reply, Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
 };
 use trimtab_world::workspace::{Folder, write};
 
@@ -414,7 +414,7 @@ impl Rig {
         }
         self.requests += 1;
         let id = format!("r{}", self.requests).parse().expect("an id");
-        let settings = RunSettings { trusted: true, approve: Approve::Auto, ..RunSettings::default() };
+        let settings = RunSettings { trusted: true, attended: true, approve: Approve::Auto, ..RunSettings::default() };
         let request = Box::new(Request::new(id, "Change it", settings));
         self.drive(Input::Said { request }, &writes);
     }
@@ -450,6 +450,10 @@ impl Rig {
             for output in step(&mut self.here_mut().session, input) {
                 let effect = match output {
                     Output::Event { request, fact } => {
+                        // Files that nobody has read are replaced only if a person says so.
+                        if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &fact {
+                            inputs.push_back(allowed(checkpoint));
+                        }
                         self.here_mut().log.push((request, fact));
                         continue;
                     }
@@ -534,6 +538,16 @@ fn wish(path: &str) -> Reply {
     let call = ToolCall { id: "t".into(), name: "write_file".into(), input, broken: None };
     let message = Message { role: Role::Assistant, parts: vec![Part::ToolUse(call)] };
     Reply { message, stop_reason: Some(StopReason::ToolUse), usage: Usage::default() }
+}
+
+fn allowed(checkpoint: &CheckpointId) -> Input {
+    Input::Answered {
+        checkpoint: checkpoint.clone(),
+        choice: "allow".into(),
+        text: None,
+        by: "user".into(),
+        surface: None,
+    }
 }
 
 fn done() -> Reply {

@@ -105,8 +105,8 @@ fn allow_is_for_once_and_always_is_a_rule() {
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? date +%N$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c2t1","tool":"run_command","input":{"command":"date +%N$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: date +%N$X (in PROJECT)","plan":{"argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"date +%N$X"}}
-    r1 command.started {"call":"c2t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","automatic":"check"}
-    r1 command.started {"call":"c3t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT","automatic":"check"}
+    r1 command.started {"call":"c2t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c3t1","command":"date +%N$X","argv":["sh","-c","date +%N$X"],"cwd":"PROJECT"}
     r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
     "#);
 }
@@ -320,7 +320,7 @@ fn approve_auto_allows_and_approve_deny_refuses_and_both_are_on_record() {
         "#
     ), &["checkpoint.resolved", "command.started", "request.finished"]), @r#"
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"approve auto"}
-    r1 command.started {"call":"c1t1","command":"echo hi$X","argv":["sh","-c","echo hi$X"],"cwd":"PROJECT"}
+    r1 command.started {"call":"c1t1","command":"echo hi$X","argv":["sh","-c","echo hi$X"],"cwd":"PROJECT","automatic":"check"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"denied","by":"approve deny"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}

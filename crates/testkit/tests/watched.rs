@@ -91,9 +91,9 @@ fn in_a_folder_with_too_many_files_the_command_runs_and_it_is_said() {
         beta
         --- dialogue
         % watch=1
-        % approve=auto
         > work
         <@ run_command {"command":"echo x > a.txt"}
+        ! allow
         ?~ What it did to files was not recorded
         < Done.
         "#

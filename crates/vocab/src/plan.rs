@@ -214,6 +214,9 @@ pub struct CommandRun {
     /// fence, or the snapshot that undo needs, cannot be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic: Option<CommandClass>,
+    /// It is git alone: an automatic one may write the repository, apart from its settings and hooks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_repository: bool,
     /// The folder that it may write to.
     pub folder: String,
 }

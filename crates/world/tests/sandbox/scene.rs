@@ -66,6 +66,7 @@ impl Scene {
             terminal: self.terminal,
             sandbox,
             automatic: self.automatic,
+            writes_repository: false,
             folder,
         };
         CommandPlan::unfenced(Approved::witness(run, Approval::Answer), PersonDecision::witness())

@@ -3,8 +3,8 @@
 use serde_json::json;
 use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, ChangeSetId, CommandRun, FileSet, FileWrite, ProposalId, RequestId, Rule,
-    RuleVerdict, Sandbox,
+    ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, ProposalId, RequestId,
+    Rule, RuleVerdict, Sandbox,
 };
 
 use super::asking::{Asked, ask, ask_permission};
@@ -211,16 +211,7 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         }
         Errand::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
-            // What runs by itself is what nobody was asked about; what was approved stays as it was approved.
-            let run = match permit.is_standing() {
-                true => {
-                    let by_itself = command_run(step.session, call, command, *timeout_s, true);
-                    // Outside of the sandbox there is no fence that a class could ask for.
-                    let automatic = by_itself.automatic.filter(|_| asked.sandbox != Sandbox::Off);
-                    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, automatic, ..by_itself }
-                }
-                false => asked,
-            };
+            let run = fenced_for(step.session, call, &permit, command, *timeout_s, asked);
             let CommandRun { command, argv, cwd, .. } = run.clone();
             let watch = watched::watch_run(step.session, &run);
             let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
@@ -242,6 +233,36 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
         // These need no permission, and have ended or asked before.
         Errand::Stored { .. } | Errand::Steps(_) | Errand::Plan(_) | Errand::Ask { .. } => {}
     }
+}
+
+/// The command with the fence that its approval calls for. What a person approved stays as it was approved. What no
+/// person approved gets the fence of its class, also under `--approve auto`: no answer of a program uncovers a secret.
+fn fenced_for(
+    session: &Session,
+    call: &CallId,
+    permit: &Permit,
+    command: &str,
+    timeout_s: Option<u64>,
+    asked: CommandRun,
+) -> CommandRun {
+    // Outside the sandbox there is no fence that a class could ask for.
+    if !permit.is_standing() || asked.sandbox == Sandbox::Off {
+        return asked;
+    }
+    if permit.is_answer() {
+        let writes_repository = asked.sandbox == Sandbox::Workspace && is_only_git(session, command);
+        return CommandRun { automatic: Some(CommandClass::Check), writes_repository, ..asked };
+    }
+    let by_itself = command_run(session, call, command, timeout_s, true);
+    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
+}
+
+/// Whether every part of a line is git, so that nothing else can write where git writes.
+fn is_only_git(session: &Session, command: &str) -> bool {
+    let Some(active) = session.active() else { return false };
+    let parts = command::judge(command, &permit::policy(session, active)).argv.unwrap_or_default();
+    let is_git = |part: &Vec<String>| matches!(part.first().map(String::as_str), Some("git" | "cd"));
+    !parts.is_empty() && parts.iter().all(is_git)
 }
 
 /// What would be run, if a person approves it.
@@ -335,6 +356,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         terminal: false,
         sandbox: settings.sandbox,
         automatic: class.filter(|_| by_itself && settings.sandbox != Sandbox::Off),
+        writes_repository: false,
         folder,
     }
 }

@@ -290,14 +290,13 @@ impl Dialog {
         self.choices.iter().any(|known| known.id == choice)
     }
 
-    /// The command that is asked about, as it would run. Long arguments are recorded in part, so that it is looked for
-    /// where it is whole: the title ends with it.
+    /// The command that is asked about, as it would run. An earlier version recorded long ones in part: then the title,
+    /// which ends with the whole of it, is shown instead.
     fn command(&self) -> Option<&str> {
         self.body.get("fingerprint")?;
-        let shown = self.body.get("input").and_then(|input| input.get("command")).into_iter();
-        let planned = self.body.get("plan").and_then(|plan| plan.get("argv")?.as_array()).into_iter().flatten();
-        let is_whole = |command: &&str| self.title.ends_with(Visible::command(command.trim()).as_str());
-        shown.chain(planned).filter_map(Value::as_str).find(is_whole)
+        let asked = self.body.get("input").and_then(|input| input.get("command"));
+        let command = self.body.get("command").or(asked).and_then(Value::as_str)?;
+        self.title.ends_with(Visible::command(command.trim()).as_str()).then_some(command)
     }
 
     fn open_field(&mut self, choice: &str, begin: &str, is_note: bool) {
