@@ -188,7 +188,8 @@ impl Open {
 fn make_read_only(open: &Open) -> (bool, BTreeSet<PathBuf>) {
     // Of several on one path, the last covers the others.
     let all: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
-    let (mut is_all, mut done) = (true, BTreeSet::new());
+    // There is always one; a list without any could not be read.
+    let (mut is_all, mut done) = (!all.is_empty(), BTreeSet::new());
     for (path, found) in all {
         if open.has(&path) || found.kind == "autofs" {
             continue;
