@@ -1,12 +1,9 @@
 //! Which files of a folder version control takes orders from, found by structure. A repository need not be called
 //! `.git`: a folder that holds `HEAD`, `objects`, and `refs` is one, and a `.git` file may point anywhere.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a pointer or a settings file that are read.
-const LONGEST: u64 = 64 * 1024;
+use trimtab_world::workspace::read_small;
 
 /// Those of `paths`, which are relative to `folder` and about to be written, that lie in a version-control area.
 pub(crate) fn among(folder: &Path, paths: &[String]) -> Vec<String> {
@@ -84,10 +81,7 @@ fn hooks_path(config: &Path) -> Option<String> {
 
 /// The text of a regular file, if it is small.
 fn small(file: &Path) -> Option<String> {
-    fs::symlink_metadata(file).ok().filter(|found| found.is_file() && found.len() <= LONGEST)?;
-    let mut text = String::new();
-    fs::File::open(file).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
-    Some(text)
+    Some(String::from_utf8_lossy(&read_small(file).ok()?).into_owned())
 }
 
 /// A path without `.` and `..`, by its spelling.
@@ -105,6 +99,8 @@ fn plain(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -166,6 +166,11 @@ pub(super) fn main() -> ExitCode {
         say(&Ready::Fenced(fences));
         return ExitCode::SUCCESS;
     }
+    #[cfg(target_os = "linux")]
+    if order.is_init {
+        // What is started from here on, this process's files, which lead out, are closed to.
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    }
     let variables = match git::variables(&order) {
         Ok(variables) => variables,
         Err(why) => {

@@ -8,7 +8,7 @@
 //!
 //! What cannot have a placeholder is undone after the run: control files that an automatic command has made get another
 //! name, which nobody obeys, and so do new settings of an old repository. Nothing is deleted, because somebody else may
-//! have made them meanwhile. Where no mounts are possible, a look before and after says what was touched.
+//! have made them meanwhile; where git shows that somebody has, they are only named. Where no mounts are possible, a look before and after says what was touched.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::{ControlFile, Sandbox};
 
 use super::repository;
-use super::scan::{Scan, scan};
+use super::scan::{Scan, Wanted, holds_credential, scan};
 use super::wire::Order;
 
 const STICKY: u32 = 0o1000;
@@ -35,6 +35,10 @@ const MOST_MARKS: usize = 4000;
 
 /// The end of the name of what was set aside.
 const ASIDE: &str = "blocked";
+
+/// Files of a repository that change when its work tree gets the files of another commit or of a stash. The index is
+/// not one of them, because editors that only look refresh it.
+const MOVES: &[&str] = &["HEAD", "ORIG_HEAD", "logs/HEAD", "logs/refs/stash"];
 
 /// Programs that change control files as they change all others: the files of another commit.
 const VERSION_CONTROL: &[&str] = &["git", "gh", "hg", "jj", "sl", "svn"];
@@ -78,6 +82,8 @@ pub(super) struct Protected {
     /// What is only looked at, before and after.
     watched: Vec<PathBuf>,
     before: Vec<Vec<Stamp>>,
+    /// What only somebody else can change while an automatic command runs.
+    others: Vec<(PathBuf, Vec<Stamp>)>,
 }
 
 /// What became of control files.
@@ -96,6 +102,7 @@ struct Finding {
     watched: Vec<PathBuf>,
     missing: Vec<PathBuf>,
     links: Vec<(PathBuf, PathBuf)>,
+    others: Vec<(PathBuf, Vec<Stamp>)>,
     trouble: Option<String>,
 }
 
@@ -110,12 +117,14 @@ impl Protected {
             missing: Vec::new(),
             watched: Vec::new(),
             before: Vec::new(),
+            others: Vec::new(),
         };
         let is_off = order.sandbox == Sandbox::Off;
         if order.probe || !(order.writes_folder() || order.automatic.is_some() || is_off) {
             return protected;
         }
-        let scan = scan(&order.folder);
+        let wanted = if order.writes_folder() || is_off { Wanted::All } else { Wanted::Secrets };
+        let scan = scan(&order.folder, wanted);
         let mut found = Finding { trouble: scan.cut.clone(), ..Finding::default() };
         if order.writes_folder() {
             protected.put_placeholders(order, &scan);
@@ -135,15 +144,20 @@ impl Protected {
         found.read_only.extend(order.read_only.iter().cloned());
         order.marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
-            order.marks.extend(scan.secrets.into_iter().map(Mark::Absent));
+            // Git itself needs its settings; whatever else runs can do without those that hold a credential.
+            let repositories = if order.plain_git { BTreeSet::new() } else { repositories(&order.folder, &scan) };
+            let settings = repositories.iter().flat_map(|of| ["config", "config.worktree"].map(|name| of.join(name)));
+            let settings = settings.filter(|settings| holds_credential(settings));
+            order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(Mark::Absent));
         }
         if order.marks.len() > MOST_MARKS {
-            found.trouble = Some(format!("the folder has {} control files, too many to protect", order.marks.len()));
+            found.trouble = Some(format!("the folder has {} files to guard, which is too many", order.marks.len()));
             order.marks.truncate(MOST_MARKS);
         }
         order.unmarked = found.trouble;
         protected.before = found.watched.iter().map(|path| stamp(path)).collect();
-        Self { watched: found.watched, missing: found.missing, links: found.links, ..protected }
+        let Finding { watched, missing, links, others, .. } = found;
+        Self { watched, missing, links, others, ..protected }
     }
 
     fn put_placeholders(&mut self, order: &Order, scan: &Scan) {
@@ -172,18 +186,20 @@ impl Protected {
         }
         let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
         if let Some(known) = &self.known {
-            made.extend(made_of(&scan(&self.folder)).difference(known).filter(|path| is_made(path)).cloned());
+            let scan = scan(&self.folder, Wanted::All);
+            made.extend(made_of(&scan).difference(known).filter(|path| is_made(path)).cloned());
+            aftermath.touched.extend(scan.cut.map(|why| format!("perhaps others ({why})")));
         }
-        for (link, target) in &self.links {
-            if fs::read_link(link).ok().as_ref() != Some(target) {
-                made.insert(link.clone());
-            }
-        }
+        let moved = |(link, target): &&(PathBuf, PathBuf)| fs::read_link(link).ok().as_ref() != Some(target);
+        made.extend(self.links.iter().filter(moved).map(|(link, _)| link.clone()));
+        // The command cannot write these, so what is new may be what somebody else has just checked out.
+        let is_shared = self.others.iter().any(|(path, before)| stamp(path) != *before);
         for path in made {
-            if set_aside(&path) {
-                aftermath.undone.push(shown(&path));
+            match is_shared || !set_aside(&path) {
+                true => aftermath.touched.push(shown(&path)),
+                false => aftermath.undone.push(shown(&path)),
             }
-            if let Some((link, target)) = self.links.iter().find(|(link, _)| *link == path) {
+            if let Some((link, target)) = self.links.iter().find(|(link, _)| *link == path && !is_shared) {
                 let _ = std::os::unix::fs::symlink(target, link);
             }
         }
@@ -214,8 +230,7 @@ impl Finding {
     fn look(&mut self, order: &Order, scan: &Scan, placeholders: &[(PathBuf, Kind, File)]) {
         let folder = &order.folder;
         let is_automatic = order.automatic.is_some();
-        let pointed = scan.pointers.iter().filter_map(|pointer| repository::pointed(folder, pointer));
-        let repositories = repository::all(folder, scan.repositories.iter().cloned().chain(pointed));
+        let repositories = repositories(folder, scan);
         for (path, _, _) in placeholders {
             self.read_only.insert(path.clone());
         }
@@ -246,13 +261,14 @@ impl Finding {
                 }
             }
         }
-        for link in &scan.links {
-            match (fs::read_link(link), is_automatic && link.file_name().is_some_and(|name| name != ".git")) {
-                (Ok(target), true) => self.links.push((link.clone(), target)),
-                _ => self.fail(folder, link, "is a symbolic link"),
-            }
+        if is_automatic {
+            let moves = repositories.iter().flat_map(|repository| MOVES.iter().map(|name| repository.join(name)));
+            self.others = moves.map(|path| (path.clone(), stamp(&path))).collect();
         }
         let changes_all = !is_automatic && runs_version_control(&order.argv);
+        for link in &scan.links {
+            self.follow(folder, link, is_automatic, changes_all);
+        }
         for (path, kind) in &scan.control {
             match kind {
                 // Who approves a command approves what it installs.
@@ -282,10 +298,42 @@ impl Finding {
         }
     }
 
+    /// A link with the name of a control file can be exchanged, which is undone or said afterwards. What it leads to is
+    /// obeyed, and is treated as control files are.
+    fn follow(&mut self, folder: &Path, link: &Path, is_automatic: bool, changes_all: bool) {
+        let is_git = link.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+        let Some(target) = fs::read_link(link).ok().filter(|_| !is_git) else {
+            return self.fail(folder, link, "is a symbolic link");
+        };
+        let real = match link.canonicalize() {
+            Ok(real) => (real.starts_with(folder) && real != folder).then_some(real),
+            Err(_) => repository::inside(folder, link.parent().unwrap_or(folder), &target),
+        };
+        match real {
+            Some(real) if fs::symlink_metadata(&real).is_err() => self.missing.extend(is_automatic.then_some(real)),
+            Some(real) if changes_all => self.watched.push(real),
+            Some(real) => drop(self.read_only.insert(real)),
+            None if link.canonicalize().is_ok_and(|real| folder.starts_with(real)) => {
+                self.fail(folder, link, "is a symbolic link to the whole folder");
+            }
+            None => {}
+        }
+        match is_automatic {
+            true => self.links.push((link.to_owned(), target)),
+            false => self.watched.push(link.to_owned()),
+        }
+    }
+
     fn fail(&mut self, folder: &Path, path: &Path, why: &str) {
         let shown = path.strip_prefix(folder).unwrap_or(path).display();
         self.trouble.get_or_insert_with(|| format!("{shown} {why}"));
     }
+}
+
+/// The repositories of a scan, and those that they lead to.
+fn repositories(folder: &Path, scan: &Scan) -> BTreeSet<PathBuf> {
+    let pointed = scan.pointers.iter().filter_map(|pointer| repository::pointed(folder, pointer));
+    repository::all(folder, scan.repositories.iter().cloned().chain(pointed))
 }
 
 /// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only
@@ -320,13 +368,24 @@ fn is_made(path: &Path) -> bool {
         && !repository::is_usual(path)
 }
 
-/// Gives it a name that nobody obeys.
+/// Gives it a name that nobody obeys, and that nobody can have taken all of.
 fn set_aside(path: &Path) -> bool {
-    let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
-    let names = (0..100).map(|n| if n == 0 { format!("{name}.{ASIDE}") } else { format!("{name}.{ASIDE}-{n}") });
-    let mut free = names.map(|name| path.with_file_name(name)).filter(|aside| fs::symlink_metadata(aside).is_err());
+    let Some(name) = path.file_name() else { return false };
+    let named = |end: String| {
+        let mut aside = name.to_owned();
+        aside.push(end);
+        path.with_file_name(aside)
+    };
+    let usual = named(format!(".{ASIDE}"));
+    let aside = match fs::symlink_metadata(&usual) {
+        Err(error) if error.kind() == ErrorKind::NotFound => usual,
+        _ => match getrandom::u64() {
+            Ok(number) => named(format!(".{ASIDE}-{number:016x}")),
+            Err(_) => return false,
+        },
+    };
     #[expect(clippy::disallowed_methods, reason = "the command that made it has ended, and nothing is written over")]
-    free.next().is_some_and(|aside| fs::rename(path, aside).is_ok())
+    fs::rename(path, aside).is_ok()
 }
 
 fn runs_version_control(argv: &[String]) -> bool {

@@ -33,8 +33,8 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// Where a path of a settings file leads to, if that is in the folder.
-fn inside(folder: &Path, base: &Path, named: &str) -> Option<PathBuf> {
-    let path = plain(&base.join(named.trim()));
+pub(super) fn inside(folder: &Path, base: &Path, named: impl AsRef<Path>) -> Option<PathBuf> {
+    let path = plain(&base.join(named));
     let path = path.canonicalize().unwrap_or(path);
     (path.starts_with(folder) && path != folder).then_some(path)
 }
@@ -42,7 +42,7 @@ fn inside(folder: &Path, base: &Path, named: &str) -> Option<PathBuf> {
 /// The repository that a file called `.git` points to, if that is in the folder.
 pub(super) fn pointed(folder: &Path, pointer: &Path) -> Option<PathBuf> {
     let text = read_small(pointer)?;
-    inside(folder, pointer.parent()?, text.trim().strip_prefix("gitdir:")?)
+    inside(folder, pointer.parent()?, text.trim().strip_prefix("gitdir:")?.trim())
 }
 
 /// The repositories of `found` and those that they lead to: their common folder, their submodules.
@@ -54,7 +54,7 @@ pub(super) fn all(folder: &Path, found: impl IntoIterator<Item = PathBuf>) -> BT
             continue;
         }
         let common = read_small(&repository.join("commondir"));
-        ahead.extend(common.and_then(|named| inside(folder, &repository, &named)));
+        ahead.extend(common.and_then(|named| inside(folder, &repository, named.trim())));
         ahead.extend(modules(&repository.join("modules"), 0));
     }
     all

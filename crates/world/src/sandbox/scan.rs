@@ -1,44 +1,24 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use trimtab_vocab::names::is_secret;
 use trimtab_vocab::{ControlFile, control_entry};
 
+use crate::workspace::snapshot::rebuildable;
+
 /// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
 const MOST_ENTRIES: usize = 400_000;
 
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// A settings file is shorter than this.
-const LONGEST_SETTINGS: u64 = 256 * 1024;
-
-/// Folders of packages and outputs, which tools fill and empty. Only what lies directly in them is looked at.
-const SHALLOW: &[&str] = &[
-    "node_modules",
-    "bower_components",
-    "__pycache__",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".next",
-    ".nuxt",
-    ".svelte-kit",
-    ".turbo",
-    ".parcel-cache",
-    ".terraform",
-    ".pnpm-store",
-];
-
-/// A folder with one of these is such a folder as well: outputs of Cargo and others, and virtual environments.
+/// A folder with one of these, and with a name that fits, holds what tools have made: outputs of Cargo and others, and
+/// virtual environments. By itself it says nothing, because a command or an edit could put it anywhere.
 const CACHE: &str = "CACHEDIR.TAG";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
@@ -55,11 +35,19 @@ pub(super) struct Scan {
     pub(super) repositories: Vec<PathBuf>,
     /// Files called `.git`, which say where a repository is.
     pub(super) pointers: Vec<PathBuf>,
-    /// Links with the name of a control file or of `.git`.
+    /// Links with the name of a control file or of `.git`, and links to files in control folders.
     pub(super) links: Vec<PathBuf>,
     pub(super) secrets: Vec<PathBuf>,
     /// Why it is not all.
     pub(super) cut: Option<String>,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Secrets and repositories: all that matters to who cannot write.
+    Secrets,
+    All,
 }
 
 struct Ahead {
@@ -67,71 +55,109 @@ struct Ahead {
     above: Vec<String>,
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
+    /// Tools fill and empty it. Only what lies directly in it is looked at.
     is_shallow: bool,
+    /// It is the same, if it says so itself.
+    may_be_shallow: bool,
 }
 
-pub(super) fn scan(folder: &Path) -> Scan {
+pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
     let mut scan = Scan::default();
-    let mut ahead = vec![Ahead { folder: folder.to_owned(), above: Vec::new(), in_control: false, is_shallow: false }];
+    let top = folder.to_owned();
+    let mut ahead =
+        vec![Ahead { folder: top, above: Vec::new(), in_control: false, is_shallow: false, may_be_shallow: false }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
-        // What cannot be listed by its owner cannot be by the command either; a link is never entered.
-        let Ok(inside) = fs::read_dir(&next.folder) else { continue };
-        let inside: Vec<(String, PathBuf, fs::FileType)> = inside
+        // A link is never entered.
+        let inside = match fs::read_dir(&next.folder) {
+            Ok(inside) => inside,
+            Err(error) => {
+                scan.cut = scan.cut.or_else(|| why_unlisted(folder, &next.folder, &error));
+                continue;
+            }
+        };
+        let inside: Vec<(OsString, fs::FileType)> = inside
             .flatten()
-            .take(MOST_ENTRIES)
-            .filter_map(|entry| {
-                Some((entry.file_name().to_string_lossy().into_owned(), entry.path(), entry.file_type().ok()?))
-            })
+            .take(MOST_ENTRIES + 1)
+            .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
             .collect();
         entries += inside.len();
-        if entries > MOST_ENTRIES || start.elapsed() > LONGEST {
+        if entries > MOST_ENTRIES {
             scan.cut =
-                Some(format!("the folder has more than {entries} files, too many to find what has to be guarded"));
+                Some(format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded"));
             break;
         }
-        let has = |name: &str| inside.iter().any(|(entry, _, _)| entry == name);
+        if start.elapsed() > LONGEST {
+            let seconds = LONGEST.as_secs();
+            scan.cut =
+                Some(format!("to find what has to be guarded in the folder takes longer than {seconds} seconds"));
+            break;
+        }
+        let has = |name: &str| inside.iter().any(|(entry, _)| entry == name);
         if !next.in_control && has("HEAD") && has("objects") && has("refs") {
             scan.repositories.push(next.folder);
             continue;
         }
         let is_environment = has(ENVIRONMENT);
-        next.is_shallow |= (is_environment || has(CACHE)) && !next.above.is_empty();
+        next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
-            let programs =
-                inside.iter().filter(|(name, _, kind)| kind.is_dir() && matches!(name.as_str(), "bin" | "Scripts"));
-            scan.control.extend(programs.map(|(_, path, _)| (path.clone(), ControlFile::Program)));
+            let programs = inside.iter().filter(|(name, kind)| kind.is_dir() && (name == "bin" || name == "Scripts"));
+            scan.control.extend(programs.map(|(name, _)| (next.folder.join(name), ControlFile::Program)));
         }
-        for (name, path, kind) in inside {
-            scan.look(&next, name, path, kind, &mut ahead);
+        for (name, kind) in inside {
+            scan.look(&next, &name, kind, wanted, &mut ahead);
         }
     }
     scan
 }
 
+/// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
+/// either; what its own user has shut, it can open again.
+fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+        return None;
+    }
+    let is_own = fs::symlink_metadata(folder).is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
+    let can_enter = || rustix::fs::access(folder, rustix::fs::Access::EXEC_OK).is_ok();
+    let shown = folder.strip_prefix(top).unwrap_or(folder).display();
+    (is_own || can_enter()).then(|| format!("{shown} cannot be listed: {error}"))
+}
+
 impl Scan {
-    fn look(&mut self, at: &Ahead, name: String, path: PathBuf, kind: fs::FileType, ahead: &mut Vec<Ahead>) {
-        let control = if at.in_control { None } else { control_entry(&at.above, &name) };
-        if is_secret(&name) && control != Some(ControlFile::Own) && holds_secret(&path, &name, kind, &at.above) {
+    fn look(&mut self, at: &Ahead, entry: &OsStr, kind: fs::FileType, wanted: Wanted, ahead: &mut Vec<Ahead>) {
+        let name = entry.to_string_lossy();
+        let is_secret = is_secret(&name);
+        let counts = !at.in_control && (wanted == Wanted::All || is_secret || is_git(&name));
+        let control = if counts { control_entry(&at.above, &name) } else { None };
+        let path = || at.folder.join(entry);
+        if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
-            self.control.extend(control.map(|kind| (path.clone(), kind)));
-            self.secrets.push(path);
+            self.control.extend(control.map(|kind| (path(), kind)));
+            self.secrets.push(path());
             return;
         }
         match control {
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => return self.repositories.push(path),
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => return self.pointers.push(path),
-            Some(_) if kind.is_symlink() => return self.links.push(path),
-            Some(control) => self.control.push((path.clone(), control)),
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => return self.repositories.push(path()),
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => return self.pointers.push(path()),
+            Some(_) if kind.is_symlink() => return self.links.push(path()),
+            Some(control) => self.control.push((path(), control)),
+            // The folder is obeyed with what its links lead to.
+            None if at.in_control && wanted == Wanted::All && kind.is_symlink() && path().is_file() => {
+                return self.links.push(path());
+            }
             None => {}
         }
         if !kind.is_dir() || at.is_shallow {
             return;
         }
-        let folded = name.to_lowercase();
-        let is_shallow = SHALLOW.contains(&folded.as_str());
-        let above = at.above.iter().cloned().chain([folded]).collect();
-        ahead.push(Ahead { folder: path, above, in_control: at.in_control || control.is_some(), is_shallow });
+        ahead.push(Ahead {
+            folder: path(),
+            above: at.above.iter().cloned().chain([name.to_lowercase()]).collect(),
+            in_control: at.in_control || control.is_some(),
+            is_shallow: rebuildable::is_built(&name),
+            may_be_shallow: rebuildable::may_be_built(&name),
+        });
     }
 }
 
@@ -158,10 +184,87 @@ fn holds_secret(path: &Path, name: &str, kind: fs::FileType, above: &[String]) -
 
 /// The text of a small regular file. Anything else, a FIFO or a device, is not waited for.
 pub(super) fn read_small(path: &Path) -> Option<String> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
-    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= LONGEST_SETTINGS)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    file.take(LONGEST_SETTINGS).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(String::from_utf8_lossy(&crate::workspace::read_small(path).ok()?).into_owned())
+}
+
+/// Names of git's settings that hold a credential.
+const CREDENTIALS: &[&str] = &["extraheader", "token", "password", "passwd"];
+
+/// Whether a file of git's settings holds a credential: in a header, in an address, or by name. One that cannot be
+/// read here counts, since others may be able to.
+pub(super) fn holds_credential(settings: &Path) -> bool {
+    let Some(text) = read_small(settings) else { return settings.is_file() };
+    text.lines().any(|line| {
+        let line = line.to_lowercase();
+        let name = line.split('=').next().unwrap_or("").rsplit(']').next().unwrap_or("").trim();
+        CREDENTIALS.iter().any(|end| name.ends_with(end)) || line.split("://").skip(1).any(names_user)
+    })
+}
+
+/// Whether an address, without its scheme, has a name or password before the host. `git` is everybody's.
+fn names_user(address: &str) -> bool {
+    let host = address.split(|c: char| c == '/' || c == '"' || c.is_whitespace()).next().unwrap_or("");
+    host.rsplit_once('@').is_some_and(|(user, _)| user != "git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(paths: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for path in paths {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_planted_tag_never_ends_the_search() {
+        let folder =
+            folder(&["ops/CACHEDIR.TAG", "ops/pyvenv.cfg", "ops/a/.env", "ops/a/AGENTS.md", "ops/a/.git/HEAD"]);
+        let scan = scan(folder.path(), Wanted::All);
+        assert_eq!(scan.secrets, [folder.path().join("ops/a/.env")]);
+        assert_eq!(scan.repositories, [folder.path().join("ops/a/.git")]);
+        assert!(scan.control.iter().any(|(path, _)| path.ends_with("ops/a/AGENTS.md")));
+    }
+
+    #[test]
+    fn what_tools_make_is_not_searched() {
+        let folder = folder(&["target/CACHEDIR.TAG", "target/a/.env", "node_modules/a/.env", "build/a/.env", ".env"]);
+        let mut found = scan(folder.path(), Wanted::Secrets).secrets;
+        found.sort();
+        assert_eq!(found, [folder.path().join(".env"), folder.path().join("build/a/.env")]);
+    }
+
+    #[test]
+    fn a_folder_that_was_shut_is_not_taken_for_an_empty_one() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = folder(&["shut/AGENTS.md"]);
+        let shut = folder.path().join("shut");
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+        let is_seen = fs::read_dir(&shut).is_ok();
+        let cut = scan(folder.path(), Wanted::All).cut;
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(is_seen || cut.is_some_and(|why| why.starts_with("shut cannot be listed")));
+    }
+
+    #[test]
+    fn credentials_in_the_settings_of_git_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = folder.path().join("config");
+        for (text, holds) in [
+            ("[remote \"o\"]\n\turl = https://x-access-token:abc@example.com/a.git\n", true),
+            ("[url \"https://tok@example.com/\"]\n\tinsteadOf = gh:\n", true),
+            ("[http \"https://example.com/\"]\n\textraheader = AUTHORIZATION: basic abc\n", true),
+            ("[github] token = abc\n", true),
+            ("[remote \"o\"]\n\turl = ssh://git@example.com/a.git\n\turl = https://example.com/a@b\n", false),
+            ("[core]\n\tbare = false\n", false),
+        ] {
+            fs::write(&settings, text).unwrap();
+            assert_eq!(holds_credential(&settings), holds, "{text}");
+        }
+    }
 }

@@ -72,6 +72,7 @@ async fn supervise() -> Option<()> {
             }
         }
     }
+    follow_hidden(&mut order);
     let temp = true_folder(&mut order).and_then(|()| private_temp(order.sandbox));
     let report = match temp {
         Err(why) => Report::NotStarted { why },
@@ -275,6 +276,14 @@ fn true_folder(order: &mut Order) -> Result<(), String> {
     let folder = order.folder.canonicalize().map_err(|error| format!("The folder {shown} cannot be used: {error}."))?;
     order.folder = folder;
     Ok(())
+}
+
+/// Also hides what hidden paths lead to. Once the home is emptied, links in it cannot be followed any more.
+fn follow_hidden(order: &mut Order) {
+    let real: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    order.hidden.extend(real);
+    order.hidden.sort();
+    order.hidden.dedup();
 }
 
 /// A temporary folder that nobody else can enter, or even guess.

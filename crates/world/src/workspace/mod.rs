@@ -15,4 +15,5 @@ pub mod write;
 pub use branch::branch;
 pub use folder::Folder;
 pub use names::names;
+pub use rules::read_small;
 pub use walk::{Walk, WalkEntry};

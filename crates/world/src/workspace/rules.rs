@@ -24,7 +24,7 @@ const LARGEST: u64 = 256 * 1024;
 
 /// The bytes of a small regular file, for files that decide what is looked at. No link is followed at the end of the
 /// path, as git does not follow one here; nothing waits, and nothing is read without end.
-pub(super) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let fd = rustix::fs::open(path, LOOKING | OFlags::NOFOLLOW, Mode::empty())?;
     let stat = rustix::fs::fstat(&fd)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

@@ -15,7 +15,7 @@
 //! attributes, and everything outside of the folder.
 
 mod compare;
-mod rebuildable;
+pub(crate) mod rebuildable;
 mod record;
 mod take;
 #[cfg(test)]

@@ -80,7 +80,7 @@ const X32_OWN: &[(i64, i64)] = &[
 /// `namespaced`: it is in a network of its own.
 pub(super) fn filter(order: &Order, loopback: bool, namespaced: bool) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
-    let (refusals, absences) = rules(order.supervisor, loopback && namespaced).map_err(|error| refused(&error))?;
+    let (refusals, absences) = rules(order, loopback && namespaced).map_err(|error| refused(&error))?;
     for (rules, errno) in [(refusals, libc::EPERM), (absences, libc::ENOSYS)] {
         let errno = u32::try_from(errno).unwrap_or(1);
         let arch = std::env::consts::ARCH.try_into().map_err(|error| refused(&error))?;
@@ -92,7 +92,7 @@ pub(super) fn filter(order: &Order, loopback: bool, namespaced: bool) -> Result<
     Ok(())
 }
 
-fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::BackendError> {
+fn rules(order: &Order, network: bool) -> Result<(Rules, Rules), seccompiler::BackendError> {
     let mut rules: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     // Sockets in the file system lead to programs outside: agents, containers, the session's bus. What
     // is inside can talk through pairs and pipes, and through the network if that ends at the command.
@@ -109,6 +109,21 @@ fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
     let new_user = libc::CLONE_NEWUSER as u64;
     rules.insert(libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(new_user), new_user)?]);
+    if !order.is_init {
+        refuse_others(&mut rules, order.supervisor)?;
+    }
+    // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
+    // call uses the older one.
+    let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    for rules in [&mut rules, &mut absent] {
+        add_second_faces(rules);
+    }
+    Ok((rules, absent))
+}
+
+/// Refuses what programs do to others by their numbers. In a process namespace others have none, and the number that
+/// the supervisor has outside is that of one of the command's own.
+fn refuse_others(rules: &mut Rules, supervisor: u32) -> Result<(), seccompiler::BackendError> {
     // Landlock keeps signals inside only since Linux 6.12. The supervisor must be out of reach before that
     // as well, for it is the one who kills. -1 is everyone, and a negative number is a group.
     let supervisor = i32::try_from(supervisor).unwrap_or(i32::MAX);
@@ -135,13 +150,7 @@ fn rules(supervisor: u32, network: bool) -> Result<(Rules, Rules), seccompiler::
     for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
         rules.insert(call, vec![rule(1, SeccompCmpOp::Ne, 0)?]);
     }
-    // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
-    // call uses the older one.
-    let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    for rules in [&mut rules, &mut absent] {
-        add_second_faces(rules);
-    }
-    Ok((rules, absent))
+    Ok(())
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -60,7 +60,7 @@ pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> 
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
     // A folder that is not there is not entered either, and git then runs further up.
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        for (name, value) in settings(folder, &["config", "--list", "-z"])? {
+        for (name, value) in settings(folder, &["config", "--list", "-z"], true)? {
             match meaning(&name, &value) {
                 Meaning::Harmless => {}
                 Meaning::Override(_) if is_external_diff(&name) => {
@@ -113,7 +113,9 @@ fn submodules(folder: &Path) -> Result<Vec<(String, &'static str)>, String> {
     let Some(top) = top(folder) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for source in sources {
-        for (name, _) in settings(&top, source)? {
+        // What the folder has must be readable; whether the index or the last commit has it is what git is asked here.
+        let is_there = source.contains(&"-f") && top.join(".gitmodules").symlink_metadata().is_ok();
+        for (name, _) in settings(&top, source, is_there)? {
             let submodule = name.strip_prefix("submodule.").and_then(|rest| rest.rsplit_once('.'));
             if let Some((submodule, _)) = submodule {
                 found.push((format!("submodule.{submodule}.ignore"), "dirty"));
@@ -130,9 +132,10 @@ fn top(folder: &Path) -> Option<std::path::PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-/// What git lists, as names and values. What cannot be read for certain is an error; nothing at all is not, because
-/// git then has no settings, or is not there.
-fn settings(folder: &Path, arguments: &[&str]) -> Result<Vec<(String, String)>, String> {
+/// What git lists, as names and values. What cannot be read for certain is an error; that there is no git is not,
+/// because then nothing obeys its settings. Outside of a repository, and in one whose owner git does not trust, git
+/// lists those of the person, and obeys no others.
+fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec<(String, String)>, String> {
     #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
     let mut git = Command::new("git");
     for name in REMOVED {
@@ -141,7 +144,14 @@ fn settings(folder: &Path, arguments: &[&str]) -> Result<Vec<(String, String)>, 
     // To read a file of the index, git would start what watches files.
     git.envs(VARIABLES.iter().copied()).envs(overriding(&set()));
     git.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
-    let Ok(done) = git.output() else { return Ok(Vec::new()) };
+    let done = match git.output() {
+        Ok(done) => done,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("The repository's git settings cannot be asked for: {error}.")),
+    };
+    if must_succeed && !done.status.success() {
+        return Err("The repository's git settings cannot be read: git itself fails at them.".into());
+    }
     if done.stdout.len() > MOST_BYTES {
         return Err("The repository's git settings are too long to be checked.".into());
     }

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
+use super::super::scan::holds_credential;
 use super::super::wire::Order;
 use super::namespaces::said;
 
@@ -88,6 +89,9 @@ const KEPT: &[&str] = &[
     "miniforge3",
 ];
 
+/// Those of them that sometimes hold a credential.
+const GIT_SETTINGS: &[&str] = &[".config/git/config", ".gitconfig"];
+
 /// Caches that are written as they are read.
 const CACHES: &[&str] = &[
     ".cache/bazel",
@@ -152,11 +156,16 @@ enum Way {
 
 fn cover(home: &Path, order: &Order) -> Result<Vec<PathBuf>, Errno> {
     let mut writable = vec![home.to_owned()];
-    let own = order.temp.iter().chain([&order.folder, &order.cwd]);
-    let named = own.chain(&order.kept).filter(|path| path.starts_with(home) && *path != home);
+    let own: Vec<&PathBuf> = order.temp.iter().chain([&order.folder, &order.cwd]).collect();
+    let named = own.iter().copied().chain(&order.kept).filter(|path| path.starts_with(home) && *path != home);
     let mut kept: Vec<(PathBuf, Way)> = named.map(|path| (path.clone(), Way::Bound)).collect();
-    kept.extend(KEPT.iter().map(|name| (home.join(name), Way::Bound)));
+    let gives_away =
+        |name: &str| GIT_SETTINGS.contains(&name) && !order.plain_git && holds_credential(&home.join(name));
+    kept.extend(KEPT.iter().filter(|name| !gives_away(name)).map(|name| (home.join(name), Way::Bound)));
     kept.extend(CACHES.iter().map(|name| (home.join(name), Way::Overlaid)));
+    // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
+    let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
+    kept.retain(|(path, _)| own.contains(&path) || path.canonicalize().is_ok_and(|real| !is_closed(&real)));
     // Outer before inner; what is in something that is kept needs no mount of its own.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));

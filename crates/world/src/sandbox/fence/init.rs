@@ -15,8 +15,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// Waits for the end of the command, and for a moment for what it has left running.
 pub(super) fn attend(command: &Child) -> Ready {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let main = i32::try_from(command.id()).ok().and_then(Pid::from_raw);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {

@@ -36,16 +36,19 @@ pub(super) fn shut_in(order: &Order) -> Ready {
     // Whoever asks what holds wants to know whether the system takes the profile at all.
     let tried = if order.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
     match tried {
-        Ok(()) => Ready::Fenced(fences()),
+        Ok(()) => Ready::Fenced(fences(order)),
         Err(why) => Ready::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
     }
 }
 
 /// What the profile promises.
-fn fences() -> Fences {
+fn fences(order: &Order) -> Fences {
     let mut fences = Fences::none("its sockets and signals end at the profile, but it may see which programs run");
     fences.writes = Fence::Holds;
-    fences.protected = Fence::Holds;
+    fences.protected = match order.sandbox {
+        Sandbox::ReadOnly if !order.probe => Fence::Holds,
+        _ => Fence::missing("the profile names git's hooks and settings and .trimtab, but no other control files"),
+    };
     fences.secrets = Fence::Holds;
     fences.network = Fence::Holds;
     fences

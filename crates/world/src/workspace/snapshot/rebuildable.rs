@@ -87,6 +87,16 @@ pub(super) fn built(directory: &Path) -> Option<Built> {
     beside.iter().any(is_there).then_some(kind)
 }
 
+/// Whether tools alone use this name.
+pub(crate) fn is_built(name: &str) -> bool {
+    PACKAGES.contains(&name) || OUTPUT.contains(&name)
+}
+
+/// Whether people use this name too.
+pub(crate) fn may_be_built(name: &str) -> bool {
+    BESIDE.iter().any(|(names, _)| names.contains(&name))
+}
+
 /// The names that each file with several names has in the folder.
 #[derive(Debug, Default)]
 pub(super) struct Links(HashMap<(u64, u64), u64>);
