@@ -198,7 +198,7 @@ fn always_and_never_take_no_effect_before_the_rule_was_seen_and_confirmed() {
         terminal.wait_for("number or enter answers");
         assert!(!rules(&program).contains("touch made"), "nothing is made by the same key twice");
         terminal.press(key);
-        terminal.wait_for("y makes the rule");
+        terminal.wait_for("y adds the rule");
         terminal.press("y");
         terminal.wait_for("Well.");
         assert!(rules(&program).contains(verdict), "{}", rules(&program));
@@ -219,12 +219,12 @@ fn a_rule_is_never_made_by_one_line_at_a_prompt() {
         }
         terminal.wait_for("answers:");
         terminal.press("4\r");
-        terminal.wait_for("This makes a rule: deny run_command: touch made");
+        terminal.wait_for("This adds a rule: deny run_command: touch made");
         terminal.press("4\r");
-        terminal.wait_for("No rule is made.");
+        terminal.wait_for("No rule added.");
         assert!(!rules(&program).contains("touch made"));
         terminal.press("never\r");
-        terminal.wait_until("the rule again", |screen| screen.matches("This makes a rule").count() == 2);
+        terminal.wait_until("the rule again", |screen| screen.matches("This adds a rule").count() == 2);
         terminal.press("yes\r");
         terminal.wait_for("Well.");
         assert!(rules(&program).contains("deny run_command: touch made"), "{arguments:?}");
