@@ -83,7 +83,7 @@ mod bound {
         std::fs::write(program.project().join("AGENTS.md"), "Use tabs.\n").expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
         // What stands at the end of much text is shown as well.
-        let text = format!("{}{POISON}\n", "Use tabs.\n".repeat(4_000));
+        let text = format!("{POISON}\n{}And the end.\n", "Use tabs.\n".repeat(4_000));
         std::fs::write(program.project().join("AGENTS.md"), text).expect("writes");
         let served = Served::start(&program, "test", &[]);
         let session = served.session();
@@ -94,7 +94,8 @@ mod bound {
         let opened = events.last().expect("a question");
         assert_eq!((&opened["about"], &opened["class"]), (&json!("instructions"), &json!("instructions")));
         for shown in [&opened["files"][0]["text"], &opened["details"]] {
-            assert!(shown.to_string().contains(POISON), "{opened}");
+            let shown = shown.to_string();
+            assert!(shown.contains(POISON) && shown.contains("And the end."), "{opened}");
         }
         assert_eq!(program.provider.requests().len(), calls, "no model is called before the answer");
         program.provider.push(says("Done."));

@@ -156,7 +156,7 @@ fn keys_typed_before_a_question_never_answer_it() {
         terminal.press("1\r1\r");
         std::thread::sleep(Duration::from_millis(300));
         gate.release(1_000);
-        terminal.wait_for("answers:");
+        terminal.wait_for("in parentheses:");
         std::thread::sleep(Duration::from_millis(700));
         assert!(!program.project().join("RAN").exists(), "{arguments:?}: {}", terminal.all());
         terminal.press("1\r");
@@ -173,7 +173,7 @@ fn a_key_in_the_moment_a_question_comes_up_never_answers_it() {
     let terminal = Terminal::start(&program, &["run", "--trust", "go"], 100, 30);
     terminal.wait_for("Allow this time");
     terminal.press("1\r");
-    terminal.wait_for("answers:");
+    terminal.wait_for("in parentheses:");
     std::thread::sleep(Duration::from_millis(500));
     assert!(!program.project().join("RAN").exists(), "{}", terminal.all());
 }
@@ -217,7 +217,7 @@ fn a_rule_is_never_made_by_one_line_at_a_prompt() {
             terminal.wait_for(">");
             terminal.press("go\r");
         }
-        terminal.wait_for("answers:");
+        terminal.wait_for("in parentheses:");
         terminal.press("4\r");
         terminal.wait_for("This adds a rule: deny run_command: touch made");
         terminal.press("4\r");
