@@ -1,5 +1,7 @@
 //! What a step asks for.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, Look,
@@ -120,8 +122,8 @@ pub enum Effect {
         call: CallId,
         /// The change.
         change: Change,
-        /// The file as the model has seen it, by its hash.
-        seen: Option<String>,
+        /// Its files as the model has seen them, by their hashes.
+        seen: BTreeMap<String, String>,
     },
     /// Find out what a part of a change makes of the files, and store it; answered by `Narrowed`.
     Narrow {

@@ -1,6 +1,8 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+mod deeds;
+
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
@@ -10,7 +12,6 @@ use trimtab_vocab::{
 
 use crate::Change;
 use crate::proposal::command::{self, Decision, Policy};
-use crate::proposal::edit::Edit;
 use crate::record::{Active, Item, Progress, Session};
 use crate::turn::tools::{Errand, remark};
 
@@ -193,9 +194,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
             return Ruling::Go(Permit::standing(Approval::Setting));
         }
         Errand::Fetch { host, .. } => ("fetch_url", host.as_str()),
-        Errand::Change(Change::Delete { .. }) => ("delete_file", place),
-        Errand::Change(Change::Move { .. }) => ("move_file", place),
-        Errand::Change(_) => ("edit_file", place),
+        Errand::Change(Change::Delete { .. }) => (deeds::DELETE, place),
+        Errand::Change(Change::Move { .. }) => (deeds::MOVE, place),
+        Errand::Change(_) => (deeds::EDIT, place),
         Errand::Run { command, outside, .. } if outside.is_some() => (OUTSIDE, command.trim()),
         Errand::Run { command, .. } => ("run_command", command.trim()),
     };
@@ -215,8 +216,10 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         true => places.iter().find_map(|place| guard_in(place, broad)),
         false => Some(Guard::Control(ControlFile::Versions)),
     };
-    let unread = destroys_unread(session, errand, prospect.writes);
-    let empties = empties(errand, prospect.writes);
+    let unread = deeds::destroys_unread(session, errand, prospect.writes);
+    let also = deeds::besides_editing(errand, prospect.writes, folder);
+    let is_deleted = |place: &str| also.iter().any(|(tool, deleted)| *tool == deeds::DELETE && deleted == place);
+    let empties = also.iter().any(|(tool, _)| *tool == deeds::DELETE);
     let class = class_of(errand, delicate, unread, empties);
     // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
     let deletes =
@@ -227,22 +230,30 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         let is_exact = !rule.pattern.ends_with('*') && !matches!(errand, Errand::Change(Change::Move { .. }));
         by_text(rule) && !deletes && (!class.needs_person() || is_exact)
     };
-    let says = |verdict: RuleVerdict| {
-        let about = |rule: &&Rule| {
-            // What is refused or asked about in the sandbox is outside of it, too; what is allowed is not.
-            let inside = tool == OUTSIDE && verdict != RuleVerdict::Allow;
-            let covers = |subject: &str| {
-                rule.covers(tool, subject, folder) || (inside && rule.covers("run_command", subject, folder))
-            };
-            // Both ends of a move count, unless it is to be allowed.
-            let other = verdict != RuleVerdict::Allow && places.iter().any(|place| covers(place));
-            // A yes to an edit of several files is a yes to each of them.
-            let all = verdict != RuleVerdict::Allow || !is_edit || places.iter().all(|place| covers(place));
-            rule.verdict == verdict && (covers(subject) || other) && all
-        };
-        session.rules().iter().filter(|rule| verdict != RuleVerdict::Allow || is_meant(rule)).find(about)
+    let ruled = |verdict: RuleVerdict, tool: &str, subject: &str| {
+        let counts = |rule: &&Rule| verdict != RuleVerdict::Allow || is_meant(rule);
+        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, subject, folder);
+        session.rules().iter().filter(counts).find(about)
     };
-    if let Some(rule) = says(RuleVerdict::Deny) {
+    // What is refused or asked about counts for each file, for both ends of a move, for what an edit does besides
+    // editing, and outside of the sandbox as inside.
+    let objects = |verdict: RuleVerdict| {
+        let also = also.iter().find_map(|(tool, place)| ruled(verdict, tool, place));
+        let places = || places.iter().find_map(|place| ruled(verdict, tool, place));
+        let inside = || (tool == OUTSIDE).then(|| ruled(verdict, "run_command", subject)).flatten();
+        also.or_else(|| ruled(verdict, tool, subject)).or_else(places).or_else(inside)
+    };
+    // A yes to an edit of several files is a yes to each of them, and to all that is done to it.
+    let needs: Vec<(&str, &str)> = match is_edit {
+        true => {
+            let edited = places.iter().filter(|place| !is_deleted(place)).map(|place| (tool, place.as_str()));
+            also.iter().map(|(tool, place)| (*tool, place.as_str())).chain(edited).collect()
+        }
+        false => vec![(tool, subject)],
+    };
+    let yes = |(tool, subject): &(&'static str, &str)| ruled(RuleVerdict::Allow, tool, subject);
+    let missing = needs.iter().find(|need| yes(need).is_none());
+    if let Some(rule) = objects(RuleVerdict::Deny) {
         return Ruling::Refuse {
             reason: format!("The user has forbidden this once and for all ({rule}). Do not try it again."),
         };
@@ -258,21 +269,21 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
     if matches!(errand, Errand::Change(_)) && places.iter().any(is_own) {
         return Ruling::Refuse { reason: OWN.into() };
     }
-    let here = || folder.map(str::to_owned);
+    let (tool, subject) = missing.copied().unwrap_or((tool, subject));
     let rule = |pattern: &str| Rule {
         verdict: RuleVerdict::Allow,
         tool: tool.into(),
         pattern: pattern.into(),
-        folder: here(),
+        folder: folder.map(str::to_owned),
     };
     let ask = |reason: String, pattern: &str| Ruling::Ask { class, reason, rule: rule(pattern) };
     let recovered = matches!(errand, Errand::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
-    if says(RuleVerdict::Ask).is_none() && !recovered {
+    if objects(RuleVerdict::Ask).is_none() && !recovered {
         // The person has asked for exactly this; nobody else has a say in it.
         if matches!(errand, Errand::Change(Change::Save { .. })) && delicate.is_none() {
             return Ruling::Go(Permit::standing(Approval::Answer));
         }
-        if let Some(rule) = says(RuleVerdict::Allow) {
+        if let Some(rule) = needs.first().filter(|_| missing.is_none()).and_then(yes) {
             return Ruling::Go(by_rule(rule, class));
         }
         if let Errand::Run { command, .. } = errand
@@ -308,7 +319,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
         (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
         (Errand::Run { outside: Some(why), .. }, _) => {
-            ask(format!("it would run outside of the sandbox; the model says why: {why}"), subject)
+            ask(format!("it would run outside the sandbox; the model says why: {why}"), subject)
         }
         (Errand::Run { .. }, Some(verdict)) => {
             let reason = match verdict.decision {
@@ -358,24 +369,6 @@ fn runs_automatically(active: &Active, verdict: &command::Verdict) -> bool {
 const OUTSIDE: &str = "run_outside";
 /// Why a person is asked before a file is replaced whose content nobody has taken notice of.
 pub(crate) const UNREAD: &str = "a file would be replaced that the model has not read";
-
-/// Whether a file would be deleted or replaced whole that the model has never read. An edit is no such thing:
-/// it names what it replaces; nor is a move, which keeps the content.
-fn destroys_unread(session: &Session, errand: &Errand, writes: &[FileWrite]) -> bool {
-    let replaces = matches!(errand, Errand::Change(Change::Delete { .. } | Change::Edit(Edit::WholeFile { .. })));
-    let edits = matches!(errand, Errand::Change(Change::Edit(_)));
-    writes.iter().any(|write| {
-        let destroys = (replaces && write.before.is_some()) || (edits && write.discards());
-        destroys && session.mark(&write.path).is_none()
-    })
-}
-
-/// Whether an edit leaves nothing of a file that has content: a deletion in disguise.
-fn empties(errand: &Errand, writes: &[FileWrite]) -> bool {
-    let Errand::Change(Change::Edit(edit)) = errand else { return false };
-    let is_blank = matches!(edit, Edit::WholeFile { content, .. } if content.trim().is_empty());
-    writes.iter().any(|write| write.discards() || (is_blank && write.before.is_some()))
-}
 
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &Active) -> Policy {

@@ -18,7 +18,7 @@ use crate::prepare::{Pair, edit_files, unfit};
 /// says what it would do.
 pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
     let hands = RealHands::new(std::env::vars_os(), &[]);
-    let pairs = edit_files(&hands, folder, edit, None).await.map_err(|unedited| unedited.reason)?;
+    let pairs = edit_files(&hands, folder, edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
     if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
         return Err(reason);
     }

@@ -143,6 +143,14 @@ impl Drop for Inner {
     }
 }
 
+/// What a client knows of the machine that it runs on; a simulation has none of it.
+#[derive(Default)]
+struct Own {
+    settings: Option<PathBuf>,
+    machine: Machine,
+    providers: Option<Arc<Providers>>,
+}
+
 /// Why nothing was sent.
 enum Unsent {
     /// It was sent before.
@@ -174,11 +182,12 @@ impl Client {
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn Models> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, hands };
-        let mut client = Self::over(world, profile.limits.jobs, Some(profile.file.clone()), Some(providers));
-        if let Some(inner) = Arc::get_mut(&mut client.inner).and_then(|inner| Arc::get_mut(&mut inner.deps)) {
-            inner.machine = profile.hands.machine.clone();
-        }
-        Ok(client)
+        let own = Own {
+            settings: Some(profile.file.clone()),
+            machine: profile.hands.machine.clone(),
+            providers: Some(providers),
+        };
+        Ok(Self::over(world, profile.limits.jobs, own))
     }
 
     /// The same, used at this surface: `run`, `tui`, `http`, … Answers are recorded with it.
@@ -196,10 +205,10 @@ impl Client {
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
-        Self::over(world, job_limit, None, None)
+        Self::over(world, job_limit, Own::default())
     }
 
-    fn over(world: World, job_limit: u32, settings: Option<PathBuf>, providers: Option<Arc<Providers>>) -> Self {
+    fn over(world: World, job_limit: u32, Own { settings, machine, providers }: Own) -> Self {
         let deps = Arc::new(Deps {
             world,
             hub: Hub::default(),
@@ -207,7 +216,7 @@ impl Client {
             job_limit,
             latest: Latest::default(),
             settings,
-            machine: Machine::default(),
+            machine,
             providers,
         });
         Self { inner: Arc::new(Inner { deps }), surface: None }

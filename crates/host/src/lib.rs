@@ -51,7 +51,7 @@ pub use history::{History, Refusal, Set, is_text};
 pub use hub::{Watch, said};
 pub use moves::Moved;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
-pub use saying::{BROAD, Composed, Manner, Words};
+pub use saying::{BROAD, Composed, Manner, Words, broad_hint};
 pub use server_lock::{ServerLock, running as running_server};
 pub use space::Expired;
 pub use stream_controller::StreamController;

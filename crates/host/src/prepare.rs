@@ -1,9 +1,11 @@
 //! Finds out what a change would make of the files, and stores both states, before anybody is asked.
 
+use std::collections::BTreeMap;
+
 use trimtab_engine::proposal::compare::{self, Stats};
 use trimtab_engine::proposal::edit::{self, After, Edit, FileAfter, RefusalKind};
 use trimtab_engine::{Change, Narrowed, NoEffect, Prepared, merge};
-use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId};
+use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId, visible};
 use trimtab_world::store::{Store, StoreError};
 
 use crate::client::Deps;
@@ -18,7 +20,7 @@ pub(crate) async fn prepare(
     session: &SessionId,
     folder: &str,
     change: &Change,
-    seen: Option<&str>,
+    seen: &BTreeMap<String, String>,
 ) -> Result<Prepared, StoreError> {
     let hands = deps.world.hands.as_ref();
     if let Change::Save { folder: place, pictures } = change {
@@ -81,8 +83,9 @@ pub(crate) async fn edit_files(
     hands: &dyn Hands,
     folder: &str,
     edit: &Edit,
-    seen: Option<&str>,
+    seen: &BTreeMap<String, String>,
 ) -> Result<Vec<Pair>, Unedited> {
+    let builds_on = matches!(edit, Edit::SearchReplace { .. } | Edit::UnifiedDiff { .. });
     let mut files: Vec<(String, FileNow)> = Vec::new();
     for name in edit.paths() {
         let refused = |reason| Unedited { path: name.clone(), reason, kind: None };
@@ -91,13 +94,13 @@ pub(crate) async fn edit_files(
         if let Some((other, _)) = files.iter().find(|(_, known)| known.real == now.real) {
             return Err(refused(format!("{other} and {name} are the same file. Give one edit for each file.")));
         }
+        let state = now.content.as_ref().map(|(_, state)| state);
+        if let Some(reason) = stale(&now.path, state, builds_on, seen.get(&name)) {
+            return Err(refused(reason));
+        }
         files.push((name, now));
     }
-    let first = files.first().map(|(_, now)| (now.path.clone(), now.content.as_ref().map(|(_, state)| state)));
-    let (path, state) = first.unwrap_or_default();
-    if let Some(reason) = stale(&path, state, &Change::Edit(edit.clone()), seen) {
-        return Err(Unedited { path, reason, kind: None });
-    }
+    let path = files.first().map(|(_, now)| now.path.clone()).unwrap_or_default();
     let bytes = |now: &FileNow| now.content.as_ref().map(|(bytes, _)| bytes.clone());
     let before: Vec<(String, Option<Vec<u8>>)> = files.iter().map(|(name, now)| (name.clone(), bytes(now))).collect();
     let given = before.iter().map(|(name, bytes)| (name.clone(), bytes.as_deref())).collect();
@@ -124,7 +127,12 @@ pub(crate) async fn edit_files(
     Ok(pairs)
 }
 
-async fn edited(hands: &dyn Hands, folder: &str, edit: &Edit, seen: Option<&str>) -> Result<Vec<Pair>, Prepared> {
+async fn edited(
+    hands: &dyn Hands,
+    folder: &str,
+    edit: &Edit,
+    seen: &BTreeMap<String, String>,
+) -> Result<Vec<Pair>, Prepared> {
     edit_files(hands, folder, edit, seen).await.map_err(|Unedited { path, reason, kind }| match kind {
         None => Prepared::Refused { reason },
         Some(kind) => {
@@ -138,9 +146,14 @@ async fn edited(hands: &dyn Hands, folder: &str, edit: &Edit, seen: Option<&str>
 }
 
 /// What deleting or moving a file makes of it.
-async fn placed(hands: &dyn Hands, folder: &str, change: &Change, seen: Option<&str>) -> Result<Vec<Pair>, String> {
+async fn placed(
+    hands: &dyn Hands,
+    folder: &str,
+    change: &Change,
+    seen: &BTreeMap<String, String>,
+) -> Result<Vec<Pair>, String> {
     let FileNow { path, content, .. } = read(hands, folder, change.path()).await?;
-    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), change, seen) {
+    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), false, seen.get(change.path())) {
         return Err(reason);
     }
     let Some((bytes, state)) = content else { return Err(format!("There is no file {path}.")) };
@@ -302,23 +315,17 @@ fn deceives(name: &str) -> Option<&'static str> {
 
 /// Characters that are not shown, or that change the order in which others are.
 fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
-    )
+    // It only chooses how an emoji looks.
+    c != '\u{fe0f}' && visible::is_hidden(c)
 }
 
-/// Why a change rests on a file as it no longer is.
-fn stale(path: &str, now: Option<&FileState>, change: &Change, seen: Option<&str>) -> Option<String> {
-    match (now, seen, change) {
-        (Some(now), Some(seen), _) if now.hash != seen => {
+/// Why a change rests on a file as it no longer is. `builds_on`: it needs the text that was there.
+fn stale(path: &str, now: Option<&FileState>, builds_on: bool, seen: Option<&String>) -> Option<String> {
+    match (now, seen) {
+        (Some(now), Some(seen)) if now.hash != *seen => {
             Some(format!("{path} was not changed: it is not as you last read it. Read it again first."))
         }
-        (None, Some(_), Change::Edit(Edit::SearchReplace { .. } | Edit::UnifiedDiff { .. })) => {
-            Some(format!("{path} is gone since you read it. Look what happened to it."))
-        }
+        (None, Some(_)) if builds_on => Some(format!("{path} is gone since you read it. Look what happened to it.")),
         _ => None,
     }
 }

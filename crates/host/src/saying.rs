@@ -63,7 +63,7 @@ impl Client {
         let Manner { attended, approve, trust, model } = manner;
         if trust && self.is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
-                .hint(format!("Work in a folder of its own, or run `trimtab trust --confirm {folder} {folder}`.")));
+                .hint(broad_hint(folder)));
         }
         let trusted = trust || profile.trusts(folder);
         let reads = trusted || self.trusts(folder).await?;
@@ -108,3 +108,13 @@ impl Client {
 
 /// Why a folder is not trusted like others.
 pub const BROAD: &str = "it is your home folder or holds it, or holds Trimtab's own data";
+
+/// How to work in such a folder all the same.
+pub fn broad_hint(folder: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let word = match folder.chars().all(is_plain) {
+        true => folder.to_owned(),
+        false => format!("'{}'", folder.replace('\'', r"'\''")),
+    };
+    format!("Use a project folder, or confirm this one: trimtab trust {word} --confirm {word}")
+}

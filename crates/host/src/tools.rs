@@ -1,6 +1,7 @@
 //! Carries out what tools ask for. What only looks is told to the actor and found out again after a
 //! crash; what acts is put into the durable inbox, like a model's reply.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub(crate) enum Work {
     Look(Look),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
-    Prepare { change: Change, seen: Option<String> },
+    Prepare { change: Change, seen: BTreeMap<String, String> },
     Narrow { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
     Run { plan: CommandPlan, watch: Option<Watch>, overtime: mpsc::Receiver<Overtime> },
@@ -103,7 +104,7 @@ pub(crate) async fn carry_out(
             let prepared = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
-                prepared = prepare(&deps, &session, &folder, &change, seen.as_deref()) => prepared?,
+                prepared = prepare(&deps, &session, &folder, &change, &seen) => prepared?,
             };
             let _ = reporter.nudges.send(Input::Prepared { call, prepared }).await;
         }

@@ -123,10 +123,10 @@ fn hunks_are_chosen_at_the_prompt_of_a_run() {
     let program = program();
     let terminal = Terminal::start(&program, &["run", "--trust", "change @a.txt"], 120, 60);
     terminal.wait_for("makes only these hunks");
-    terminal.wait_for("answers:");
+    terminal.wait_for("in parentheses:");
     terminal.press("allow a.txt:7\r");
     terminal.wait_for("There is no hunk 7 in a.txt");
-    terminal.wait_until("the question again", |screen| screen.matches("answers:").count() == 2);
+    terminal.wait_until("the question again", |screen| screen.matches("in parentheses:").count() == 2);
     assert_eq!(content(&program), BEFORE);
     program.provider.push(says("The first line stays, then."));
     terminal.press("allow a.txt:2\r");

@@ -245,7 +245,7 @@ fn after_a_kill_resume_says_where_the_history_stands() {
     world.rewind_with("renameat2", 2, "signal=SIGKILL").expect("it renames");
     assert_ne!(tree(&world.program.project()), world.changed);
     let resumed = world.program.run(&["resume"]);
-    let said = "A move of the change history was cut off; it is finished now. 0 of 5 changes are in force.";
+    let said = "An undo was interrupted: 0 of 5 changes are applied.";
     assert!(resumed.stderr.contains(said), "{}", resumed.stderr);
     assert_eq!(tree(&world.program.project()), world.original);
     let again = world.program.run(&["resume"]);

@@ -169,7 +169,7 @@ fn whether_the_person_is_content_is_asked() {
 #[test]
 fn a_budget_that_could_be_passed_is_asked_about() {
     let program = program(&[("LIMITS_BUDGET_USD", "0.0001")]);
-    let choices = ["Raise the budget and go on", "Stop here"];
+    let choices = ["Raise budget", "Stop here"];
     asked(&program, "Do much", "The next call could pass the budget", &choices, &["stop"]);
 }
 
@@ -232,13 +232,7 @@ fn a_command_that_the_sandbox_stopped_is_offered_outside_of_it() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
     terminal.answer("Run this command?", "1");
-    looked_at(
-        &program,
-        &terminal,
-        "failed in the sandbox",
-        &["Run it once outside of the sandbox", "Leave it"],
-        &["skip"],
-    );
+    looked_at(&program, &terminal, "failed in the sandbox", &["Run unsandboxed", "Skip"], &["skip"]);
 }
 
 #[test]

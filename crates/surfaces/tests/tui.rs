@@ -548,7 +548,7 @@ fn plain_lines_are_enough_to_work_with() {
     let mut terminal = Terminal::start(&program, &["--plain"], 80, 24);
     terminal.wait_for("Trimtab in plain lines.");
     terminal.press("Make it\n");
-    terminal.wait_for("answers:");
+    terminal.wait_for("in parentheses:");
     terminal.press("1\n");
     terminal.wait_for("It is made.");
     assert!(program.project().join("made").exists());

@@ -131,7 +131,7 @@ fn a_command_that_the_sandbox_kept_from_its_work_runs_outside_once_when_a_person
         opened["fingerprint"],
         "what was approved is what ran"
     );
-    assert!(last_message(&program).contains("ran it once outside of the sandbox"));
+    assert!(last_message(&program).contains("ran it once outside the sandbox"));
     assert!(
         program.run(&["rules"]).stdout.lines().all(|line| !line.contains("run_outside")),
         "once, and no rule of it"

@@ -465,9 +465,7 @@ fn leaving_the_sandbox_is_a_permission_of_its_own() {
     );
     let asked: Vec<&str> = log.lines().filter(|line| line.contains("checkpoint.opened")).collect();
     assert_eq!(asked.len(), 2, "{log}");
-    assert!(
-        asked[0].contains("Run this command outside of the sandbox? ls") && asked[0].contains(r#""sandbox":"off""#)
-    );
+    assert!(asked[0].contains("Run this command outside the sandbox? ls") && asked[0].contains(r#""sandbox":"off""#));
     assert!(asked[0].contains("the model says why: it needs the network"), "{}", asked[0]);
     assert!(log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_outside","pattern":"ls"}}"#), "{log}");
 }
@@ -531,9 +529,8 @@ fn fenced(rest: &str) -> String {
 
 #[test]
 fn a_command_that_failed_because_of_the_sandbox_runs_outside_once_where_a_person_says_so() {
-    let log = fenced(
-        "! outside\n?~ Exit code 0.\n?~ the user then ran it once outside of the sandbox\n?~ it works\n< Done.\n",
-    );
+    let log =
+        fenced("! outside\n?~ Exit code 0.\n?~ the user then ran it once outside the sandbox\n?~ it works\n< Done.\n");
     let kinds = [
         "checkpoint.opened",
         "checkpoint.resolved",
@@ -547,11 +544,11 @@ fn a_command_that_failed_because_of_the_sandbox_runs_outside_once_where_a_person
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT"}
     r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":3,"timedOut":false,"preview":"touch: /opt/x: Read-only file system\n"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"This command failed in the sandbox, perhaps because of it: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"outside","label":"Run it once outside of the sandbox","number":1},{"id":"skip","label":"Leave it, and let the model see how it failed","number":2}],"about":"outside","call":"c1t1","class":"leave_sandbox","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","sign":"touch: /opt/x: Read-only file system","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off","timeoutS":30},"result":{"status":"error","preview":"Exit code 3.\ntouch: /opt/x: Read-only file system\n"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"This command failed in the sandbox, perhaps because of it: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"outside","label":"Run unsandboxed","number":1},{"id":"skip","label":"Skip","number":2}],"about":"outside","call":"c1t1","class":"leave_sandbox","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","sign":"touch: /opt/x: Read-only file system","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off","timeoutS":30},"result":{"status":"error","preview":"Exit code 3.\ntouch: /opt/x: Read-only file system\n"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"outside","by":"user"}
     r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off"}
     r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":0,"timedOut":false,"preview":"it works\n"}
-    r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\n[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]\nit works\n"}
+    r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\n[It failed in the sandbox; the user then ran it once outside the sandbox, with this result.]\nit works\n"}
     "#);
 }
 

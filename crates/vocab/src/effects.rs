@@ -87,8 +87,8 @@ impl WhyUnkept {
             Self::Name => "its name is no text",
             Self::Secret => "secrets are not copied",
             Self::Ignored => "was ignored before",
-            Self::Linked => "has a hard link outside of the folder",
-            Self::Rebuildable => "a build makes it again",
+            Self::Linked => "has a hard link outside the folder",
+            Self::Rebuildable => "rebuilt by the next build",
             Self::Unknown => "not kept",
         }
     }
@@ -118,7 +118,7 @@ impl Unobserved {
         match self {
             Self::TooManyFiles => "the folder has more files than history.snapshot_files",
             Self::Unreadable => "the folder could not be gone through",
-            Self::TooSlow => "going through the folder took too long",
+            Self::TooSlow => "scanning the folder took too long",
             Self::NotNoted => "the files had not been noted before it began",
             Self::Unknown => "for a reason of a newer version",
         }

@@ -162,7 +162,7 @@ pub(crate) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Sta
 pub(super) fn ask_for_trust(step: &mut Step<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    let refuses = active.request.settings.approve == Approve::Deny;
+    let refuses = approve(active) == Approve::Deny;
     let folder = step.session.folder().unwrap_or_default().to_owned();
     let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
     // A folder's name may have line ends, by which it could say something else on a line of its own.
@@ -179,7 +179,7 @@ pub(super) fn ask_for_trust(step: &mut Step<'_>) {
                 "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
                  in it could be read, changed, and sent to the model. Do you want that?"
             );
-            (About::TrustBroad, title, "Yes, go on")
+            (About::TrustBroad, title, "Continue")
         }
         (true, true) => {
             let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
@@ -264,7 +264,7 @@ pub(crate) fn rest(step: &mut Step<'_>) {
 /// A command whose end nobody saw. It is never run again by itself.
 pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
-    let place = if is_outside { " outside of the sandbox" } else { "" };
+    let place = if is_outside { " outside the sandbox" } else { "" };
     let mut body = Map::new();
     body.insert("class".into(), json!(ApprovalClass::UnknownOutcome));
     body.insert("command".into(), json!(command));

@@ -95,7 +95,7 @@ pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
             "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
             bill.budget, bill.spent, bill.next
         ),
-        choices: vec![answers::choice(RAISE, "Raise the budget and go on"), answers::choice(STOP, "Stop here")],
+        choices: vec![answers::choice(RAISE, "Raise budget"), answers::choice(STOP, "Stop here")],
         body,
     };
     answers::ask(step, question, Status::Limit);

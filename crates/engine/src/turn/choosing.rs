@@ -84,7 +84,7 @@ pub(super) fn is_divisible(item: &Item) -> bool {
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref());
     match errand {
         Ok(Errand::Change(Change::Move { .. })) => false,
-        Ok(Errand::Change(Change::Edit(edit))) => !edit.moves(),
+        Ok(Errand::Change(Change::Edit(edit))) => edit.moves().is_empty(),
         _ => true,
     }
 }

@@ -16,8 +16,8 @@ pub const USE: &str = "use";
 
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
-/// Bytes of a changed file that a question shows.
-const SHOWN: usize = 16 * 1024;
+/// Bytes of a changed file that somebody can be asked about: they see all of it.
+const LARGEST: usize = 256 * 1024;
 
 /// What of the instructions may be used; nothing if a person is asked first.
 pub(super) fn settle(
@@ -30,50 +30,52 @@ pub(super) fn settle(
     if !settings.instructions_bound {
         return Some(files);
     }
-    let offered = rule(step.session, &entries(&files));
     if !rules(step.session).any(|_| true) {
         // The person has trusted the folder as it is.
-        step.say(Some(request), RuleFact::Added { rule: offered });
+        let all = rule(step.session, &entries(&files));
+        step.say(Some(request), RuleFact::Added { rule: all });
         return Some(files);
     }
     let is_accepted =
         |file: &InstructionFile| rules(step.session).any(|rule| has(rule, &entry(&file.path, &file.hash)));
+    let is_large = |file: &InstructionFile| file.text.len() > LARGEST && !is_accepted(file);
+    let (large, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_large);
+    let offered = rule(step.session, &entries(&files));
     let (accepted, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_accepted);
-    let names: Vec<String> = changed.iter().map(|file| visible(&file.path)).collect();
-    let is_asked = settings.attended && settings.approve == Approve::Ask;
-    let is_declined = active.declined.as_ref() == Some(&offered.pattern);
-    if changed.is_empty() || is_declined {
-        return Some(accepted);
+    let is_asked = settings.attended && answers::approve(active) == Approve::Ask;
+    let is_open = !changed.is_empty() && active.declined.as_ref() != Some(&offered.pattern);
+    if is_open && is_asked {
+        ask(step, &changed, offered);
+        return None;
     }
-    let names = names.join(", ");
-    if !is_asked {
+    let mut warn = |files: &[InstructionFile], why: &str, how: &str| {
         let text = format!(
-            "{names} changed since you accepted it as instructions. This request runs without it. Accept it in the \
-             terminal or the browser, or pass --trust."
+            "{} changed since you accepted it as instructions{why}. This request runs without it. {how}, or pass --trust.",
+            names(files)
         );
         step.say(Some(request), BannerFact { level: Level::Warning, text });
-        return Some(accepted);
+    };
+    if is_open {
+        warn(&changed, "", "Accept it in the terminal or the browser");
     }
-    ask(step, &names, &changed, offered);
-    None
+    if !large.is_empty() {
+        warn(&large, " and is too large to show", "Make it smaller");
+    }
+    Some(accepted)
 }
 
-fn ask(step: &mut Step<'_>, names: &str, changed: &[InstructionFile], rule: Rule) {
-    let shown = |file: &InstructionFile| {
-        let text = visible(&file.text[..file.text.floor_char_boundary(SHOWN)]);
-        json!({"path": file.path, "hash": file.hash, "text": text, "bytes": file.text.len()})
-    };
+fn ask(step: &mut Step<'_>, changed: &[InstructionFile], rule: Rule) {
+    let shown = |file: &InstructionFile| json!({"path": file.path, "hash": file.hash, "text": visible(&file.text), "bytes": file.text.len()});
     let texts: Vec<String> = changed.iter().map(|file| format!("{}:\n{}", visible(&file.path), file.text)).collect();
-    let details = texts.join("\n\n");
     let mut body = Map::new();
     body.insert("class".into(), json!(ApprovalClass::Instructions));
     body.insert("files".into(), changed.iter().map(shown).collect());
-    body.insert("details".into(), json!(visible(&details[..details.floor_char_boundary(SHOWN)])));
+    body.insert("details".into(), json!(visible(&texts.join("\n\n"))));
     body.insert("rule".into(), json!(rule));
     let question = Question {
         kind: CheckpointKind::Permission,
         about: About::Instructions,
-        title: format!("{names} changed since you accepted it as instructions. Use it?"),
+        title: format!("{} changed since you accepted it as instructions. Use it?", names(changed)),
         choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
         body,
     };
@@ -134,8 +136,12 @@ fn entry(path: &str, hash: &str) -> String {
     format!("{path}@{}", &hash[..hash.floor_char_boundary(HASH)])
 }
 
-fn entries(files: &[InstructionFile]) -> Vec<String> {
-    files.iter().map(|file| entry(&file.path, &file.hash)).collect()
+fn entries<'a>(files: impl IntoIterator<Item = &'a InstructionFile>) -> Vec<String> {
+    files.into_iter().map(|file| entry(&file.path, &file.hash)).collect()
+}
+
+fn names(files: &[InstructionFile]) -> String {
+    files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ")
 }
 
 fn rule(session: &Session, entries: &[String]) -> Rule {

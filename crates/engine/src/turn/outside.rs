@@ -72,7 +72,7 @@ const WHY: &str = "it failed in the sandbox";
 pub(super) fn told(item: &Item) -> Option<&'static str> {
     match (item.outside, item.widened) {
         (true, _) => {
-            Some("[It failed in the sandbox; the user then ran it once outside of the sandbox, with this result.]")
+            Some("[It failed in the sandbox; the user then ran it once outside the sandbox, with this result.]")
         }
         (_, true) => Some(
             "[It was stopped when it tried to write; it was then allowed to write in the folder, with this result.]",
@@ -103,16 +103,13 @@ pub(super) fn offer(
 ) -> Offered {
     let Some(active) = step.session.active() else { return Offered::Nothing };
     let Some(sign) = sign(ran) else { return Offered::Nothing };
-    let approve = active.request.settings.approve;
+    let approve = answers::approve(active);
     if item.automatic == Some(CommandClass::Read) && tried_to_write(sign) && run.sandbox == Sandbox::Workspace {
         if approve == Approve::Deny || is_left(active, item) {
             return Offered::Nothing;
         }
         let title = format!("This command tried to write. Allow it to write in the folder? {}", visible(&run.command));
-        let choices = vec![
-            answers::choice(WIDEN, "Run it with write access to the folder"),
-            answers::choice(SKIP, "Leave it, and let the model see how it failed"),
-        ];
+        let choices = vec![answers::choice(WIDEN, "Allow writes"), answers::choice(SKIP, "Skip")];
         let request = active.request.id.clone();
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
         if approve == Approve::Auto {
@@ -128,10 +125,7 @@ pub(super) fn offer(
         return Offered::Nothing;
     }
     let title = format!("This command failed in the sandbox, perhaps because of it: {}", visible(&run.command));
-    let choices = vec![
-        answers::choice(OUTSIDE, "Run it once outside of the sandbox"),
-        answers::choice(SKIP, "Leave it, and let the model see how it failed"),
-    ];
+    let choices = vec![answers::choice(OUTSIDE, "Run unsandboxed"), answers::choice(SKIP, "Skip")];
     let run = CommandRun { sandbox: Sandbox::Off, ..run };
     match open(step, item, run, sign, held, title, choices) {
         Some(_) => Offered::Open,
@@ -176,7 +170,7 @@ fn open(
 fn is_fit(active: &Active, item: &Item) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();
-    let is_asked = settings.sandbox != Sandbox::Off && settings.approve == Approve::Ask && is_near;
+    let is_asked = settings.sandbox != Sandbox::Off && answers::approve(active) == Approve::Ask && is_near;
     is_asked && !item.outside && !is_left(active, item)
 }
 

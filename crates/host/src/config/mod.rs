@@ -165,6 +165,22 @@ mod tests {
         variables
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_home_folder_behind_a_link_is_known_by_its_own_path() {
+        let place = tempfile::tempdir().expect("folder");
+        let real = place.path().canonicalize().expect("a path").join("real");
+        std::fs::create_dir(&real).expect("made");
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).expect("linked");
+        let variables = environment(&link.join("not/yet"), &[("HOME", link.to_str().expect("a name"))]);
+        let machine = load_from(&variables, &[]).expect("resolves").hands.machine;
+        let real = real.to_str().expect("a name");
+        assert_eq!(machine.home, real);
+        assert!(trimtab_engine::is_broad(real, &machine));
+        assert!(machine.own.iter().any(|own| own.starts_with(&format!("{real}/not/yet"))), "{:?}", machine.own);
+    }
+
     #[test]
     fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
         let home = tempfile::tempdir().expect("folder");

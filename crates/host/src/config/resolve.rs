@@ -1,6 +1,6 @@
 //! From what was written to what it means.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -543,13 +543,25 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
     let folders = variables.get("PATH").map(String::as_str).unwrap_or_default();
     // What models write is for bash; a plain shell does where there is none.
     let has_bash = std::env::split_paths(folders).any(|folder| folder.join("bash").is_file());
-    let own = [file.parent().unwrap_or(file), data].map(|path| path.display().to_string());
+    // Folders of sessions have no links in their paths. Commands may name our own either way.
+    let own = [file.parent().unwrap_or(file), data].map(|path| [path.to_owned(), without_links(path)]);
+    let own: BTreeSet<String> = own.iter().flatten().map(|path| path.display().to_string()).collect();
+    let home = variables.get("HOME").filter(|home| !home.is_empty());
     Machine {
         shell: if has_bash { "bash".into() } else { "sh".into() },
-        home: variables.get("HOME").cloned().unwrap_or_default(),
-        own: own.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
+        home: home.map(|home| without_links(Path::new(home)).display().to_string()).unwrap_or_default(),
+        own: own.into_iter().collect(),
         ports: Vec::new(),
     }
+}
+
+/// A path whose links are followed, as far as there is something.
+fn without_links(path: &Path) -> PathBuf {
+    let real = |above: &Path| {
+        let (real, rest) = (above.canonicalize().ok()?, path.strip_prefix(above).ok()?);
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    };
+    path.ancestors().filter(|above| !above.as_os_str().is_empty()).find_map(real).unwrap_or_else(|| path.to_owned())
 }
 
 /// The settings of some sections have the names of the fields they set. Each was checked for its kind; one that

@@ -75,11 +75,11 @@ pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<Hist
     if let Some(began) = began {
         let (all, now) = (history.sets.len(), history.in_force);
         let refused = history.refused.as_ref().filter(|refused| refused.at > began);
-        let how = match refused {
-            None => "is finished now.".to_owned(),
-            Some(refused) => format!("could not be finished: {}", sentence(&refused.reason)),
+        let why = match refused {
+            None => String::new(),
+            Some(refused) => format!(" It cannot be finished: {}", sentence(&refused.reason)),
         };
-        note(&format!("A move of the change history was cut off; it {how} {now} of {all} changes are in force."));
+        note(&format!("An undo was interrupted: {now} of {all} changes are applied.{why}"));
     }
     Ok(history)
 }
@@ -93,7 +93,7 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
                 note(&format!("{what} of session {session} can no longer be taken back: {reason}."));
             }
         }
-        Err(problem) => note(&format!("Old contents of files could not be let go: {}", problem.message)),
+        Err(problem) => note(&format!("Cannot delete old file contents: {}", problem.message)),
     }
 }
 

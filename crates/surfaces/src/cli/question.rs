@@ -56,8 +56,8 @@ impl Answering {
 
     fn prompt(&self) {
         note(match self.by_number {
-            true => "A number or a word in brackets answers:",
-            false => "A word in brackets answers:",
+            true => "Enter a number or a word in parentheses:",
+            false => "Enter a word in parentheses:",
         });
     }
 
@@ -84,7 +84,7 @@ impl Answering {
             if matches!(line.trim(), "yes" | "y") {
                 return Some(said);
             }
-            note("No rule is made.");
+            note("No rule added.");
             self.again();
             return None;
         }
@@ -96,7 +96,7 @@ impl Answering {
                     self.wanted.is_none().then_some((choice, words))
                 }
                 None => {
-                    note("That is none of these:");
+                    note("Not one of the choices:");
                     self.again();
                     return None;
                 }
@@ -109,8 +109,8 @@ impl Answering {
         let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
         if self.choices.iter().any(makes_rule) {
             let rule = answers::rule_text(&self.body, &choice, words.as_deref());
-            note(&format!("This makes a rule: {}", rule.unwrap_or_else(|| choice.clone())));
-            note("Type yes to make it; anything else goes back to the question:");
+            note(&format!("This adds a rule: {}", rule.unwrap_or_else(|| choice.clone())));
+            note("Type yes to add it, or anything else to go back:");
             self.unconfirmed = Some((choice, words));
             return None;
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use trimtab_host::BROAD;
+use trimtab_host::{BROAD, broad_hint};
 use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
 
 use super::output::{print, print_json};
@@ -136,9 +136,8 @@ impl Trust {
         let is_broad = client.is_broad(&folder);
         let confirmed = self.confirm.map(|path| place::folder(Some(&path))).transpose()?;
         if is_broad && !self.remove && confirmed.as_ref() != Some(&folder) {
-            return Err(Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}.")).hint(format!(
-                "Trust a project folder instead, or confirm it: trimtab trust {folder} --confirm {folder}"
-            )));
+            let problem = Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}."));
+            return Err(problem.hint(broad_hint(&folder)));
         }
         let rule = if is_broad { Rule::trust_broad(folder.clone()) } else { Rule::trust(folder.clone()) };
         client.change_rule(&rule, !self.remove).await?;

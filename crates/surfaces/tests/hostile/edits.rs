@@ -195,6 +195,63 @@ mod places {
     }
 
     #[test]
+    fn rules_about_deleting_and_moving_are_never_passed_by_in_a_patch() {
+        let wrapped = |body: &str| format!("*** Begin Patch\n{body}*** End Patch\n");
+        let gone = json!({"path": "b.txt", "diff": wrapped("*** Delete File: b.txt\n")});
+        let moved = json!({"path": "b.txt", "diff": wrapped("*** Update File: b.txt\n*** Move to: d.txt\n")});
+        let renamed = json!({"path": "b.txt", "diff": "diff --git a/b.txt b/d.txt\nsimilarity index 100%\nrename from b.txt\nrename to d.txt\n"});
+        let lost = wrapped("*** Update File: b.txt\n*** Move to: d.txt\n@@\n-two\n");
+        let lost = json!({"path": "b.txt", "diff": lost});
+        let read = json!({"path": "b.txt"});
+        // The rules, the patch, how the run ends, and whether the file is still where it was.
+        for (rules, input, code, stays) in [
+            (&["deny delete_file *"][..], &gone, 0, true),
+            (&["deny move_file *"], &moved, 0, true),
+            (&["deny move_file d.txt"], &renamed, 0, true),
+            (&["ask move_file *"], &renamed, 3, true),
+            (&["allow edit_file *"], &gone, 3, true),
+            (&["allow edit_file *", "allow move_file *"], &lost, 3, true),
+            (&["allow edit_file *", "allow delete_file *"], &gone, 0, false),
+            (&[], &gone, 3, true),
+            (&[], &lost, 3, true),
+            (&[], &moved, 0, false),
+            (&[], &renamed, 0, false),
+            (&["deny move_file other.txt", "deny delete_file *"], &moved, 0, false),
+        ] {
+            let program = program(&FILES);
+            for rule in rules {
+                let words: Vec<&str> = ["rules", "add"].into_iter().chain(rule.split(' ')).collect();
+                assert_eq!(program.run(&words).code, Some(0), "{rule}");
+            }
+            program.provider.push(Answer::anthropic(Reply::new().tool("toolu_0", "read_file", [read.to_string()])));
+            assert_eq!(run(&program, "apply_diff", input), Some(code), "{rules:?} {input}");
+            let there = text(&program, "b.txt").as_deref() == Some("two\n");
+            assert_eq!(there, stays, "{rules:?} {input}");
+        }
+    }
+
+    #[test]
+    fn no_file_of_a_patch_is_changed_if_one_of_them_is_not_as_it_was_read() {
+        let program = program(&FILES);
+        for name in ["a.txt", "b.txt"] {
+            let input = json!({"path": name}).to_string();
+            program.provider.push(Answer::anthropic(Reply::new().tool(name, "read_file", [input])));
+        }
+        program.provider.push(Answer::anthropic(Reply::new().text(["Read."])));
+        assert_eq!(program.run(&["run", "--trust", "read"]).code, Some(0));
+        std::fs::write(program.project().join("b.txt"), "mine\ntwo\n").expect("writes");
+        let diff = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** Update File: b.txt\n@@\n-two\n+TWO\n*** End Patch\n";
+        let input = json!({"path": "a.txt", "diff": diff}).to_string();
+        program.provider.push(Answer::anthropic(Reply::new().tool("toolu_1", "apply_diff", [input])));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        assert_eq!(program.run(&["run", "--trust", "--continue", "work"]).code, Some(0));
+        let now = ["a.txt", "b.txt"].map(|name| text(&program, name));
+        assert_eq!(now.each_ref().map(Option::as_deref), [Some("one\n"), Some("mine\ntwo\n")]);
+        let told = program.provider.requests().last().expect("a request").body.to_string();
+        assert!(told.contains("b.txt was not changed: it is not as you last read it"), "{told}");
+    }
+
+    #[test]
     fn a_damaged_answer_never_loses_or_makes_up_a_command() {
         let program = program(&[]);
         let commands = json!([{"command": "ls", "description": "list"}]);

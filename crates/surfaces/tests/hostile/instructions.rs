@@ -82,7 +82,9 @@ mod bound {
         let program = program();
         std::fs::write(program.project().join("AGENTS.md"), "Use tabs.\n").expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        std::fs::write(program.project().join("AGENTS.md"), format!("{POISON}\n")).expect("writes");
+        // What stands at the end of much text is shown as well.
+        let text = format!("{POISON}\n{}And the end.\n", "Use tabs.\n".repeat(4_000));
+        std::fs::write(program.project().join("AGENTS.md"), text).expect("writes");
         let served = Served::start(&program, "test", &[]);
         let session = served.session();
         let mut stream = served.watch(&session, None);
@@ -91,7 +93,10 @@ mod bound {
         let events: Vec<Value> = stream.until("checkpoint.opened").into_iter().map(|(_, event)| event).collect();
         let opened = events.last().expect("a question");
         assert_eq!((&opened["about"], &opened["class"]), (&json!("instructions"), &json!("instructions")));
-        assert!(opened["files"][0]["text"].to_string().contains(POISON), "{opened}");
+        for shown in [&opened["files"][0]["text"], &opened["details"]] {
+            let shown = shown.to_string();
+            assert!(shown.contains(POISON) && shown.contains("And the end."), "{opened}");
+        }
         assert_eq!(program.provider.requests().len(), calls, "no model is called before the answer");
         program.provider.push(says("Done."));
         let answer = json!({"checkpoint": opened["checkpoint"], "choice": "use"});
@@ -101,5 +106,23 @@ mod bound {
         drop(served);
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
         assert!(system(&program).contains(POISON), "and is not asked again");
+    }
+
+    #[test]
+    fn instructions_that_are_too_large_to_show_are_never_used() {
+        let program = program();
+        std::fs::write(program.project().join("AGENTS.md"), "Use tabs.\n").expect("writes");
+        assert_eq!(asks_for_work(&program, &[]).code, Some(0));
+        let text = format!("{}{POISON}\n", "Use tabs.\n".repeat(30_000));
+        std::fs::write(program.project().join("AGENTS.md"), text).expect("writes");
+        let served = Served::start(&program, "test", &[]);
+        let session = served.session();
+        let mut stream = served.watch(&session, None);
+        program.provider.push(says("Done."));
+        served.post(&format!("/api/sessions/{session}/messages"), &json!({"text": "List the files here"}));
+        let events: Vec<Value> = stream.until("request.finished").into_iter().map(|(_, event)| event).collect();
+        let banner = |event: &Value| event["type"] == "banner" && event["text"].to_string().contains("too large");
+        assert!(events.iter().any(banner), "{events:?}");
+        assert!(!system(&program).contains(POISON));
     }
 }

@@ -156,7 +156,7 @@ fn keys_typed_before_a_question_never_answer_it() {
         terminal.press("1\r1\r");
         std::thread::sleep(Duration::from_millis(300));
         gate.release(1_000);
-        terminal.wait_for("answers:");
+        terminal.wait_for("in parentheses:");
         std::thread::sleep(Duration::from_millis(700));
         assert!(!program.project().join("RAN").exists(), "{arguments:?}: {}", terminal.all());
         terminal.press("1\r");
@@ -173,7 +173,7 @@ fn a_key_in_the_moment_a_question_comes_up_never_answers_it() {
     let terminal = Terminal::start(&program, &["run", "--trust", "go"], 100, 30);
     terminal.wait_for("Allow this time");
     terminal.press("1\r");
-    terminal.wait_for("answers:");
+    terminal.wait_for("in parentheses:");
     std::thread::sleep(Duration::from_millis(500));
     assert!(!program.project().join("RAN").exists(), "{}", terminal.all());
 }
@@ -198,7 +198,7 @@ fn always_and_never_take_no_effect_before_the_rule_was_seen_and_confirmed() {
         terminal.wait_for("number or enter answers");
         assert!(!rules(&program).contains("touch made"), "nothing is made by the same key twice");
         terminal.press(key);
-        terminal.wait_for("y makes the rule");
+        terminal.wait_for("y adds the rule");
         terminal.press("y");
         terminal.wait_for("Well.");
         assert!(rules(&program).contains(verdict), "{}", rules(&program));
@@ -217,14 +217,14 @@ fn a_rule_is_never_made_by_one_line_at_a_prompt() {
             terminal.wait_for(">");
             terminal.press("go\r");
         }
-        terminal.wait_for("answers:");
+        terminal.wait_for("in parentheses:");
         terminal.press("4\r");
-        terminal.wait_for("This makes a rule: deny run_command: touch made");
+        terminal.wait_for("This adds a rule: deny run_command: touch made");
         terminal.press("4\r");
-        terminal.wait_for("No rule is made.");
+        terminal.wait_for("No rule added.");
         assert!(!rules(&program).contains("touch made"));
         terminal.press("never\r");
-        terminal.wait_until("the rule again", |screen| screen.matches("This makes a rule").count() == 2);
+        terminal.wait_until("the rule again", |screen| screen.matches("This adds a rule").count() == 2);
         terminal.press("yes\r");
         terminal.wait_for("Well.");
         assert!(rules(&program).contains("deny run_command: touch made"), "{arguments:?}");

@@ -36,13 +36,15 @@ impl AuditKey {
         n >= self.from
     }
 
-    /// The key of the trail in `folder`, made if there is none. `written`: lines that there are already. Nothing where
-    /// the system gives no random numbers.
-    pub(super) fn open(folder: &Path, written: u64) -> io::Result<Option<Self>> {
+    /// The key of the trail in `folder`, if there is one.
+    pub(super) fn find(folder: &Path) -> io::Result<Option<Self>> {
+        read(&folder.join(FILE))
+    }
+
+    /// Makes the key of the trail in `folder`, unless somebody else just has. `written`: lines that there are already.
+    /// Nothing where the system gives no random numbers.
+    pub(super) fn make(folder: &Path, written: u64) -> io::Result<Option<Self>> {
         let file = folder.join(FILE);
-        if let Some(found) = read(&file)? {
-            return Ok(Some(found));
-        }
         let Some(secret) = clock::secret() else { return Ok(None) };
         make(folder, &file, &format!("{MARK} {secret} {}\n", written + 1))?;
         read(&file)
@@ -98,8 +100,10 @@ mod tests {
     #[test]
     fn the_key_is_made_once_is_private_and_is_found_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        let made = AuditKey::open(folder.path(), 4).expect("made").expect("random numbers");
-        assert_eq!(AuditKey::open(folder.path(), 9).expect("read"), Some(made));
+        assert_eq!(AuditKey::find(folder.path()).expect("looked for"), None);
+        let made = AuditKey::make(folder.path(), 4).expect("made").expect("random numbers");
+        assert_eq!(AuditKey::make(folder.path(), 9).expect("made before"), Some(made));
+        assert_eq!(AuditKey::find(folder.path()).expect("read"), Some(made));
         assert!(made.covers(5) && !made.covers(4));
         #[cfg(unix)]
         {
@@ -109,6 +113,6 @@ mod tests {
         }
         assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 1, "no draft is left");
         fs::write(folder.path().join(FILE), "k1 short 5").expect("writes");
-        assert!(AuditKey::open(folder.path(), 9).is_err(), "a damaged key is not replaced without a word");
+        assert!(AuditKey::find(folder.path()).is_err(), "a damaged key is not replaced without a word");
     }
 }

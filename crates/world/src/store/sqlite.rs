@@ -56,8 +56,13 @@ impl SqliteStore {
         make_private_file(&file).map_err(denied)?;
         let mut connection = Connection::open(&file)?;
         schema::prepare(&mut connection)?;
-        let written = transact(&mut connection, "FULL", audit::written)?;
-        let audit_key = AuditKey::open(folder, written).map_err(denied)?;
+        let audit_key = match AuditKey::find(folder).map_err(denied)? {
+            Some(key) => Some(key),
+            None => {
+                let written = transact(&mut connection, "FULL", audit::written)?;
+                AuditKey::make(folder, written).map_err(denied)?
+            }
+        };
         let owner = Arc::new(Owner::enter(folder, clock.chance()).map_err(denied)?);
         let writer = DatabaseThread::start("store-writer", connection)?;
         Ok(Self { file, owner, clock, writer, reader: OnceLock::new(), audit_key })

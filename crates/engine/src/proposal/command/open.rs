@@ -108,7 +108,8 @@ fn lists_names(argv: &[String]) -> bool {
     match words.as_slice() {
         ["find", ..] => !long("-printf -exec -execdir -ls"),
         ["git", "ls-files", ..] => !long("-s --stage --eol"),
-        ["git", "diff" | "show", ..] => long("--name-only") && !long("-p --patch --stat"),
+        // `git show` prints the message of the commit as well, which somebody else has written.
+        ["git", "diff", ..] => long("--name-only") && !long("-p --patch --stat"),
         ["git", "grep", ..] | ["rg" | "grep" | "egrep" | "fgrep", ..] => {
             long("-l -rl -lr -ril -rli -rlE -rlF --files-with-matches --name-only --files")
         }

@@ -71,11 +71,13 @@ impl Edit {
         }
     }
 
-    /// Whether the edit moves a file, so that a part of it would lose one.
-    pub fn moves(&self) -> bool {
+    /// The files that the edit moves, and where to. A part of such an edit would lose one.
+    pub fn moves(&self) -> Vec<(String, String)> {
         match self {
-            Edit::UnifiedDiff { path, diff } => diff::moves(path, diff).iter().any(|(_, to)| to.is_some()),
-            Edit::SearchReplace { .. } | Edit::WholeFile { .. } => false,
+            Edit::UnifiedDiff { path, diff } => {
+                diff::moves(path, diff).into_iter().filter_map(|(from, to)| Some((from, to?))).collect()
+            }
+            Edit::SearchReplace { .. } | Edit::WholeFile { .. } => Vec::new(),
         }
     }
 

@@ -68,7 +68,7 @@ pub(super) fn ask_permission(
     }
     let title = match errand {
         Errand::Run { command, outside: Some(_), .. } => {
-            format!("Run this command outside of the sandbox? {}", command::visible(command))
+            format!("Run this command outside the sandbox? {}", command::visible(command))
         }
         Errand::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
         Errand::Fetch { url, host } => format!("Fetch this page from {host}? {}", command::visible(url)),

@@ -134,7 +134,8 @@ fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
     if let Ruling::Refuse { reason } = judged(step.session, active, &Errand::Change(change.clone())) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
-    let seen = step.session.mark(change.path().trim_start_matches("./")).map(str::to_owned);
+    let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
+    let seen = change.paths().into_iter().filter_map(mark).map(|(hash, path)| (path, hash)).collect();
     step.ask(Effect::Prepare { call: call.clone(), change, seen });
 }
 
@@ -216,7 +217,10 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             let watch = watched::watch_run(step.session, &run);
             let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
             // Without a person's decision there is no plan for a command outside of the sandbox.
-            let Some(plan) = permit.command(run, active.request.settings.sandbox) else { return };
+            let Some(plan) = permit.command(run, active.request.settings.sandbox) else {
+                let reason = "It would run outside the sandbox, which only a person can allow.";
+                return refuse(step, call, reason.into());
+            };
             let started = CommandFact::Started {
                 call: Some(call.clone()),
                 command,

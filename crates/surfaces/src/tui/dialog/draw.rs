@@ -172,7 +172,7 @@ impl Dialog {
         }
         if let Some(confirming) = &self.confirming {
             let rule = fold_blank_lines(Visible::command(&confirming.rule).as_str());
-            let what = format!("This makes a rule for later requests, too:\n  {rule}");
+            let what = format!("This adds a rule for later requests:\n  {rule}");
             rows.extend(wrapped(&what, style(Name::Strong), width).into_iter().map(|line| (line, false)));
             let mut add = |key: &str, label: &str, is_chosen: bool| {
                 let (mark, name) = if is_chosen { ("›", Name::Selected) } else { (" ", Name::Text) };
@@ -183,7 +183,7 @@ impl Dialog {
                 ]);
                 rows.push((line, is_chosen));
             };
-            add("y", "Make this rule", confirming.is_yes);
+            add("y", "Add this rule", confirming.is_yes);
             add("n", "Go back", !confirming.is_yes);
             return rows;
         }
@@ -209,10 +209,10 @@ impl Dialog {
             return format!("{} answers · {stop} {back}", keys.key(Action::Send));
         }
         if self.confirming.is_some() {
-            return format!("y makes the rule · n or {stop} goes back");
+            return format!("y adds the rule · n or {stop} goes back");
         }
         if self.is_unread() {
-            return format!("space reads on · it can be allowed after its end · {stop} stops");
+            return format!("space: next page · read to the end to allow · {stop} stops");
         }
         let mut hints = vec!["number or enter answers".to_owned()];
         if self.reading.is_long() {

@@ -324,7 +324,7 @@ fn files_with_a_name_outside_are_uncovered_and_those_inside_are_not() {
     fs::hard_link(scene.path("target/debug/deps/x"), scene.path("target/debug/x")).unwrap();
     fs::hard_link(scene.path("node_modules/lib/deep/index.js"), outside.path().join("store.js")).unwrap();
     scene.look();
-    let words = "ignored by git, has a hard link outside of the folder";
+    let words = "ignored by git, has a hard link outside the folder";
     assert_eq!(scene.uncovered(), [format!("`node_modules/lib/` ({words})")]);
     assert!(!scene.before.uncovered[0].ask);
     fs::hard_link(scene.path("there"), outside.path().join("there")).unwrap();
@@ -333,7 +333,7 @@ fn files_with_a_name_outside_are_uncovered_and_those_inside_are_not() {
     let all = [
         format!("`node_modules/lib/` ({words})"),
         format!("`target/` ({words})"),
-        "`there` (1 B, has a hard link outside of the folder)".to_owned(),
+        "`there` (1 B, has a hard link outside the folder)".to_owned(),
     ];
     assert_eq!(scene.uncovered(), all);
     let asks: Vec<_> = scene.before.uncovered.iter().filter(|one| one.ask).map(|one| one.path.clone()).collect();
