@@ -259,3 +259,69 @@ fn the_question_about_a_home_folder_comes_twice() {
     let trusted = program.run(&["answer", second["checkpoint"].as_str().expect("an id"), "trust"]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
 }
+
+/// What no person approved gets the fence of its class, whoever else said yes.
+mod approve_auto {
+    use serde_json::json;
+    use trimtab_testkit::program::{Ended, Program};
+    use trimtab_testkit::provider::{Answer, Reply};
+
+    fn runs(program: &Program, command: &str) -> Ended {
+        let call = Reply::new().tool("toolu_1", "run_command", [json!({"command": command}).to_string()]);
+        program.provider.push(Answer::anthropic(call));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        program.run(&["run", "--json", "--trust", "--approve", "auto", "go"])
+    }
+
+    fn program() -> Program {
+        let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+        for (name, text) in [(".env", "KEY=TOPSECRET\n"), ("AGENTS.md", "old\n"), ("a.txt", "a\n")] {
+            std::fs::write(program.project().join(name), text).expect("writes");
+        }
+        program
+    }
+
+    #[test]
+    fn no_command_reads_a_secret() {
+        for command in ["cat .env", "python3 -c 'print(open(\".env\").read())'", "cp .env x; cat x"] {
+            let program = program();
+            let run = runs(&program, command);
+            let sent: String = program.provider.requests().iter().map(|request| request.body.to_string()).collect();
+            assert!(!run.stdout.contains("TOPSECRET") && !sent.contains("TOPSECRET"), "{command}");
+        }
+    }
+
+    #[test]
+    fn no_command_writes_a_control_file() {
+        let program = program();
+        runs(&program, "echo EVIL > AGENTS.md; echo EVIL > .envrc # git");
+        assert_eq!(std::fs::read_to_string(program.project().join("AGENTS.md")).ok().as_deref(), Some("old\n"));
+        assert!(!program.project().join(".envrc").exists());
+    }
+
+    #[test]
+    fn git_still_commits() {
+        let program = program();
+        let made = std::process::Command::new("sh")
+            .args(["-c", "git init -q . && git config user.name a && git config user.email a@b"])
+            .current_dir(program.project())
+            .status();
+        assert!(made.is_ok_and(|made| made.success()));
+        let run = runs(&program, "git add a.txt && git commit -qm one");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let log = std::process::Command::new("git").args(["log", "--oneline"]).current_dir(program.project()).output();
+        assert!(log.is_ok_and(|log| log.stdout.ends_with(b"one\n")), "{}", run.stdout);
+    }
+
+    #[test]
+    fn a_rule_for_one_command_gives_what_its_approval_gave() {
+        let program = program();
+        assert_eq!(program.run(&["rules", "add", "allow", "run_command", "cat .env"]).code, Some(0));
+        let call = Reply::new().tool("toolu_1", "run_command", [json!({"command": "cat .env"}).to_string()]);
+        program.provider.push(Answer::anthropic(call));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        let run = program.run(&["run", "--json", "--trust", "go"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stdout.contains("TOPSECRET"), "a person has allowed exactly this");
+    }
+}

@@ -202,3 +202,28 @@ fn check_command_says_what_a_session_does() {
     assert!(checked.stdout.contains("\"ask\""), "{}", checked.stdout);
     assert_eq!(run(&program, "ls src").code, Some(3));
 }
+
+#[test]
+fn words_known_only_at_run_time_never_lead_out_of_the_folder() {
+    use serde_json::json;
+    use trimtab_testkit::program::Program;
+    use trimtab_testkit::provider::{Answer, Reply};
+
+    for line in ["find d -type f | xargs cat", "cat $(find d -type f)", "cat $(find links -type l)"] {
+        let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+        let project = program.project();
+        let other = project.parent().expect("a folder").join("other");
+        for folder in [&other, &project.join("d/a .."), &project.join("d/a ../other"), &project.join("links")] {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        std::fs::write(other.join("x"), "ELSEWHERE\n").expect("writes");
+        std::fs::write(project.join("d/a ../other/x"), "").expect("writes");
+        std::os::unix::fs::symlink("../../other/x", project.join("links/x")).expect("a link");
+        let call = Reply::new().tool("toolu_1", "run_command", [json!({"command": line}).to_string()]);
+        program.provider.push(Answer::anthropic(call));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        let run = program.run(&["run", "--json", "--trust", "go"]);
+        let sent: String = program.provider.requests().iter().map(|request| request.body.to_string()).collect();
+        assert!(!run.stdout.contains("ELSEWHERE") && !sent.contains("ELSEWHERE"), "{line}");
+    }
+}

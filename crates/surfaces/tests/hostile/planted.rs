@@ -151,3 +151,15 @@ fn files_that_other_programs_obey_are_never_written() {
         assert_ne!(text.as_deref(), Some("new\n"), "{path}");
     }
 }
+
+#[test]
+fn a_planted_control_file_never_poses_as_a_placeholder() {
+    let program = program("");
+    let long = format!("{}.code-workspace", "x".repeat(235));
+    let attack = format!("echo EVIL > AGENTS.md; chmod +t AGENTS.md; echo EVIL > {long}; true");
+    make(&program, &attack);
+    assert!(program.project().join("ran").exists());
+    for name in ["AGENTS.md", &long] {
+        assert!(!program.project().join(name).exists(), "{name} stayed");
+    }
+}

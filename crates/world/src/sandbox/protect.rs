@@ -244,7 +244,7 @@ impl Finding {
             self.add(folder, pointer, is_automatic);
         }
         for repository in &repositories {
-            match is_automatic {
+            match is_automatic && !order.writes_repository {
                 true => {
                     self.add(folder, repository, true);
                     // A link in it cannot be exchanged, but where it leads to may be written.
@@ -265,7 +265,7 @@ impl Finding {
             let moves = repositories.iter().flat_map(|repository| MOVES.iter().map(|name| repository.join(name)));
             self.others = moves.map(|path| (path.clone(), stamp(&path))).collect();
         }
-        let changes_all = !is_automatic && runs_version_control(&order.argv);
+        let changes_all = order.writes_repository || !is_automatic && runs_version_control(&order.argv);
         for link in &scan.links {
             self.follow(folder, link, is_automatic, changes_all);
         }

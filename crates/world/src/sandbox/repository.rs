@@ -45,6 +45,25 @@ pub(super) fn pointed(folder: &Path, pointer: &Path) -> Option<PathBuf> {
     inside(folder, pointer.parent()?, text.trim().strip_prefix("gitdir:")?.trim())
 }
 
+/// What git reads of the repository that the folder is a part of, where it lies outside the folder: a folder further up,
+/// or the repository of a linked worktree.
+pub(super) fn around(folder: &Path) -> Vec<PathBuf> {
+    let Some(top) = folder.ancestors().find(|above| fs::symlink_metadata(above.join(".git")).is_ok()) else {
+        return Vec::new();
+    };
+    let git = top.join(".git");
+    let pointed = || {
+        let text = read_small(&git)?;
+        top.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()
+    };
+    let repository = if git.is_dir() { git.clone() } else { pointed().unwrap_or_default() };
+    let common = read_small(&repository.join("commondir")).map(|named| repository.join(named.trim()));
+    let files = [".gitignore", ".gitattributes", ".gitmodules"].map(|name| top.join(name));
+    let is_repository = |path: &PathBuf| path.join("HEAD").is_file();
+    let repositories = [Some(repository.clone()), common].into_iter().flatten().filter(is_repository);
+    repositories.chain([git.clone()]).chain(files).collect()
+}
+
 /// The repositories of `found` and those that they lead to: their common folder, their submodules.
 pub(super) fn all(folder: &Path, found: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::new();

@@ -81,6 +81,7 @@ impl Setup {
             terminal: run.terminal,
             sandbox: run.sandbox,
             automatic: run.automatic,
+            writes_repository: run.writes_repository,
             homes: home(&self.environment).into_iter().collect(),
             kept: tools(&self.environment),
             marks: Vec::new(),

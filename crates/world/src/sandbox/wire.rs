@@ -22,6 +22,9 @@ pub(super) struct Order {
     /// Nobody was asked: the command starts only behind every fence that its class needs.
     #[serde(default)]
     pub(super) automatic: Option<CommandClass>,
+    /// It is git alone, and may write the repository apart from what decides what git runs.
+    #[serde(default)]
+    pub(super) writes_repository: bool,
     /// Homes that an automatic command finds empty, apart from `kept`.
     #[serde(default)]
     pub(super) homes: Vec<PathBuf>,

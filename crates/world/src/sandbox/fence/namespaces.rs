@@ -84,6 +84,10 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     rustix::thread::unshare(flags)
 }
 
+/// Secrets of the system that programs of an automatic command never need.
+const SYSTEM_SECRETS: &[&str] =
+    &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers"];
+
 fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     let at = |what: &Path| {
         let what = format!("{} cannot be mounted", what.display());
@@ -113,6 +117,12 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     }
     open.single.extend(emptied.iter().flatten().cloned());
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order)).collect();
+    if order.automatic.is_some() {
+        // Best effort: only root can read them anyway.
+        for path in SYSTEM_SECRETS {
+            hide(Path::new(path), order);
+        }
+    }
     // Who cannot write is kept from reading secrets only.
     let (mut trouble, mut secret): (Vec<String>, Vec<String>) =
         order.unmarked.iter().cloned().partition(|_| order.automatic.is_none() || order.writes_folder());

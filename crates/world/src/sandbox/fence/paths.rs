@@ -11,6 +11,9 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope, make_bitflags,
 };
 
+use trimtab_vocab::CommandClass;
+
+use super::super::repository;
 use super::super::wire::Order;
 use super::devices;
 use super::namespaces::Space;
@@ -52,7 +55,7 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
         }
     }
     hidden.push(devices::FOLDER.into());
-    for path in readable(Path::new("/"), &hidden) {
+    for path in read_roots(order).iter().flat_map(|root| readable(root, &hidden)) {
         rules = allow(rules, &path, reading)?;
     }
     for path in devices::PLAIN {
@@ -85,6 +88,38 @@ fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::Restri
         rules = allow(rules, Path::new(devices::SHARED_MEMORY), everything)?;
     }
     rules.restrict_self()
+}
+
+/// Where system programs and their settings are.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/etc",
+    "/nix",
+    "/gnu",
+    "/proc",
+    "/sys",
+    "/run/current-system",
+];
+
+/// What may be read beneath. A command that only reads needs the folder and programs: words that are known only when
+/// it runs (names of files, targets of links) cannot lead it to other projects then.
+fn read_roots(order: &Order) -> Vec<PathBuf> {
+    if order.automatic != Some(CommandClass::Read) {
+        return vec!["/".into()];
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).filter(|path| path.is_absolute() && path.parent().is_some());
+    let system = SYSTEM.iter().map(PathBuf::from);
+    let mut roots: Vec<PathBuf> = system.chain(programs).chain(repository::around(&order.folder)).collect();
+    roots.push(order.folder.clone());
+    roots
 }
 
 fn allow(
