@@ -162,7 +162,7 @@ impl Protected {
 
     fn put_placeholders(&mut self, order: &Order, scan: &Scan) {
         let git = order.folder.join(".git");
-        let is_there = fs::symlink_metadata(&git).is_ok_and(|meta| meta.mode() & STICKY == 0);
+        let is_there = fs::symlink_metadata(&git).is_ok() && !is_placeholder(&git);
         if !is_there && !scan.repositories.contains(&order.folder) {
             self.placeholders.extend(placeholder(git, Kind::Directory));
         }
@@ -364,8 +364,7 @@ fn made_of(scan: &Scan) -> BTreeSet<PathBuf> {
 
 /// Whether there is something that is no placeholder, nor what git makes for itself.
 fn is_made(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink() || meta.mode() & STICKY == 0)
-        && !repository::is_usual(path)
+    fs::symlink_metadata(path).is_ok() && !is_placeholder(path) && !repository::is_usual(path)
 }
 
 /// Gives it a name that nobody obeys, and that nobody can have taken all of.
@@ -376,16 +375,15 @@ fn set_aside(path: &Path) -> bool {
         aside.push(end);
         path.with_file_name(aside)
     };
+    let Ok(number) = getrandom::u64() else { return false };
     let usual = named(format!(".{ASIDE}"));
-    let aside = match fs::symlink_metadata(&usual) {
-        Err(error) if error.kind() == ErrorKind::NotFound => usual,
-        _ => match getrandom::u64() {
-            Ok(number) => named(format!(".{ASIDE}-{number:016x}")),
-            Err(_) => return false,
-        },
-    };
+    let is_free = matches!(fs::symlink_metadata(&usual), Err(error) if error.kind() == ErrorKind::NotFound);
+    let aside = if is_free { usual } else { named(format!(".{ASIDE}-{number:016x}")) };
+    // The longer name may be too long for the file system.
+    let short = path.with_file_name(format!("{ASIDE}-{number:016x}"));
     #[expect(clippy::disallowed_methods, reason = "the command that made it has ended, and nothing is written over")]
-    fs::rename(path, aside).is_ok()
+    let is_aside = fs::rename(path, aside).or_else(|_| fs::rename(path, short)).is_ok();
+    is_aside
 }
 
 fn runs_version_control(argv: &[String]) -> bool {
@@ -393,8 +391,13 @@ fn runs_version_control(argv: &[String]) -> bool {
     argv.iter().flat_map(|text| text.split(|c| !is_word(c))).any(|word| VERSION_CONTROL.contains(&word))
 }
 
+/// Nobody can write into a placeholder, so one that holds something is none: a command has set the bit.
 fn is_placeholder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink() && meta.mode() & STICKY != 0)
+    let is_empty = |meta: &fs::Metadata| match meta.is_dir() {
+        true => fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none()),
+        false => meta.is_file() && meta.len() == 0,
+    };
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.mode() & STICKY != 0 && !meta.is_symlink() && is_empty(&meta))
 }
 
 /// Puts a placeholder at `path`, or shares the one that is there. None if something else is there.
