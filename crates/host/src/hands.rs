@@ -57,6 +57,8 @@ pub struct Survey {
     pub watch: Watch,
     /// A command has run since `known` was taken.
     pub afterwards: bool,
+    /// The session has a say in what counts as made by a build.
+    pub doubt: bool,
 }
 
 /// What touches the folder.
@@ -74,6 +76,12 @@ pub trait Hands: Send + Sync {
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
     /// The state of a file that may be too large to be read, if there is one and it can be found out.
     async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
+        let _ = (folder, path);
+        None
+    }
+    /// What a path is by its own name where that is no plain file, without following links: a link, or nothing because
+    /// a directory is in its place or a link on its way.
+    async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
         let _ = (folder, path);
         None
     }
@@ -210,6 +218,11 @@ impl Hands for RealHands {
         tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.state(path).ok()?).await.ok()?
     }
 
+    async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
+        let (folder, path) = (folder.to_owned(), path.to_owned());
+        tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.itself(path)).await.ok()?
+    }
+
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
         let (folder, all) = (PathBuf::from(folder), paths.clone());
         // What cannot be looked at counts as such a path: then a person is asked.
@@ -286,12 +299,12 @@ impl Hands for RealHands {
     }
 
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
-        let Survey { folder, known, watch, afterwards } = survey;
+        let Survey { folder, known, watch, afterwards, doubt } = survey;
         let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
         let look = move || {
             let folder = Folder::open(&folder).ok()?;
-            let order =
-                Order { folder: &folder, known: &known, files, bytes: watch.bytes, afterwards, whole: watch.whole };
+            let (folder, known) = (&folder, &*known);
+            let order = Order { folder, known, files, bytes: watch.bytes, afterwards, whole: watch.whole, doubt };
             snapshot::take(&order, &mut Handing(kept))
         };
         tokio::task::spawn_blocking(look).await.ok()?

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use trimtab_engine::proposal::compare;
-use trimtab_vocab::{CallId, CommandRun, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch};
+use trimtab_vocab::{CallId, CommandRun, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch, WhyUnkept};
 use trimtab_world::store::{Store, StoreError};
 use trimtab_world::workspace::snapshot::{self, Compared, Snapshot, Uncovered};
 
@@ -76,7 +76,10 @@ pub(crate) async fn before(
 ) -> Result<Before, StoreError> {
     let known = latest(deps, session).await?;
     let written = deps.world.store.last_writing().await?;
-    let survey = Survey { folder: folder.to_owned(), known: Arc::clone(&known.snapshot), watch, afterwards: false };
+    let own = deps.world.store.own_writings(session).await?;
+    let doubt = own.iter().flat_map(|set| &set.writes).any(snapshot::decides);
+    let (folder, snapshot) = (folder.to_owned(), Arc::clone(&known.snapshot));
+    let survey = Survey { folder, known: snapshot, watch, afterwards: false, doubt };
     let taken = tokio::select! {
         biased;
         () = stop.aborted() => return Ok(Before::Stopped),
@@ -122,11 +125,22 @@ pub(crate) fn read_only(before: Option<&Before>, run: &CommandRun) -> Result<Vec
     Ok(uncovered.iter().map(|one| Path::new(&run.folder).join(&one.path).to_string_lossy().into_owned()).collect())
 }
 
-/// What is said after a command that failed, if something was read-only for it.
-pub(crate) fn read_only_note(before: Option<&Before>) -> Option<String> {
-    let Some(Before::Noted(snapshot, _)) = before else { return None };
-    let all: Vec<&Uncovered> = snapshot.uncovered().iter().collect();
-    (!all.is_empty()).then(|| format!("Read-only for this command, because undo cannot restore it: {}.", named(&all)))
+/// What is said after a command that nobody was asked about: which secrets it could not see, because an empty file
+/// may have misled it, and what was read-only for it if it failed.
+pub(crate) fn notes(before: Option<&Before>, has_failed: bool) -> Vec<String> {
+    let Some(Before::Noted(snapshot, _)) = before else { return Vec::new() };
+    let (hidden, others): (Vec<&Uncovered>, Vec<&Uncovered>) =
+        snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
+    let name = |one: &&Uncovered| format!("`{}`", one.path.display().to_string().escape_debug());
+    let mut notes = Vec::new();
+    if !hidden.is_empty() {
+        let names = listed(hidden.iter().take(NAMED).map(name).collect(), hidden.len());
+        notes.push(format!("Hidden from this command because it ran without approval: {names}."));
+    }
+    if has_failed && !others.is_empty() {
+        notes.push(format!("Read-only for this command, because undo cannot restore it: {}.", named(&others)));
+    }
+    notes
 }
 
 /// Whether the words of a command name it or something in it. This only decides whether to ask before or to fail
@@ -142,8 +156,12 @@ fn is_named(one: &Uncovered, run: &CommandRun) -> bool {
 }
 
 fn named(uncovered: &[&Uncovered]) -> String {
-    let shown: Vec<String> = uncovered.iter().take(NAMED).map(|one| one.to_string()).collect();
-    match uncovered.len().saturating_sub(NAMED) {
+    listed(uncovered.iter().take(NAMED).map(|one| one.to_string()).collect(), uncovered.len())
+}
+
+/// The first names of so many in all.
+fn listed(shown: Vec<String>, all: usize) -> String {
+    match all.saturating_sub(shown.len()) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
@@ -162,7 +180,8 @@ pub(crate) async fn after(
         Before::Unobserved(why) => return Ok(Effects::unobserved(why)),
         Before::Stopped => return Ok(Effects::default()),
     };
-    let survey = Survey { folder: folder.to_owned(), known: Arc::clone(&before), watch, afterwards: true };
+    let (known, doubt) = (Arc::clone(&before), false);
+    let survey = Survey { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
     let Some(now) = take(deps, session, survey).await? else {
         return Ok(Effects::unobserved(Unobserved::Unreadable));
     };

@@ -167,8 +167,8 @@ pub(crate) async fn carry_out(
             };
             let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
             let mut ran = read(&deps, &session, ended, key).await?;
-            if must_be_covered && ran.exit_code != Some(0) {
-                ran.notes.extend(snapshot::read_only_note(before.as_ref()));
+            if must_be_covered {
+                ran.notes.extend(snapshot::notes(before.as_ref(), ran.exit_code != Some(0)));
             }
             let effects = match note.zip(before) {
                 Some((note, before)) => Some(Box::new(snapshot::after(&deps, &session, &folder, note, before).await?)),

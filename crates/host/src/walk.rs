@@ -88,16 +88,22 @@ struct At {
 impl Walk<'_> {
     /// The legs that are not as the history says.
     async fn along(&self, way: &Way) -> Result<Result<Vec<Walked>, Stop>, StoreError> {
-        let mut at = match self.hands.read(self.folder, &way.path).await {
-            Ok(now) => {
+        let is_as_left =
+            |state: &Option<FileState>| way.legs.first().is_some_and(|leg| leg.from == *state && leg.hunks.is_empty());
+        // What a command made of a file may be a link, or a folder: then it is no file that could be read.
+        let itself = self.hands.itself(self.folder, &way.path).await.filter(is_as_left);
+        let read = match itself {
+            Some(state) => Ok(At { state, fresh: None }),
+            None => self.hands.read(self.folder, &way.path).await.map(|now| {
                 let (fresh, state) = now.content.unzip();
                 At { state, fresh }
-            }
+            }),
+        };
+        let mut at = match read {
+            Ok(at) => at,
             // A file that a command made too large to be read can still be replaced by what it was.
             Err(reason) => match self.hands.state(self.folder, &way.path).await {
-                state @ Some(_) if way.legs.first().is_some_and(|leg| leg.from == state && leg.hunks.is_empty()) => {
-                    At { state, fresh: None }
-                }
+                state @ Some(_) if is_as_left(&state) => At { state, fresh: None },
                 _ => return Ok(Err(Stop::Reason(format!("{reason} Nothing was changed.")))),
             },
         };

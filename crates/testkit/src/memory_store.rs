@@ -644,6 +644,14 @@ impl Store for MemoryStore {
         .await
     }
 
+    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>> {
+        self.operate(|state, _| {
+            let own = state.writings.iter().filter(|(_, of, _)| of == session);
+            Ok(own.map(|(_, _, set)| set.clone()).collect())
+        })
+        .await
+    }
+
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {
         self.operate(|state, _| {
             let is_free =

@@ -214,3 +214,94 @@ fn edits_make_no_files_whose_names_deceive() {
         assert!(told.contains("was not made"), "{name:?}: {told}");
     }
 }
+
+/// What comes of these edits and then of a test run.
+fn edit_and_test(program: &Program, edits: &[(&str, &str)]) -> Ended {
+    for (path, content) in edits {
+        program.provider.push(calls("write_file", json!({"path": path, "content": content})));
+    }
+    program.provider.push(calls("run_command", json!({"command": "make test"})));
+    program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+    program.run(&["run", "--json", "--trust", "--approve", "auto", "work"])
+}
+
+#[test]
+fn edits_never_turn_undo_off_for_folders_that_were_there() {
+    let folders = ["dist", "build", "target", "node_modules", ".venv", "x/out"];
+    let own: Vec<String> = folders.iter().map(|folder| format!("{folder}/mine.txt")).collect();
+    let makefile = "test:\n\t@rm -rf dist build target node_modules x/out; echo lost > .venv/mine.txt\n";
+    let mut files = vec![("Makefile", makefile)];
+    files.extend(own.iter().map(|path| (path.as_str(), "mine")));
+    let program = program(&files);
+    let edits = [
+        (".gitignore", "dist/\nbuild/\ntarget/\nnode_modules/\n.venv/\n"),
+        ("x/.gitignore", "out/\n"),
+        ("package.json", "{}"),
+        ("x/package.json", "{}"),
+        ("Cargo.toml", ""),
+        (".venv/pyvenv.cfg", ""),
+    ];
+    let ended = edit_and_test(&program, &edits);
+    program.run(&["rewind"]);
+    for path in &own {
+        assert_eq!(text(&program, path).as_deref(), Some("mine"), "{path}: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+#[test]
+fn a_package_folder_by_name_alone_is_never_lost() {
+    let makefile = "test:\n\t@rm -rf node_modules .venv\n";
+    let own = ["node_modules/mine.txt", ".venv/mine.txt"];
+    let program = program(&[
+        ("Makefile", makefile),
+        (".gitignore", "node_modules/\n.venv/\n"),
+        (own[0], "mine"),
+        (own[1], "mine"),
+    ]);
+    run(&program, &["make test"]);
+    undo_all(&program);
+    for path in own {
+        assert_eq!(text(&program, path).as_deref(), Some("mine"), "{path}");
+    }
+}
+
+#[test]
+fn a_command_never_keeps_its_own_rewind_from_working() {
+    let makefile = "test:\n\t@rm -f p1.txt; ln -sf /etc/passwd f.txt; rm -rf d; ln -s /etc d; rm -rf e; ln -s src e; \
+                    rm g.txt; mkdir -p g.txt/deep; echo 1 > g.txt/deep/x; rm h.txt; mkdir h.txt; rm -rf k; echo 1 > k\n";
+    let own = ["p1.txt", "f.txt", "d/a.txt", "d/deep/b.txt", "e/a.txt", "g.txt", "h.txt", "k/a.txt", "src/a.txt"];
+    let mut files = vec![("Makefile", makefile)];
+    files.extend(own.iter().map(|path| (*path, *path)));
+    let program = program(&files);
+    run(&program, &["make test"]);
+    assert!(program.project().join("d").is_symlink() && program.project().join("g.txt").is_dir(), "it ran");
+    let ended = program.run(&["rewind"]);
+    for path in own {
+        assert_eq!(text(&program, path).as_deref(), Some(path), "{path}: {}{}", ended.stdout, ended.stderr);
+        assert!(!program.project().join(path).is_symlink(), "{path}");
+    }
+}
+
+#[test]
+fn a_rewind_never_overwrites_what_a_person_made_of_a_link_or_a_folder() {
+    let makefile = "test:\n\t@ln -sf /etc/passwd f.txt; rm g.txt; mkdir g.txt; echo 1 > g.txt/x\n";
+    let program = program(&[("Makefile", makefile), ("f.txt", "f"), ("g.txt", "g")]);
+    run(&program, &["make test"]);
+    write(&program, "g.txt/mine", b"mine");
+    program.run(&["rewind"]);
+    assert_eq!(text(&program, "g.txt/mine").as_deref(), Some("mine"));
+    assert_eq!(text(&program, "g.txt/x").as_deref(), Some("1\n"), "all of it or nothing");
+    assert!(program.project().join("f.txt").is_symlink(), "all of it or nothing");
+}
+
+#[test]
+fn a_secret_is_never_hidden_without_a_word() {
+    for end in ["true", "false"] {
+        let makefile = format!("test:\n\t@cat .env; {end}\n");
+        let program = program(&[("Makefile", &makefile), (".env", "KEY=hunter2")]);
+        run(&program, &["make test"]);
+        let told = program.provider.requests().last().expect("a request").body["messages"].to_string();
+        assert!(told.contains("Hidden from this command because it ran without approval: `.env`."), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("Read-only for this command"), "{told}");
+    }
+}

@@ -319,6 +319,8 @@ pub trait Store: Send + Sync {
     /// The sets after that one which sessions other than this were about to write, in order. Only the latest are kept:
     /// they count while a command runs.
     async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>>;
+    /// The sets that this session was about to write, as far as they are kept.
+    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>>;
     /// Sessions of a folder that have nothing else to do and were moving their history when they were last heard of.
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
     /// A stored text.

@@ -748,6 +748,11 @@ impl Store for SqliteStore {
         self.read(move |tx| writings::since(tx, &but, after)).await
     }
 
+    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>> {
+        let session = session.clone();
+        self.read(move |tx| writings::of(tx, &session)).await
+    }
+
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {
         let folder = folder.to_owned();
         self.read(move |tx| writings::moving(tx, &folder)).await

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use thiserror::Error;
+use trimtab_vocab::FileState;
 
 /// As many links as the kernel follows before it calls them a loop.
 const MOST_LINKS: usize = 40;
@@ -132,6 +133,47 @@ impl Folder {
     /// Walks to the last name of `path`, which may be that of a link: the link itself is meant.
     pub(super) fn walk_to_link(&self, path: &Path) -> Result<Spot, Astray> {
         self.walk_to(path, false)
+    }
+
+    /// Removes a directory if nothing is in it, and says whether it did.
+    pub(super) fn remove_empty(&self, path: &Path) -> bool {
+        let (Some(name), Some(above)) = (path.file_name(), path.parent()) else { return false };
+        // What is beside it leads to the directory that it is in, and to nothing outside of the folder.
+        let beside = self.walk_to_link(&above.join(".trimtab-none"));
+        beside.is_ok_and(|spot| {
+            spot.missing.is_empty() && rustix::fs::unlinkat(&spot.dir, name, AtFlags::REMOVEDIR).is_ok()
+        })
+    }
+
+    /// What a path is by its own name, where that is no plain file: the state of a link, or nothing where a
+    /// directory is in its place or a link or a file on its way. No link is followed.
+    pub fn itself(&self, path: impl AsRef<Path>) -> Option<Option<FileState>> {
+        let path = path.as_ref();
+        let kind = |path: &Path| {
+            let stat = rustix::fs::statat(&self.dir, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(FileType::from_raw_mode(stat.st_mode))
+        };
+        let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+        above.reverse();
+        if path.components().any(|part| !matches!(part, Component::Normal(_))) {
+            return None;
+        }
+        for above in above {
+            match kind(above) {
+                Some(FileType::Directory) => {}
+                Some(_) => return Some(None),
+                None => return None,
+            }
+        }
+        match kind(path)? {
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&self.dir, path, Vec::new()).ok()?;
+                let hash = blake3::hash(target.as_bytes()).to_hex().to_string();
+                Some(Some(FileState { hash, mode: FileState::LINK }))
+            }
+            FileType::Directory => Some(None),
+            _ => None,
+        }
     }
 
     fn walk_to(&self, path: &Path, through: bool) -> Result<Spot, Astray> {

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{FileState, WhyUnkept};
 
 pub use self::compare::{Compared, compare};
+pub use self::rebuildable::decides;
 pub use self::take::{Keep, Order, take};
 
 /// The largest file that is kept, as large as one that can be put back.

@@ -30,6 +30,7 @@
 //!   gives them another mode. Deleting one needs no more than `rm -f` does.
 //! * **Directories** that a deletion leaves empty go too, as with git: so undoing a creation leaves
 //!   nothing behind, and undoing the deletion makes them again.
+//! * **An empty directory** in the place of a file that is to be made is nothing: it goes.
 //! * A file that is as `after` before anything was written counts as written, and is put back when
 //!   the set is refused. A person who made the very same edit by hand meanwhile would have to do it
 //!   again; the other way round, a killed run could not be taken back.
@@ -46,13 +47,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use trimtab_vocab::FilePlan;
+use trimtab_vocab::{FilePlan, FileWrite};
 
 pub use self::outcome::{Changed, Done, How, Refused, Why};
 
 use self::directories::Directories;
 use self::one::{Fault, One, Stands};
 use super::Folder;
+use super::folder::Astray;
 
 /// What is about to be done: tests stand in the way here, to fail it, to race it, or to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,26 +91,94 @@ fn apply_at(
 ) -> Result<Done, Refused> {
     let set = plan.set();
     make_room_for(set.writes.len());
-    let directories = Directories::of(folder, set.change_set.as_str(), gate);
-    let mut files = Vec::with_capacity(set.writes.len());
-    let mut astray = None;
-    for (n, write) in set.writes.iter().enumerate() {
-        match One::find(folder, &directories, n, write, contents, gate) {
-            Ok(one) => files.push(one),
-            Err(why) => astray = astray.or(Some(why)),
+    let Ordered { first, rest } = Ordered::of(folder, &set.writes);
+    let job = Job { folder, set: set.change_set.as_str(), contents, gate };
+    if first.is_empty() {
+        return job.run(&rest);
+    }
+    // It is gone before the rest is tried, and comes from the store if it has to come back.
+    let kept = |write: &FileWrite| write.before.as_ref().is_none_or(|state| contents(&state.hash).is_some());
+    if let Some((_, FileWrite { path, before: Some(state), .. })) = first.iter().find(|(_, write)| !kept(write)) {
+        return Err(Refused::new(Why::NoContent { path: path.clone(), hash: state.hash.clone() }));
+    }
+    let mut done = job.run(&first)?;
+    match job.run(&rest) {
+        Ok(more) => {
+            done.files.extend(more.files);
+            Ok(done)
+        }
+        Err(mut refused) => {
+            let back: Vec<(usize, FileWrite)> = first.iter().map(|(n, write)| (*n, reversed(write))).collect();
+            if job.run(&back.iter().map(|(n, write)| (*n, write)).collect::<Vec<_>>()).is_err() {
+                refused.not_put_back.extend(back.into_iter().map(|(_, write)| write.path));
+            }
+            Err(refused)
         }
     }
-    // The others are still looked at: a killed run may have changed them.
-    if let Some(why) = astray {
-        return Err(take_back(files, why, &directories));
+}
+
+fn reversed(write: &FileWrite) -> FileWrite {
+    FileWrite { before: write.after.clone(), after: write.before.clone(), ..write.clone() }
+}
+
+/// The files of a set with their numbers, in two parts. Where a command made a folder of a file, or put a link or a
+/// file in the place of a folder, what is in the way must go before what was there can come back.
+struct Ordered<'a> {
+    first: Vec<(usize, &'a FileWrite)>,
+    rest: Vec<(usize, &'a FileWrite)>,
+}
+
+impl<'a> Ordered<'a> {
+    fn of(folder: &Folder, writes: &'a [FileWrite]) -> Self {
+        let created: HashSet<&Path> =
+            writes.iter().filter(|write| write.before.is_none()).map(|write| Path::new(&write.path)).collect();
+        let above: HashSet<&Path> = created.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+        let is_in_the_way = |write: &FileWrite| {
+            let path = Path::new(&write.path);
+            write.after.is_none()
+                && (above.contains(path) || path.ancestors().skip(1).any(|above| created.contains(above)))
+        };
+        let (first, rest): (Vec<_>, Vec<_>) = writes.iter().enumerate().partition(|(_, write)| is_in_the_way(write));
+        // After a kill, what comes back may be in place already; then this is gone.
+        let is_gone = |write: &FileWrite| {
+            let found = folder.walk_to_link(Path::new(&write.path));
+            matches!(found, Err(Astray::Directory | Astray::ThroughAFile))
+        };
+        Self { first: first.into_iter().filter(|(_, write)| !is_gone(write)).collect(), rest }
     }
-    let mut seen = HashSet::new();
-    if let Some(twice) = files.iter().find(|one| !seen.insert(one.place().to_owned())) {
-        return Err(Refused::new(Why::Twice { path: twice.path() }));
-    }
-    match forward(&mut files, &directories) {
-        Ok(()) => Ok(finish(files, &directories)),
-        Err(why) => Err(take_back(files, why, &directories)),
+}
+
+/// What is the same for both parts of a set.
+struct Job<'a> {
+    folder: &'a Folder,
+    set: &'a str,
+    contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    gate: Gate<'a>,
+}
+
+impl Job<'_> {
+    fn run(&self, writes: &[(usize, &FileWrite)]) -> Result<Done, Refused> {
+        let directories = Directories::of(self.folder, self.set, self.gate);
+        let mut files = Vec::with_capacity(writes.len());
+        let mut astray = None;
+        for (n, write) in writes {
+            match One::find(self.folder, &directories, *n, write, self.contents, self.gate) {
+                Ok(one) => files.push(one),
+                Err(why) => astray = astray.or(Some(why)),
+            }
+        }
+        // The others are still looked at: a killed run may have changed them.
+        if let Some(why) = astray {
+            return Err(take_back(files, why, &directories));
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = files.iter().find(|one| !seen.insert(one.place().to_owned())) {
+            return Err(Refused::new(Why::Twice { path: twice.path() }));
+        }
+        match forward(&mut files, &directories) {
+            Ok(()) => Ok(finish(files, &directories)),
+            Err(why) => Err(take_back(files, why, &directories)),
+        }
     }
 }
 

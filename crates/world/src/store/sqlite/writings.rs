@@ -45,10 +45,17 @@ pub(super) fn last(tx: &Transaction<'_>) -> Result<u64> {
 pub(super) fn since(tx: &Transaction<'_>, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
     let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE n > ?1 AND session <> ?2 ORDER BY n")?;
     let rows = statement.query_map(params![after, but.as_str()], |row| row.get::<_, String>(0))?;
-    let read = |text: String| {
-        serde_json::from_str(&text).map_err(|error| StoreError::Corrupt(format!("what was written: {error}")))
-    };
-    rows.map(|row| read(row?)).collect()
+    rows.map(|row| set_of(&row?)).collect()
+}
+
+pub(super) fn of(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<FileSet>> {
+    let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE session = ?1 ORDER BY n")?;
+    let rows = statement.query_map([session.as_str()], |row| row.get::<_, String>(0))?;
+    rows.map(|row| set_of(&row?)).collect()
+}
+
+fn set_of(text: &str) -> Result<FileSet> {
+    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("what was written: {error}")))
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 //!
 //! Two things must hold. Git ignores the folder, and its name is one that tools use for nothing else; a name that
 //! people also use needs the file beside it that tells a build to make it. What a folder says of itself
-//! (`CACHEDIR.TAG`) does not count, because an edit could say it of any folder.
+//! (`CACHEDIR.TAG`) does not count, because an edit could say it of any folder. Nor does what the session itself has
+//! written ([`decides`]) about folders that were there before its first snapshot.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use trimtab_vocab::FileWrite;
 
 /// What may be done with a folder during a command that nobody was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,12 +20,14 @@ pub(super) enum Built {
     Packages,
 }
 
-const PACKAGES: &[&str] = &["node_modules", ".venv", "bower_components", "Pods"];
+/// Files that say what git ignores.
+const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore", "exclude"];
+/// The mark that a Python environment has in it.
+const ENVIRONMENT: &str = "pyvenv.cfg";
 const OUTPUT: &[&str] = &[
     "__pycache__",
     ".angular",
     ".astro",
-    ".cache",
     ".dart_tool",
     ".eggs",
     ".gradle",
@@ -32,7 +37,6 @@ const OUTPUT: &[&str] = &[
     ".nox",
     ".nuxt",
     ".nyc_output",
-    ".output",
     ".parcel-cache",
     ".pytest_cache",
     ".ruff_cache",
@@ -42,7 +46,6 @@ const OUTPUT: &[&str] = &[
     ".turbo",
     ".vite",
     ".zig-cache",
-    "_build",
     "DerivedData",
     "dist-newstyle",
     "htmlcov",
@@ -68,23 +71,43 @@ const BESIDE: &[(&[&str], &[&str])] = &[
     ),
     (&["obj"], &["Directory.Build.props", "global.json"]),
     (&["deps"], &["mix.exs"]),
-    (&["venv", "env"], &["pyproject.toml", "requirements.txt", "setup.py"]),
+    (&["_build"], &["mix.exs", "rebar.config", "dune-project", "conf.py"]),
+    (&[".cache", ".output"], &["package.json", "pyproject.toml"]),
+    (
+        &["node_modules"],
+        &["package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.json"],
+    ),
+    (&["bower_components"], &["bower.json"]),
+    (&["Pods"], &["Podfile"]),
 ];
+/// The names that Python environments have.
+const ENVIRONMENTS: &[&str] = &[".venv", "venv", "env"];
+const PACKAGES: &[&str] = &["node_modules", "bower_components", "Pods", "deps"];
 
 /// Whether a directory that git ignores is such a folder.
 pub(super) fn built(directory: &Path) -> Option<Built> {
     let name = directory.file_name()?.to_str()?;
-    if PACKAGES.contains(&name) {
-        return Some(Built::Packages);
+    let is_file = |path: PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
+    if ENVIRONMENTS.contains(&name) {
+        return is_file(directory.join(ENVIRONMENT)).then_some(Built::Packages);
     }
     if OUTPUT.contains(&name) {
         return Some(Built::Output);
     }
     let parent = directory.parent()?;
     let (_, beside) = BESIDE.iter().find(|(names, _)| names.contains(&name))?;
-    let is_there = |name: &&str| parent.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
-    let kind = if matches!(name, "venv" | "env" | "deps") { Built::Packages } else { Built::Output };
-    beside.iter().any(is_there).then_some(kind)
+    let kind = if PACKAGES.contains(&name) { Built::Packages } else { Built::Output };
+    beside.iter().any(|name| is_file(parent.join(name))).then_some(kind)
+}
+
+/// Whether a write has a say in which folders count as such: it changes what git ignores, or makes a file that must
+/// lie beside one. A file that was there already said the same before.
+pub fn decides(write: &FileWrite) -> bool {
+    let name = write.path.rsplit('/').next().unwrap_or_default();
+    let is = |other: &&str| other.eq_ignore_ascii_case(name);
+    let is_new = write.before.is_none();
+    IGNORE_FILES.iter().any(|other| is(other))
+        || (is_new && (is(&ENVIRONMENT) || BESIDE.iter().any(|(_, beside)| beside.iter().any(|other| is(other)))))
 }
 
 /// Whether tools alone use this name.
@@ -193,11 +216,14 @@ mod tests {
     fn a_name_that_people_use_too_needs_what_makes_it_beside_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| built(&folder.path().join(name));
-        assert_eq!((at("node_modules"), at("__pycache__")), (Some(Built::Packages), Some(Built::Output)));
-        assert_eq!((at("target"), at("build"), at("data"), at("venv")), (None, None, None, None));
+        assert_eq!((at("node_modules"), at("__pycache__")), (None, Some(Built::Output)));
+        assert_eq!((at("target"), at("build"), at("data"), at(".venv")), (None, None, None, None));
         std::fs::write(folder.path().join("Cargo.toml"), "").expect("written");
         assert_eq!((at("target"), at("build")), (Some(Built::Output), None));
-        std::fs::write(folder.path().join("pyproject.toml"), "").expect("written");
-        assert_eq!((at("build"), at("venv")), (Some(Built::Output), Some(Built::Packages)));
+        std::fs::write(folder.path().join("package.json"), "").expect("written");
+        assert_eq!((at("build"), at("node_modules")), (Some(Built::Output), Some(Built::Packages)));
+        std::fs::create_dir(folder.path().join(".venv")).expect("made");
+        std::fs::write(folder.path().join(".venv/pyvenv.cfg"), "").expect("written");
+        assert_eq!(at(".venv"), Some(Built::Packages));
     }
 }

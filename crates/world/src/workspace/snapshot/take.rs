@@ -50,6 +50,9 @@ pub struct Order<'a> {
     pub afterwards: bool,
     /// Nobody was asked about the command that comes: say also which built folders share files with others.
     pub whole: bool,
+    /// The session has a say in what counts as made by a build. What is there before its first snapshot is then kept
+    /// like anything else: an edit must not make a person's files go.
+    pub doubt: bool,
 }
 
 /// Looks at all files of a folder. Nothing is given back if nobody waits for it any more.
@@ -179,10 +182,16 @@ impl Taking<'_> {
         if self.order.afterwards {
             return known.folders.contains_key(path) || (entry.is_ignored() && !was_kept());
         }
-        // What was kept before stays so: whoever edits the rules must not make it go.
-        let Some(kind) = entry.is_ignored().then(|| built(entry.path())).flatten().filter(|_| !was_kept()) else {
-            return false;
+        // What was kept before, or was to be, stays so: whoever edits the rules must not make it go.
+        let was_to_be_kept = || match known.folders.get(path) {
+            Some(why) => *why != WhyUnkept::Rebuildable,
+            None => known.folders.keys().any(|above| path.starts_with(above)),
         };
+        let is_first = known.entries.is_empty() && known.folders.is_empty();
+        if !entry.is_ignored() || (self.order.doubt && is_first) || was_kept() || was_to_be_kept() {
+            return false;
+        }
+        let Some(kind) = built(entry.path()) else { return false };
         self.taken.folders.insert(path.to_owned(), WhyUnkept::Rebuildable);
         if self.order.whole {
             self.scan_built(entry.path(), kind);
@@ -218,7 +227,9 @@ impl Taking<'_> {
         let left_out: BTreeMap<PathBuf, Group> = groups.into_iter().filter(does_not_fit).collect();
         self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
         for (path, group) in left_out {
-            let ask = path.to_str().is_none();
+            // A build that cannot write its output fails in ways that nobody understands.
+            let is_output = built(&self.order.folder.path().join(&path)) == Some(Built::Output);
+            let ask = is_output || path.to_str().is_none();
             self.taken.folders.insert(path.clone(), WhyUnkept::Full);
             self.taken.uncovered.push(Uncovered {
                 path,

@@ -36,13 +36,14 @@ struct Scene {
     before: Snapshot,
     files: usize,
     bytes: u64,
+    doubt: bool,
 }
 
 impl Scene {
     /// A folder with these files, looked at once.
     fn new(files: &[(&str, &str)]) -> Self {
         let (dir, store) = (tempfile::tempdir().unwrap(), Store::default());
-        let mut scene = Self { dir, store, before: Snapshot::default(), files: 10_000, bytes: 1 << 30 };
+        let mut scene = Self { dir, store, before: Snapshot::default(), files: 10_000, bytes: 1 << 30, doubt: false };
         files.iter().for_each(|(path, text)| scene.write(path, text));
         scene.look();
         scene
@@ -66,6 +67,7 @@ impl Scene {
             bytes: self.bytes,
             afterwards,
             whole: true,
+            doubt: self.doubt,
         };
         take(&order, &mut self.store).unwrap()
     }
@@ -442,6 +444,36 @@ fn nobody_waits_for_it_and_it_ends() {
     let mut scene = Scene::new(&[("a", "1")]);
     scene.store.is_over = true;
     let folder = Folder::open(scene.dir.path()).unwrap();
-    let order = Order { folder: &folder, known: &scene.before, files: 9, bytes: 9, afterwards: true, whole: false };
+    let order = Order {
+        folder: &folder,
+        known: &scene.before,
+        files: 9,
+        bytes: 9,
+        afterwards: true,
+        whole: false,
+        doubt: false,
+    };
     assert_eq!(take(&order, &mut scene.store), None);
+}
+
+#[test]
+fn rules_that_the_session_wrote_do_not_take_folders_out_that_were_there_before() {
+    let mut scene = Scene::new(&[(".gitignore", "dist/\n"), ("package.json", "{}"), ("dist/mine", "1")]);
+    assert_eq!(scene.before.folders.len(), 1, "without a doubt it counts as built");
+    (scene.before, scene.doubt) = (Snapshot::default(), true);
+    scene.look();
+    assert!(scene.before.folders.is_empty() && scene.before.entries.contains_key(Path::new("dist/mine")));
+    // It stays so, and what comes into being later is a build's.
+    scene.write("sub/package.json", "{}");
+    scene.write("sub/dist/made", "1");
+    scene.look();
+    assert!(scene.before.entries.contains_key(Path::new("dist/mine")));
+    assert_eq!(scene.before.folders.keys().collect::<Vec<_>>(), [Path::new("sub/dist")]);
+    // One that did not fit is not let go either.
+    (scene.before, scene.bytes) = (Snapshot::default(), 10);
+    scene.write("dist/mine", "more than fits");
+    for _ in 0..2 {
+        scene.look();
+        assert_eq!(scene.before.folders.get(Path::new("dist")), Some(&WhyUnkept::Full));
+    }
 }

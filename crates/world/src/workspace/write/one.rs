@@ -73,9 +73,13 @@ impl<'a> One<'a> {
         gate: Gate<'a>,
     ) -> Result<Self, Why> {
         let path = write.path.clone();
-        let found = match is_about_a_link(write) {
+        let walk = || match is_about_a_link(write) {
             true => folder.walk_to_link(Path::new(&write.path)),
             false => folder.walk(Path::new(&write.path)),
+        };
+        let found = match walk() {
+            Err(Astray::Directory) if write.before.is_none() && folder.remove_empty(Path::new(&write.path)) => walk(),
+            found => found,
         };
         let mut spot = found.map_err(|astray| match astray {
             Astray::Outside => Why::Outside { path: path.clone() },

@@ -379,7 +379,7 @@ fn what_is_no_regular_file_is_refused_and_never_waited_for() {
     world.change("fifo", Some("x"), Some("y")).change("dir", None, Some("z"));
     rustix::fs::mkfifoat(rustix::fs::CWD, world.at("fifo"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     assert!(matches!(world.apply().unwrap_err().why, Why::NotAFile { .. }));
-    fs::create_dir(world.at("dir")).unwrap();
+    world.file("dir/mine", "1");
     world.writes.remove(0);
     assert!(matches!(world.apply().unwrap_err().why, Why::NotAFile { .. }));
 }
@@ -411,4 +411,51 @@ fn a_set_of_more_files_than_may_be_open_is_written() {
     assert_eq!(fs::read_dir(world.at("few7")).unwrap().count(), (most + 100 - 7).div_ceil(20));
     world.undo().unwrap();
     assert_eq!(world.tree().len(), 0);
+}
+
+/// A set that puts back what a command has made of a folder and of two files.
+fn out_of_the_way() -> World {
+    let mut world = World::new();
+    symlink("/etc", world.at("d")).unwrap();
+    world.file("f/x", "x1").file("f/deep/y", "y1").file("a.txt", "a1");
+    fs::create_dir(world.at("g")).unwrap();
+    world.change_mode("d", Some(("/etc", FileState::LINK)), None);
+    world.change("d/a", None, Some("da")).change("d/deep/b", None, Some("db"));
+    world.change("f", None, Some("f0")).change("f/x", Some("x1"), None).change("f/deep/y", Some("y1"), None);
+    world.change("g", None, Some("g0")).change("a.txt", Some("a1"), Some("a2"));
+    world
+}
+
+#[test]
+fn what_is_in_the_way_goes_before_what_was_there_comes_back() {
+    let clean = out_of_the_way();
+    clean.apply().unwrap();
+    let after = clean.tree();
+    assert_eq!((clean.text("d/a").as_str(), clean.text("f").as_str(), clean.text("g").as_str()), ("da", "f0", "g0"));
+    let mut k = 0;
+    loop {
+        let world = out_of_the_way();
+        let killed = world.killed_at(k);
+        world.apply().unwrap_or_else(|refused| panic!("killed at {k}: {refused}"));
+        assert_eq!(world.tree(), after, "killed at step {k}");
+        if !killed {
+            break;
+        }
+        k += 1;
+    }
+}
+
+#[test]
+fn what_is_in_the_way_and_a_persons_own_is_kept() {
+    for (path, text) in [("f/mine", "1"), ("f/x", "edited"), ("g/mine", "1"), ("a.txt", "edited")] {
+        let world = out_of_the_way();
+        world.file(path, text);
+        let before = world.tree();
+        let refused = world.apply().unwrap_err();
+        assert!(refused.is_clean(), "{path}: {refused}");
+        let mut now = world.tree();
+        // Nothing is known of empty directories.
+        now.entry("g".into()).or_insert("dir".into());
+        assert_eq!(now, before, "{path}");
+    }
 }
