@@ -91,7 +91,8 @@ pub(super) fn scan(folder: &Path) -> Scan {
             break;
         }
         let has = |name: &str| inside.iter().any(|(entry, _, _)| entry == name);
-        if !next.in_control && has("HEAD") && has("objects") && has("refs") {
+        // With `commondir`, objects and refs are elsewhere.
+        if !next.in_control && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
             scan.repositories.push(next.folder);
             continue;
         }
