@@ -1,17 +1,29 @@
 //! Which files of a folder version control takes orders from, found by structure. A repository need not be called
-//! `.git`: a folder that holds `HEAD`, `objects`, and `refs` is one, and a `.git` file may point anywhere.
+//! `.git`: a folder that holds `HEAD`, `objects`, and `refs` is one, and a `.git` file may point anywhere. And which
+//! files stand behind control files that are links.
 
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use trimtab_world::workspace::read_small;
+use trimtab_vocab::control_entry;
+use trimtab_world::git_config::{Repositories, plain, real};
 
-/// Those of `paths`, which are relative to `folder` and about to be written, that lie in a version-control area.
+/// Entries that are looked at for links, at most.
+const MOST: usize = 10_000;
+
+/// Those of `paths`, which are relative to `folder` and about to be written, that other programs run or obey though
+/// their names do not say so. Where that cannot be told, all of them.
 pub(crate) fn among(folder: &Path, paths: &[String]) -> Vec<String> {
-    let named = named_areas(folder, paths);
+    let Ok(folder) = folder.canonicalize() else { return paths.to_vec() };
+    let (Some(named), Some(linked)) = (named_areas(&folder, paths), behind_links(&folder)) else {
+        return paths.to_vec();
+    };
     let is_in = |path: &&String| {
-        let path = Path::new(path.as_str());
-        named.iter().any(|area| path.starts_with(area))
-            || holders(path).any(|place| is_repository(folder, place, paths))
+        let spelled = folder.join(path.as_str());
+        let is_in = |area: &PathBuf| plain(&spelled).starts_with(area) || real(&spelled).starts_with(area);
+        named.iter().chain(&linked).any(is_in)
+            || holders(Path::new(path.as_str())).any(|place| is_repository(&folder, place, paths))
     };
     paths.iter().filter(is_in).cloned().collect()
 }
@@ -34,73 +46,47 @@ fn is_repository(folder: &Path, place: &Path, paths: &[String]) -> bool {
     will_be("HEAD") && ((will_be("objects") && will_be("refs")) || will_be("commondir"))
 }
 
-/// Places in the folder that a repository's own files name: where a `.git` file points, the folder that it shares, and
-/// where its hooks are.
-fn named_areas(folder: &Path, paths: &[String]) -> Vec<PathBuf> {
-    let mut places: Vec<&Path> = paths.iter().flat_map(|path| holders(Path::new(path.as_str()))).collect();
-    places.sort_unstable();
-    places.dedup();
-    let mut areas = Vec::new();
-    for place in places {
-        let work_tree = folder.join(place);
-        let dot_git = work_tree.join(".git");
-        let Ok(found) = dot_git.symlink_metadata() else { continue };
-        let repository = match found.is_dir() {
-            true => dot_git,
-            false => match small(&dot_git).and_then(|text| pointed_to(&text, "gitdir:")) {
-                Some(to) => work_tree.join(to),
-                None => continue,
-            },
-        };
-        let shared = small(&repository.join("commondir")).map(|text| repository.join(text.trim()));
-        let settings = [Some(&repository), shared.as_ref()].into_iter().flatten();
-        let hooks =
-            settings.filter_map(|repository| hooks_path(&repository.join("config"))).map(|to| work_tree.join(to));
-        areas.extend(hooks);
-        areas.push(repository);
-        areas.extend(shared);
-    }
-    let inside = |area: &PathBuf| plain(area).strip_prefix(folder).map(Path::to_owned).ok();
+/// Places in the folder that version control takes orders from because repositories say so: where a `.git` file points,
+/// the folder that it shares, and what the settings name. `None` if they cannot be read.
+fn named_areas(folder: &Path, paths: &[String]) -> Option<BTreeSet<PathBuf>> {
+    let places: BTreeSet<&Path> = paths.iter().flat_map(|path| holders(Path::new(path.as_str()))).collect();
+    let dot_gits = places.iter().map(|place| folder.join(place).join(".git"));
+    let (found, pointers): (Vec<PathBuf>, Vec<PathBuf>) =
+        dot_gits.filter(|path| path.symlink_metadata().is_ok()).partition(|path| path.is_dir());
+    let found: Vec<PathBuf> = found.iter().map(|path| real(path)).collect();
+    let Repositories { mut all, mut named, mut linked, trouble } = Repositories::of(folder, &found, &pointers);
     // An area that is the folder itself would be every file of it.
-    areas.iter().filter_map(inside).filter(|area| !area.as_os_str().is_empty()).collect()
+    all.remove(folder);
+    named.append(&mut all);
+    named.append(&mut linked);
+    trouble.is_none().then_some(named)
 }
 
-fn pointed_to(text: &str, key: &str) -> Option<String> {
-    text.lines().find_map(|line| line.trim().strip_prefix(key)).map(|to| to.trim().to_owned())
-}
-
-/// The value of `core.hooksPath`. A line that looks like it counts in whichever section it stands.
-fn hooks_path(config: &Path) -> Option<String> {
-    let text = small(config)?;
-    let value = |line: &str| {
-        let (name, value) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
+/// Where control files lead to that are links: at the top of the folder, and in control folders there. `None` if there
+/// are too many entries.
+fn behind_links(folder: &Path) -> Option<BTreeSet<PathBuf>> {
+    let entries = |place: &Path| {
+        let found: Vec<fs::DirEntry> = fs::read_dir(place).into_iter().flatten().flatten().take(MOST + 1).collect();
+        (found.len() <= MOST).then_some(found)
     };
-    text.lines().find_map(value)
-}
-
-/// The text of a regular file, if it is small.
-fn small(file: &Path) -> Option<String> {
-    Some(String::from_utf8_lossy(&read_small(file).ok()?).into_owned())
-}
-
-/// A path without `.` and `..`, by its spelling.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
+    let is_control = |entry: &fs::DirEntry| control_entry(&[], &entry.file_name().to_string_lossy()).is_some();
+    let mut areas = BTreeSet::new();
+    for entry in entries(folder)?.into_iter().filter(is_control) {
+        let inner = match entry.file_type() {
+            Ok(kind) if kind.is_dir() && entry.file_name() != ".git" => entries(&entry.path())?,
+            _ => Vec::new(),
+        };
+        for path in inner.iter().chain([&entry]).map(fs::DirEntry::path) {
+            let Ok(target) = fs::read_link(&path) else { continue };
+            // The one says where it leads to now, the other where it would if that were there.
+            areas.extend([real(&path), real(&path.with_file_name("").join(target))]);
         }
     }
-    plain
+    Some(areas)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -135,5 +121,24 @@ mod tests {
             assert_eq!(found(&with, &[path]), [path]);
         }
         assert!(found(&with, &["src/main.rs", ".barely"]).is_empty());
+    }
+
+    #[test]
+    fn what_stands_behind_a_linked_control_file_is_one() {
+        let with = folder(&[("docs/g.md", ""), ("cfg/tasks.json", ""), (".github/x", ""), ("src/main.rs", "")]);
+        let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, with.path().join(name)).expect("linked");
+        link("docs/g.md", "CLAUDE.md");
+        link("cfg", ".vscode");
+        link("../flows", ".github/workflows");
+        for path in ["docs/g.md", "cfg/tasks.json", "cfg/new.json", "flows/ci.yml"] {
+            assert_eq!(found(&with, &[path]), [path]);
+        }
+        assert!(found(&with, &["src/main.rs", "docs/h.md"]).is_empty());
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_make_every_path_one() {
+        let with = folder(&[(".git/config", "[core\n")]);
+        assert_eq!(found(&with, &["src/main.rs"]), ["src/main.rs"]);
     }
 }

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod clock;
+pub mod git_config;
 pub mod models;
 pub mod open_files;
 pub mod sandbox;

@@ -8,6 +8,8 @@ mod plain_edits {
     use trimtab_testkit::program::{Ended, Program};
     use trimtab_testkit::provider::{Answer, Reply};
 
+    use crate::planted::user;
+
     fn program() -> Program {
         Program::new(env!("CARGO_BIN_EXE_trimtab"))
     }
@@ -83,6 +85,72 @@ mod plain_edits {
             let config = std::fs::read_to_string(program.project().join(".bare/config")).expect("reads");
             assert!(!config.contains("fsmonitor"), "{config}");
             assert!(!program.project().join(".bare/hooks").exists());
+        }
+    }
+
+    /// Lets the model rewrite a file that it has read; it must ask, and what it would have written must be what git runs.
+    #[track_caller]
+    fn asks_before_git_obeys(config: &str, files: &[(&str, &str)], path: &str, content: &str, use_it: &str) {
+        let program = program();
+        assert!(user(&program, "git init -q ."), "a repository");
+        let git_config = program.project().join(".git/config");
+        let settings = std::fs::read_to_string(&git_config).expect("reads") + config;
+        std::fs::write(&git_config, settings).expect("writes");
+        for (path, text) in files.iter().chain([&("a.txt", "a\n")]) {
+            write(&program, path, text);
+        }
+        assert!(user(&program, &format!("chmod +x {path}")));
+        let outside = program.project().parent().expect("a folder above").join("pwned");
+        let content = content.replace("OUTSIDE", &outside.display().to_string());
+        let input = json!({"path": path, "content": content});
+        let run = does(&program, &[("read_file", json!({"path": path})), ("write_file", input)]);
+        assert_eq!((run.code, class(&run)), (Some(3), json!("control_file")), "{config}: {}", run.stderr);
+        user(&program, use_it);
+        assert!(!outside.exists(), "{config}: {path} was written unasked");
+        write(&program, path, &content);
+        user(&program, use_it);
+        assert!(outside.exists(), "{config}: git would run it");
+    }
+
+    #[test]
+    fn no_spelling_of_the_hooks_folder_is_edited_unasked() {
+        let commit = "git add -A && git -c user.name=a -c user.email=a@b commit -qm one";
+        let hook = "#!/bin/sh\nid > OUTSIDE\n";
+        for value in ["tools/hk ; c", "tools/hk # c", "\"tools\"/hk", "to\\\nols/hk"] {
+            let config = format!("[core]\n\thooksPath = {value}\n");
+            let files = [("tools/hk/pre-commit", "#!/bin/sh\n")];
+            asks_before_git_obeys(&config, &files, "tools/hk/pre-commit", hook, commit);
+        }
+        let files = [("inc.cfg", "[core]\nhooksPath = tools/hk\n"), ("tools/hk/pre-commit", "#!/bin/sh\n")];
+        let config = "[include]\n\tpath = ../inc.cfg\n";
+        asks_before_git_obeys(config, &files, "tools/hk/pre-commit", hook, commit);
+    }
+
+    #[test]
+    fn included_settings_are_never_edited_unasked() {
+        let evil = "[core]\n\tfsmonitor = \"id > OUTSIDE; false\"\n";
+        let files = [("inc.cfg", "[include]\n\tpath = sub/two.cfg # c\n"), ("sub/two.cfg", "# two\n")];
+        for (value, path) in
+            [("../inc.cfg", "inc.cfg"), ("\"../inc.cfg\" ; x", "inc.cfg"), ("../inc.cfg # c", "sub/two.cfg")]
+        {
+            let config = format!("[include]\n\tpath = {value}\n");
+            asks_before_git_obeys(&config, &files, path, evil, "git status");
+        }
+        let config = "[core]\n\tfsmonitor = ./tools/watch.sh\n";
+        let files = [("tools/watch.sh", "#!/bin/sh\nexit 1\n")];
+        asks_before_git_obeys(config, &files, "tools/watch.sh", "#!/bin/sh\nid > OUTSIDE\n", "git status");
+    }
+
+    #[test]
+    fn what_a_linked_control_file_leads_to_is_never_edited_unasked() {
+        for (link, to, path) in [("CLAUDE.md", "docs/g.md", "docs/g.md"), (".vscode", "cfg", "cfg/tasks.json")] {
+            let program = program();
+            write(&program, path, "old\n");
+            std::os::unix::fs::symlink(to, program.project().join(link)).expect("linked");
+            let input = json!({"path": path, "content": "evil\n"});
+            let run = does(&program, &[("read_file", json!({"path": path})), ("write_file", input)]);
+            assert_eq!((run.code, class(&run)), (Some(3), json!("control_file")), "{path}: {}", run.stderr);
+            assert_eq!(std::fs::read_to_string(program.project().join(path)).expect("reads"), "old\n");
         }
     }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use trimtab_testkit::program::Program;
@@ -10,7 +10,7 @@ use trimtab_testkit::program::Program;
 use super::fences::{make, program, write};
 
 /// Runs in the project as the user would.
-fn user(program: &Program, script: &str) -> bool {
+pub(crate) fn user(program: &Program, script: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(program.project()).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("GIT_CONFIG_NOSYSTEM", "1");
@@ -23,6 +23,26 @@ const COMMIT: &str = "git -c user.name=a -c user.email=a@b -c protocol.file.allo
 /// Prepares a repository, lets an automatic command attack, and lets the user work: nothing may have run outside.
 #[track_caller]
 fn attacked(prepare: &str, attack: &str, use_it: &str) {
+    let (program, outside) = trap(prepare, attack);
+    let ended = make(&program, "sh attack.sh; true");
+    let automatic = program.project().join("ran").exists();
+    user(&program, use_it);
+    let said = format!("ran: {automatic}\n{}\n{}", ended.stdout, ended.stderr);
+    assert!(!outside.exists(), "the payload ran outside of the sandbox\n{said}");
+}
+
+/// The same, and the attack succeeds where nothing guards against it.
+#[track_caller]
+fn attacked_in_earnest(prepare: &str, attack: &str, use_it: &str) {
+    let (program, outside) = trap(prepare, attack);
+    user(&program, "sh attack.sh");
+    user(&program, use_it);
+    assert!(outside.exists(), "the attack works: {prepare}");
+    attacked(prepare, attack, use_it);
+}
+
+/// A project with an attack in it, and the file that is there once the payload ran outside.
+fn trap(prepare: &str, attack: &str) -> (Program, PathBuf) {
     let program = program("");
     write(&program, "a.txt", "a\n");
     assert!(user(&program, &prepare.replace("COMMIT", COMMIT)), "the repository is made");
@@ -31,11 +51,7 @@ fn attacked(prepare: &str, attack: &str, use_it: &str) {
     std::fs::write(&payload, format!("#!/bin/sh\nid > {}\n", outside.display())).expect("writes");
     assert!(user(&program, "chmod +x payload"));
     write(&program, "attack.sh", &attack.replace("PAYLOAD", &payload));
-    let ended = make(&program, "sh attack.sh; true");
-    let automatic = program.project().join("ran").exists();
-    user(&program, use_it);
-    let said = format!("ran: {automatic}\n{}\n{}", ended.stdout, ended.stderr);
-    assert!(!outside.exists(), "the payload ran outside of the sandbox\n{said}");
+    (program, outside)
 }
 
 const REPOSITORY: &str = "git init -q . && git add a.txt && COMMIT commit -qm one";
@@ -133,6 +149,58 @@ fn a_folder_never_becomes_a_repository_with_settings_of_a_command() {
          '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = PAYLOAD\\n' > docs/config; cp .git/index docs/index",
         "cd docs && git status",
     );
+}
+
+#[test]
+fn a_folder_with_a_commondir_never_becomes_a_repository() {
+    attacked_in_earnest(
+        REPOSITORY,
+        "mkdir -p docs x/objects x/refs; echo 'ref: refs/heads/main' > docs/HEAD; echo ../x > docs/commondir; printf \
+         '[core]\\n\\tbare = false\\n\\tworktree = .\\n' > docs/config.worktree; printf \
+         '[core]\\n\\trepositoryformatversion = 1\\n\\tfsmonitor = PAYLOAD\\n[extensions]\\n\\tworktreeConfig = true\\n' > \
+         x/config",
+        "cd docs && git status",
+    );
+}
+
+#[test]
+fn no_spelling_of_the_hooks_folder_leaves_it_writable() {
+    for (value, folder) in [
+        ("tools/hk ; c", "mkdir -p tools/hk"),
+        ("tools/hk # c", "true"),
+        ("\"tools\"/hk", "mkdir -p tools/hk"),
+        ("to\\\nols/hk", "mkdir -p tools/hk"),
+        ("tools/hk", "mkdir -p t/hk && ln -s t tools"),
+    ] {
+        attacked_in_earnest(
+            &format!(
+                "git init -q . && {folder} && git add a.txt && COMMIT commit -qm one && cat >> .git/config <<'E'\n\
+                 [core]\n\thooksPath = {value}\nE\n"
+            ),
+            "rm -f tools; mkdir -p tools/hk; cp PAYLOAD tools/hk/pre-commit",
+            "git add -A; git -c user.name=a -c user.email=a@b commit -qm two",
+        );
+    }
+}
+
+#[test]
+fn no_spelling_of_an_include_leaves_the_settings_writable() {
+    let evil = "printf '[core]\\n\\tfsmonitor = PAYLOAD\\n' >";
+    for (value, inner, attacked_file) in [
+        ("../inc.cfg # c", "", "inc.cfg"),
+        ("\"../inc.cfg\" ; x", "", "inc.cfg"),
+        ("../inc.cfg", "[include]\n\tpath = sub/two.cfg ; c\n", "sub/two.cfg"),
+        ("../new.cfg", "", "new.cfg"),
+    ] {
+        attacked_in_earnest(
+            &format!(
+                "git init -q . && mkdir sub && touch sub/two.cfg && git add a.txt && COMMIT commit -qm one && cat > \
+                 inc.cfg <<'E'\n{inner}E\ncat >> .git/config <<'E'\n[include]\n\tpath = {value}\nE\n"
+            ),
+            &format!("{evil} {attacked_file}"),
+            "git status",
+        );
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ use trimtab_vocab::{ControlFile, Sandbox};
 use super::repository;
 use super::scan::{Scan, Wanted, holds_credential, scan};
 use super::wire::Order;
+use crate::git_config::Repositories;
 
 const STICKY: u32 = 0o1000;
 
@@ -230,7 +231,18 @@ impl Finding {
     fn look(&mut self, order: &Order, scan: &Scan, placeholders: &[(PathBuf, Kind, File)]) {
         let folder = &order.folder;
         let is_automatic = order.automatic.is_some();
-        let repositories = repositories(folder, scan);
+        let found = Repositories::of(folder, &scan.repositories, &scan.pointers);
+        let repositories = found.all;
+        self.trouble = self.trouble.take().or(found.trouble);
+        for linked in &found.linked {
+            self.fail(folder, linked, "leads through a symbolic link");
+        }
+        for named in &found.named {
+            self.add(folder, named, is_automatic);
+            if is_automatic && fs::symlink_metadata(named).is_err() {
+                self.missing.push(named.clone());
+            }
+        }
         for (path, _, _) in placeholders {
             self.read_only.insert(path.clone());
         }
@@ -250,12 +262,9 @@ impl Finding {
                     // A link in it cannot be exchanged, but where it leads to may be written.
                     let hooks = repository.join("hooks");
                     self.read_only.extend(hooks.canonicalize().ok().filter(|to| to.starts_with(folder)));
-                    for named in repository::named_by_settings(folder, repository) {
-                        self.add(folder, &named, true);
-                    }
                 }
                 false => {
-                    for path in repository::deciding(folder, repository) {
+                    for path in repository::deciding(repository) {
                         self.add(folder, &path, false);
                     }
                 }
@@ -332,8 +341,7 @@ impl Finding {
 
 /// The repositories of a scan, and those that they lead to.
 fn repositories(folder: &Path, scan: &Scan) -> BTreeSet<PathBuf> {
-    let pointed = scan.pointers.iter().filter_map(|pointer| repository::pointed(folder, pointer));
-    repository::all(folder, scan.repositories.iter().cloned().chain(pointed))
+    Repositories::of(folder, &scan.repositories, &scan.pointers).all
 }
 
 /// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only

@@ -94,7 +94,8 @@ pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
             break;
         }
         let has = |name: &str| inside.iter().any(|(entry, _)| entry == name);
-        if !next.in_control && has("HEAD") && has("objects") && has("refs") {
+        // With `commondir`, objects and refs are elsewhere.
+        if !next.in_control && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
             scan.repositories.push(next.folder);
             continue;
         }
