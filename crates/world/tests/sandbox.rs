@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 #![allow(clippy::unwrap_used, reason = "the whole program is a test")]
 
+#[path = "sandbox/automatic.rs"]
+mod automatic;
 #[cfg(target_os = "linux")]
 #[path = "sandbox/escapes.rs"]
 mod escapes;
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS);
+    let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS).chain(automatic::CHECKS);
     #[cfg(target_os = "linux")]
     let checks = checks.chain(escapes::CHECKS);
     let chosen: Vec<&Check> =
