@@ -11,16 +11,25 @@ use trimtab_world::sandbox::run::{Setup, run};
 use crate::ROUNDS;
 use crate::table::{Table, median};
 
-const KINDS: [(&str, Sandbox, Option<CommandClass>); 4] = [
-    ("supervised, no fence", Sandbox::Off, None),
-    ("approved, workspace sandbox", Sandbox::Workspace, None),
-    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read)),
-    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check)),
+const KINDS: [(&str, Sandbox, Option<CommandClass>, usize); 6] = [
+    ("supervised, no fence", Sandbox::Off, None, SMALL),
+    ("approved, workspace sandbox", Sandbox::Workspace, None, SMALL),
+    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read), SMALL),
+    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check), SMALL),
+    ("read fence, 20,000 files", Sandbox::Workspace, Some(CommandClass::Read), LARGE),
+    ("check fence, 20,000 files", Sandbox::Workspace, Some(CommandClass::Check), LARGE),
 ];
 
+/// Files of a project.
+const SMALL: usize = 200;
+const LARGE: usize = 20_000;
+
 pub fn measure(binary: &Path, table: &mut Table) {
-    let folder = tempfile::tempdir().expect("a folder");
-    project(folder.path());
+    let [small, large] = [SMALL, LARGE].map(|files| {
+        let folder = tempfile::tempdir().expect("a folder");
+        project(folder.path(), files);
+        folder
+    });
     let mut setup = Setup::new(std::env::vars_os());
     setup.launcher = binary.to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -28,7 +37,8 @@ pub fn measure(binary: &Path, table: &mut Table) {
     let mut fenced: [Vec<Duration>; KINDS.len()] = Default::default();
     for _ in 0..ROUNDS * 3 {
         plain.push(plainly());
-        for ((_, sandbox, class), times) in KINDS.iter().zip(&mut fenced) {
+        for ((_, sandbox, class, files), times) in KINDS.iter().zip(&mut fenced) {
+            let folder = if *files == LARGE { &large } else { &small };
             let plan = plan(folder.path(), *sandbox, *class);
             let (_, overtime) = tokio::sync::mpsc::channel(1);
             let began = Instant::now();
@@ -41,7 +51,7 @@ pub fn measure(binary: &Path, table: &mut Table) {
     fenced.iter_mut().for_each(|times| times.sort());
     let supervised = median(&fenced[0]);
     table.durations("command: sh -c true", plain.clone(), None);
-    for ((name, _, _), times) in KINDS.iter().zip(fenced) {
+    for ((name, ..), times) in KINDS.iter().zip(fenced) {
         let more = median(&times).as_secs_f64() - supervised.as_secs_f64();
         let what = format!("command: {name} ({:+.2} ms)", more * 1_000.0);
         table.durations(&what, times, Some(("supervised", supervised)));
@@ -54,12 +64,12 @@ fn plainly() -> Duration {
     began.elapsed()
 }
 
-/// A small project with what projects have: a repository, instructions, settings of an editor, a secret.
-fn project(folder: &Path) {
+/// A project with what projects have: a repository, instructions, settings of an editor, a secret.
+fn project(folder: &Path, files: usize) {
     let git = Command::new("git").args(["init", "-q"]).arg(folder).status();
     assert!(git.is_ok_and(|git| git.success()), "there is git");
-    for n in 0..200 {
-        let place = folder.join(format!("src/part{}", n % 20));
+    for n in 0..files {
+        let place = folder.join(format!("src/part{}", n % (files / 10)));
         std::fs::create_dir_all(&place).expect("a folder");
         std::fs::write(place.join(format!("file{n}.rs")), "fn main() {}\n").expect("a file");
     }
