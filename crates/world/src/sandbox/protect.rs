@@ -151,7 +151,7 @@ impl Protected {
             order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(Mark::Absent));
         }
         if order.marks.len() > MOST_MARKS {
-            found.trouble = Some(format!("the folder has {} control files, too many to protect", order.marks.len()));
+            found.trouble = Some(format!("the folder has {} files to guard, which is too many", order.marks.len()));
             order.marks.truncate(MOST_MARKS);
         }
         order.unmarked = found.trouble;

@@ -35,7 +35,7 @@ pub(super) struct Scan {
     pub(super) repositories: Vec<PathBuf>,
     /// Files called `.git`, which say where a repository is.
     pub(super) pointers: Vec<PathBuf>,
-    /// Links with the name of a control file or of `.git`.
+    /// Links with the name of a control file or of `.git`, and links to files in control folders.
     pub(super) links: Vec<PathBuf>,
     pub(super) secrets: Vec<PathBuf>,
     /// Why it is not all.
@@ -142,6 +142,10 @@ impl Scan {
             Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => return self.pointers.push(path()),
             Some(_) if kind.is_symlink() => return self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
+            // The folder is obeyed with what its links lead to.
+            None if at.in_control && wanted == Wanted::All && kind.is_symlink() && path().is_file() => {
+                return self.links.push(path());
+            }
             None => {}
         }
         if !kind.is_dir() || at.is_shallow {

@@ -51,14 +51,18 @@ fn what_a_linked_control_file_leads_to_is_never_written() {
         symlink("docs/agents.md", scene.at("in/CLAUDE.md")).unwrap();
         symlink("docs/missing.md", scene.at("in/AGENTS.md")).unwrap();
         symlink("tools/hooks", scene.at("in/.husky")).unwrap();
-        let script =
-            "echo x > docs/agents.md; echo x > docs/missing.md; mv docs gone; echo x > tools/hooks/pre-commit; true";
+        fs::create_dir_all(scene.at("in/.github")).unwrap();
+        fs::write(scene.at("in/docs/ci.yml"), "old").unwrap();
+        symlink("../docs/ci.yml", scene.at("in/.github/ci.yml")).unwrap();
+        let script = "echo x > docs/agents.md; echo x > docs/ci.yml; echo x > docs/missing.md; mv docs gone; echo x > tools/hooks/pre-commit; true";
         let Some(outcome) = tried(scene.sh(script, Workspace)) else { return };
         let protected = outcome.fences.map(|fences| fences.protected);
         if !protected.as_ref().is_some_and(|fence| fence.holds()) {
             return println!("  it cannot be tried here: {protected:?}");
         }
-        assert_eq!(fs::read_to_string(scene.at("in/docs/agents.md")).unwrap(), "old");
+        for path in ["in/docs/agents.md", "in/docs/ci.yml"] {
+            assert_eq!(fs::read_to_string(scene.at(path)).unwrap(), "old");
+        }
         assert!(!scene.at("in/tools/hooks/pre-commit").exists());
         assert_eq!(scene.at("in/docs/missing.md").exists(), automatic.is_none());
     }

@@ -113,8 +113,10 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     }
     open.single.extend(emptied.iter().flatten().cloned());
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order)).collect();
-    let mut trouble: Vec<String> = order.unmarked.iter().cloned().collect();
-    let mut secret: Vec<String> = emptied.err().into_iter().collect();
+    // Who cannot write is kept from reading secrets only.
+    let (mut trouble, mut secret): (Vec<String>, Vec<String>) =
+        order.unmarked.iter().cloned().partition(|_| order.automatic.is_none() || order.writes_folder());
+    secret.extend(emptied.err());
     secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
     for mark in &order.marks {
         let done = match mark {
