@@ -202,7 +202,7 @@ fn build_storm(program: &Program) -> bool {
 
 #[test]
 fn a_fork_storm_never_outlives_its_time_limit() {
-    let program = program("[commands]\ntimeout_s = 2\n");
+    let program = program("[commands]\ntimeout_s = 4\n");
     if !build_storm(&program) {
         return println!("there is no compiler here");
     }

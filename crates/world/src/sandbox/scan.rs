@@ -244,7 +244,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = folder(&["shut/AGENTS.md"]);
         let shut = folder.path().join("shut");
-        fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
         let is_seen = fs::read_dir(&shut).is_ok();
         let cut = scan(folder.path(), Wanted::All).cut;
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
