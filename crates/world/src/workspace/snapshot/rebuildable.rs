@@ -106,8 +106,8 @@ pub fn decides(write: &FileWrite) -> bool {
     let name = write.path.rsplit('/').next().unwrap_or_default();
     let is = |other: &&str| other.eq_ignore_ascii_case(name);
     let is_new = write.before.is_none();
-    IGNORE_FILES.iter().any(|other| is(other))
-        || (is_new && (is(&ENVIRONMENT) || BESIDE.iter().any(|(_, beside)| beside.iter().any(|other| is(other)))))
+    IGNORE_FILES.iter().any(&is)
+        || (is_new && (is(&ENVIRONMENT) || BESIDE.iter().any(|(_, beside)| beside.iter().any(&is))))
 }
 
 /// Whether tools alone use this name.
