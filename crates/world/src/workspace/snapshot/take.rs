@@ -306,6 +306,10 @@ impl Taking<'_> {
             if self.keep.is_over() {
                 return None;
             }
+            // A link in the place of a folder may lead to a file of the same name, which is another.
+            if self.order.folder.itself(path) == Some(None) {
+                continue;
+            }
             match self.stat(path) {
                 Ok(stat) => {
                     if let Some(found) = self.look(path, &stat) {
