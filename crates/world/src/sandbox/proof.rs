@@ -21,8 +21,8 @@ pub(super) const BREAK: &str = "break";
 /// The second argument that makes it wait and write, after the end of the command.
 pub(super) const OUTLIVE: &str = "outlive";
 
-/// What must not be found.
-const CANARY: &str = "canary-7f3a";
+/// What must not be found. Git takes it for a comment, so it may stand in settings.
+const CANARY: &str = "# canary-7f3a";
 
 /// How long the process waits that is to end before. Longer than anything may take to end by itself.
 const LATER: Duration = Duration::from_millis(600);
