@@ -28,6 +28,7 @@ const OUTPUT: &[&str] = &[
     "__pycache__",
     ".angular",
     ".astro",
+    ".cache",
     ".dart_tool",
     ".eggs",
     ".gradle",
@@ -72,7 +73,7 @@ const BESIDE: &[(&[&str], &[&str])] = &[
     (&["obj"], &["Directory.Build.props", "global.json"]),
     (&["deps"], &["mix.exs"]),
     (&["_build"], &["mix.exs", "rebar.config", "dune-project", "conf.py"]),
-    (&[".cache", ".output"], &["package.json", "pyproject.toml"]),
+    (&[".output"], &["package.json"]),
     (
         &["node_modules"],
         &["package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.json"],
@@ -106,8 +107,8 @@ pub fn decides(write: &FileWrite) -> bool {
     let name = write.path.rsplit('/').next().unwrap_or_default();
     let is = |other: &&str| other.eq_ignore_ascii_case(name);
     let is_new = write.before.is_none();
-    IGNORE_FILES.iter().any(|other| is(other))
-        || (is_new && (is(&ENVIRONMENT) || BESIDE.iter().any(|(_, beside)| beside.iter().any(|other| is(other)))))
+    IGNORE_FILES.iter().any(is)
+        || (is_new && (is(&ENVIRONMENT) || BESIDE.iter().any(|(_, beside)| beside.iter().any(is))))
 }
 
 /// The names that each file with several names has in the folder.
