@@ -28,6 +28,7 @@ const OUTPUT: &[&str] = &[
     "__pycache__",
     ".angular",
     ".astro",
+    ".cache",
     ".dart_tool",
     ".eggs",
     ".gradle",
@@ -72,7 +73,7 @@ const BESIDE: &[(&[&str], &[&str])] = &[
     (&["obj"], &["Directory.Build.props", "global.json"]),
     (&["deps"], &["mix.exs"]),
     (&["_build"], &["mix.exs", "rebar.config", "dune-project", "conf.py"]),
-    (&[".cache", ".output"], &["package.json", "pyproject.toml"]),
+    (&[".output"], &["package.json"]),
     (
         &["node_modules"],
         &["package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.json"],
