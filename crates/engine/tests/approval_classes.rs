@@ -211,5 +211,5 @@ fn a_write_that_the_read_fence_stops_is_offered_the_ordinary_sandbox() {
     play.outputs.clear();
     play.feed(Input::Ran { call, ran: ran(), effects: None });
     let run = play.plan().expect("it stays in the sandbox, so the option may answer").run();
-    assert_eq!((run.automatic, run.sandbox), (None, Sandbox::Workspace));
+    assert_eq!((run.automatic, run.sandbox), (Some(CommandClass::Check), Sandbox::Workspace));
 }

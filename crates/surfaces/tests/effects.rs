@@ -59,6 +59,11 @@ fn three_files(program: &Program) {
 
 const WORK: &str = "sed -i s/alpha/ALPHA/ a.txt && rm sub/b.txt && echo new > c.txt && echo 2 > .cache/o";
 
+/// What a person allows by name runs also where undo does not cover it.
+fn person_allows(program: &Program, command: &str) {
+    assert_eq!(program.run(&["rules", "add", "allow", "run_command", command]).code, Some(0));
+}
+
 #[test]
 fn what_a_command_did_is_shown_undone_and_done_again() {
     let program = program();
@@ -145,7 +150,9 @@ fn what_cannot_be_undone_is_said() {
     three_files(&program);
     let large = fs::File::create(program.project().join("big.bin")).expect("a file");
     large.set_len(65 << 20).expect("as large as that");
-    program.provider.push(runs("echo more >> big.bin; echo K=1 > .env; echo x >> a.txt"));
+    let command = "echo more >> big.bin; echo K=1 > .env; echo x >> a.txt";
+    person_allows(&program, command);
+    program.provider.push(runs(command));
     program.provider.push(says("Done."));
     let ended = ask(&program, &["--json"]);
     let events = ended.events();
@@ -164,6 +171,7 @@ fn a_folder_with_too_many_files_is_not_watched_and_that_is_said() {
     let mut program = program();
     program.set("TRIMTAB_HISTORY_SNAPSHOT_FILES", "2");
     three_files(&program);
+    person_allows(&program, "echo x >> a.txt");
     program.provider.push(runs("echo x >> a.txt"));
     program.provider.push(says("Done."));
     let ended = ask(&program, &[]);
@@ -188,6 +196,7 @@ fn commands_that_only_look_and_a_person_who_does_not_want_it_cost_nothing() {
     };
     assert_eq!(stored(&program), 0);
     program.set("TRIMTAB_HISTORY_SNAPSHOT_MB", "0");
+    person_allows(&program, "echo x >> a.txt");
     program.provider.push(runs("echo x >> a.txt"));
     program.provider.push(says("Done."));
     let ended = ask(&program, &["--json"]);

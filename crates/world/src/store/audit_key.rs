@@ -77,9 +77,10 @@ fn read(file: &Path) -> io::Result<Option<AuditKey>> {
 /// Makes the file whole or not at all; of two processes that make it, the first one wins.
 #[expect(clippy::disallowed_methods, reason = "the store removes its own")]
 fn make(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
-    let draft = folder.join(format!("{FILE}.{}", std::process::id()));
+    let number = getrandom::u64().map_err(io::Error::other)?;
+    let draft = folder.join(format!("{FILE}.{number:016x}"));
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut written = options.open(&draft)?;

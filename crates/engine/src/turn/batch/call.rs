@@ -277,13 +277,19 @@ pub(super) fn run_of(session: &Session, call: &CallId, errand: &Errand) -> Optio
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 
+/// A sentence as it stands behind "because".
+fn as_clause(sentence: &str) -> String {
+    let mut letters = sentence.trim().trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 /// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
 fn unless_blocked(session: &Session, item: &Item, errand: &Errand, ruling: Ruling) -> Ruling {
     if !matches!(ruling, Ruling::Go(_)) {
         return ruling;
     }
     let (class, reason) = match (&item.blocked, item.widened) {
-        (Some(reason), _) => (ApprovalClass::Unprotected, reason.clone()),
+        (Some(reason), _) => (ApprovalClass::Unprotected, as_clause(reason)),
         (None, true) => (ApprovalClass::Command, "it was stopped when it tried to write".to_owned()),
         (None, false) => return ruling,
     };

@@ -119,6 +119,8 @@ fn read_roots(order: &Order) -> Vec<PathBuf> {
     let system = SYSTEM.iter().map(PathBuf::from);
     let mut roots: Vec<PathBuf> = system.chain(programs).chain(repository::around(&order.folder)).collect();
     roots.push(order.folder.clone());
+    // The program itself, where it is named by its path.
+    roots.extend(order.argv.first().map(PathBuf::from).filter(|program| program.is_absolute()));
     roots
 }
 
