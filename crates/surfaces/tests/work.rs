@@ -1098,7 +1098,9 @@ fn damaged_answers_edits_and_commands_are_judged_from_the_command_line() {
     assert_eq!(program.run(&["check-command", "--allow", "make", "--", "make", "all"]).events()[0]["decision"], "auto");
     program.run(&["rules", "add", "allow", "run_command", "make"]);
     program.run(&["rules", "add", "deny", "run_command", "git status"]);
-    for (line, decision) in [("make", "auto"), ("make deploy", "ask"), ("git status", "deny"), ("git status -s", "auto")] {
+    for (line, decision) in
+        [("make", "auto"), ("make deploy", "ask"), ("git status", "deny"), ("git status -s", "auto")]
+    {
         assert_eq!(program.run(&["check-command", line]).events()[0]["decision"], decision, "{line}");
     }
 }
