@@ -1,6 +1,6 @@
 //! Standard output and standard error. Nothing else in this crate writes to them; clippy refuses it.
 //!
-//! Whatever is written is an [`Ink`]: foreign text that was made visible, and styles of our own around it. So no
+//! Whatever is written is an `Ink`: foreign text that was made visible, and styles of our own around it. So no
 //! surface has to remember to clean what a model, a file or a command says.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one place that writes to the terminal")]
