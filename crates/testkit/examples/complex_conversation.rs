@@ -24,7 +24,6 @@ pub fn speed_in_knots() -> u32 { 4 }
 ! wait leave target alone, just look
 ?~ leave target alone, just look
 <@ run_command {"command":"grep -c 4 src/boat.rs"}
-! allow
 ?~ Exit code 1
 < The boat makes 6 knots now, and no 4 is left.
 > And how fast was it before?
