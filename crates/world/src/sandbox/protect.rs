@@ -4,7 +4,7 @@
 //! say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
 //! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
 //! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
-//! the last one removes it. A placeholder is known by its sticky bit, which no such path has by itself.
+//! the last one removes it. A placeholder is empty and has the sticky bit.
 //!
 //! What cannot have a placeholder is undone after the run: control files that an automatic command has made get another
 //! name, which nobody obeys, and so do new settings of an old repository. Nothing is deleted, because somebody else may
