@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use trimtab_vocab::{Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, PersonDecision, Sandbox};
-use trimtab_world::sandbox::run::{Setup, run};
+use trimtab_world::sandbox::run::{SandboxSetup, run};
 
 use crate::ROUNDS;
 use crate::table::{Table, median};
@@ -30,7 +30,7 @@ pub fn measure(binary: &Path, table: &mut Table) {
         project(folder.path(), files);
         folder
     });
-    let mut setup = Setup::new(std::env::vars_os());
+    let mut setup = SandboxSetup::new(std::env::vars_os());
     setup.launcher = binary.to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut plain = Vec::new();

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use trimtab_surfaces::diff::{FileChange, Layout, State, View, draw};
+use trimtab_surfaces::diff::{DiffFile, DiffState, DiffView, Layout, draw};
 
 use crate::table::{Table, median};
 
@@ -44,9 +44,9 @@ fn grows(what: &str, table: &mut Table, size: usize, make: impl Fn(usize) -> (St
 
 fn timed(before: &str, after: &str, syntax: bool) -> Duration {
     let (before, after) =
-        (State { bytes: before.as_bytes(), mode: 0o644 }, State { bytes: after.as_bytes(), mode: 0o644 });
-    let change = FileChange { path: "a.rs", from: None, before: Some(before), after: Some(after) };
-    let view = View { width: 120, layout: Layout::Inline, syntax, most_lines: usize::MAX, rest: String::new() };
+        (DiffState { bytes: before.as_bytes(), mode: 0o644 }, DiffState { bytes: after.as_bytes(), mode: 0o644 });
+    let change = DiffFile { path: "a.rs", from: None, before: Some(before), after: Some(after) };
+    let view = DiffView { width: 120, layout: Layout::Inline, syntax, most_lines: usize::MAX, rest: String::new() };
     let began = Instant::now();
     std::hint::black_box(draw(&change, &view));
     began.elapsed()

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trimtab_engine::Session;
-use trimtab_engine::proposal::edit::{Block, Edit, apply};
-use trimtab_engine::proposal::recover::{Stop, recover};
+use trimtab_engine::proposal::edit::{Edit, SearchReplace, apply};
+use trimtab_engine::proposal::recover::{ReplyStop, recover};
 use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 use trimtab_vocab::Event;
@@ -43,7 +43,7 @@ fn answers(table: &mut Table) {
 }
 
 fn read(answer: &str) -> impl Sized + use<> {
-    black_box(recover(black_box(answer.as_bytes()), Stop::Unknown))
+    black_box(recover(black_box(answer.as_bytes()), ReplyStop::Unknown))
 }
 
 /// A file of 20,000 lines with one place to be changed, near its end.
@@ -52,7 +52,7 @@ fn edits(table: &mut Table) {
     let (old, new) = ("    let value_19000 = compute(19000);", "    let value_19000 = compute(7);");
     let plain = times(|| drop(black_box(black_box(&file).replacen(old, new, 1))));
     let beside = Some(("replacing a text", plain));
-    let block = Block { search: old.into(), replace: new.into() };
+    let block = SearchReplace { search: old.into(), replace: new.into() };
     let edit = Edit::SearchReplace { path: "a.rs".into(), blocks: vec![block] };
     table.rate("edits, lines searched and replaced", file.len(), times(|| done(&edit, &file)), beside);
     let context = |n: usize| format!("     let value_{n} = compute({n});\n");

@@ -10,9 +10,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use trimtab_surfaces::palette::{Background, Palette};
 use trimtab_surfaces::tui::composer::Composer;
-use trimtab_surfaces::tui::keys::{Action, Chord, Input, Key, KeyMap};
-use trimtab_surfaces::tui::markdown::{self, Stream};
-use trimtab_surfaces::tui::picker::{Item, Picker};
+use trimtab_surfaces::tui::keys::{KeyAction, Chord, Key, KeyMap, TerminalInput};
+use trimtab_surfaces::tui::markdown::{self, MarkdownStream};
+use trimtab_surfaces::tui::picker::{Picker, PickerItem};
 use trimtab_surfaces::tui::theme::Theme;
 
 use crate::table::{Table, median};
@@ -61,7 +61,7 @@ fn streamed(text: &str) -> Duration {
     let letters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = letters.chunks(4).map(|piece| piece.iter().collect()).collect();
     let began = Instant::now();
-    let mut stream = Stream::new(100, theme());
+    let mut stream = MarkdownStream::new(100, theme());
     for (number, piece) in pieces.iter().enumerate() {
         stream.push(piece);
         if number % PER_FRAME == 0 {
@@ -84,11 +84,11 @@ fn drawn(composer: &mut Composer) {
 fn pressed(draft: &str) -> Duration {
     let (mut composer, keys) = (Composer::new("/"), KeyMap::default());
     composer.edited(Some(draft.to_owned()));
-    composer.act(Action::TextStart);
+    composer.act(KeyAction::TextStart);
     let began = Instant::now();
     for number in 0..1_000 {
         let key = if number % 6 == 5 { ' ' } else { 'x' };
-        composer.input(&Input::Key(Chord::plain(Key::Char(key))), &keys);
+        composer.input(&TerminalInput::Key(Chord::plain(Key::Char(key))), &keys);
         drawn(&mut composer);
     }
     began.elapsed()
@@ -104,7 +104,7 @@ fn pasted(bytes: usize) -> Duration {
 }
 
 fn searched(files: usize) -> Duration {
-    let names = (0..files).map(|n| Item::new(format!("crates/part{}/src/deep/module_{n}.rs", n % 97)));
+    let names = (0..files).map(|n| PickerItem::new(format!("crates/part{}/src/deep/module_{n}.rs", n % 97)));
     let mut picker = Picker::new("Files", "");
     picker.set_items(Arc::new(names.collect()));
     let began = Instant::now();

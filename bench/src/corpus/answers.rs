@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
-use trimtab_engine::proposal::recover::{Stop, recover};
+use trimtab_engine::proposal::recover::{ReplyStop, recover};
 
 use super::damage::{Case, cases};
 use super::score::{Score, score};
@@ -148,7 +148,7 @@ pub(super) fn percent(part: usize, whole: usize) -> f64 {
 pub(super) fn ours(cases: &[Case]) -> Sheet {
     let mut sheet = Sheet::default();
     for case in cases {
-        let read = recover(&case.bytes, Stop::Unknown);
+        let read = recover(&case.bytes, ReplyStop::Unknown);
         sheet.add(case, &read.said, Some((read.truncated, read.blocked)));
     }
     sheet

@@ -1,6 +1,6 @@
 //! Commands: what the policy says of each, against what the rules say.
 
-use trimtab_engine::proposal::command::{Decision, Policy, default_allow, judge};
+use trimtab_engine::proposal::command::{CommandDecision, Policy, default_allow, judge};
 
 use super::answers::percent;
 
@@ -47,9 +47,9 @@ pub(super) fn ours() -> Sheet {
     for (due, line) in lines() {
         let verdict = judge(line, &policy);
         let said = match verdict.decision {
-            Decision::Auto => "auto",
-            Decision::Ask => "ask",
-            Decision::Deny => "deny",
+            CommandDecision::Auto => "auto",
+            CommandDecision::Ask => "ask",
+            CommandDecision::Deny => "deny",
         };
         sheet.all += 1;
         let right = due.split('|').any(|due| due == said);

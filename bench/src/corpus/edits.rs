@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use trimtab_engine::proposal::edit::{After, Block, Edit, apply};
+use trimtab_engine::proposal::edit::{Edit, NewContent, SearchReplace, apply};
 
 use super::answers::percent;
 use super::bases::FILES;
@@ -20,13 +20,13 @@ pub(super) struct Case {
     pub(super) file: Option<Vec<u8>>,
     pub(super) edit: Edit,
     /// The file afterwards; `None`: the edit has to be refused.
-    pub(super) after: Option<After>,
+    pub(super) after: Option<NewContent>,
 }
 
 /// What a tool did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Did {
-    Wrote(After),
+    Wrote(NewContent),
     Refused(String),
     /// The tool does not know edits of this kind.
     Unknown,
@@ -63,9 +63,9 @@ impl Sheet {
         };
         *tally += 1;
         if !mark.is_empty() {
-            let show = |after: &After| match after {
-                After::Write(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-                After::Delete => "gone".to_owned(),
+            let show = |after: &NewContent| match after {
+                NewContent::Write(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+                NewContent::Delete => "gone".to_owned(),
             };
             let file = case.file.as_deref().map(String::from_utf8_lossy);
             let did = match did {
@@ -258,11 +258,11 @@ fn plain(work: &Work) -> String {
 }
 
 /// The whole of a case: file, edit, and the text afterwards, or `None` for a refusal.
-type Made = Option<(Option<Vec<u8>>, Edit, Option<After>)>;
+type Made = Option<(Option<Vec<u8>>, Edit, Option<NewContent>)>;
 type Make = fn(&Work, &mut Dice) -> Made;
 
 fn done(file: impl Into<Vec<u8>>, edit: Edit, after: impl Into<Vec<u8>>) -> Made {
-    Some((Some(file.into()), edit, Some(After::Write(after.into()))))
+    Some((Some(file.into()), edit, Some(NewContent::Write(after.into()))))
 }
 
 fn refused(file: impl Into<Vec<u8>>, edit: Edit) -> Made {
@@ -292,8 +292,8 @@ pub(super) fn all() -> Vec<Case> {
         let case: Value = serde_json::from_str(line).expect("a line of edits.jsonl is JSON");
         let bytes = |value: &Value| value.as_str().map(|text| text.as_bytes().to_vec());
         let after = match &case["after"] {
-            Value::Bool(_) => Some(After::Delete),
-            after => bytes(after).map(After::Write),
+            Value::Bool(_) => Some(NewContent::Delete),
+            after => bytes(after).map(NewContent::Write),
         };
         Case {
             kind: format!("by hand: {}", case["kind"].as_str().unwrap_or("other")),
@@ -310,7 +310,7 @@ fn crlf(text: &str) -> String {
 }
 
 /// The lines of a change as a search block, with so many lines around it.
-fn block(work: &Work, context: usize) -> Block {
+fn block(work: &Work, context: usize) -> SearchReplace {
     let change = &work.changes[0];
     let from = change.at.saturating_sub(context);
     let to = (change.at + change.old + context).min(work.lines.len());
@@ -321,10 +321,10 @@ fn block(work: &Work, context: usize) -> Block {
         .chain(&work.lines[change.at + change.old..to])
         .cloned()
         .collect();
-    Block { search: text(&work.lines[from..to]), replace: text(&new) }
+    SearchReplace { search: text(&work.lines[from..to]), replace: text(&new) }
 }
 
-fn blocks(work: &Work, blocks: Vec<Block>) -> Edit {
+fn blocks(work: &Work, blocks: Vec<SearchReplace>) -> Edit {
     Edit::SearchReplace { path: work.path.to_owned(), blocks }
 }
 
@@ -477,7 +477,7 @@ const KINDS: &[(&str, bool, Make)] = &[
     ("diff: new file", false, |w, _| {
         let added: String = w.lines.iter().map(|line| format!("+{line}\n")).collect();
         let text = format!("--- /dev/null\n+++ b/{}\n@@ -0,0 +1,{} @@\n{added}", w.path, w.lines.len());
-        Some((None, diff(w.path, text), Some(After::Write(w.text().into_bytes()))))
+        Some((None, diff(w.path, text), Some(NewContent::Write(w.text().into_bytes()))))
     }),
     ("diff: new file that exists", false, |w, _| {
         let text = format!("--- /dev/null\n+++ b/{}\n@@ -0,0 +1,1 @@\n+other\n", w.path);
@@ -486,7 +486,7 @@ const KINDS: &[(&str, bool, Make)] = &[
     ("diff: file deleted", false, |w, _| {
         let gone: String = w.lines.iter().map(|line| format!("-{line}\n")).collect();
         let text = format!("--- a/{}\n+++ /dev/null\n@@ -1,{} +0,0 @@\n{gone}", w.path, w.lines.len());
-        Some((Some(w.text().into_bytes()), diff(w.path, text), Some(After::Delete)))
+        Some((Some(w.text().into_bytes()), diff(w.path, text), Some(NewContent::Delete)))
     }),
     ("diff: file deleted that differs", false, |w, _| {
         let gone: String = w.lines[1..].iter().map(|line| format!("-{line}\n")).collect();
@@ -603,9 +603,11 @@ const KINDS: &[(&str, bool, Make)] = &[
     ("diff: file does not exist", false, |w, _| Some((None, diff(w.path, plain(w)), None))),
     ("blocks: clean", false, |w, _| w.is_unique(2).then(|| done(w.text(), blocks(w, vec![block(w, 2)]), w.after()))?),
     ("blocks: without last newlines", false, |w, _| {
-        let Block { search, replace } = block(w, 2);
-        let trimmed =
-            Block { search: search.trim_end_matches('\n').into(), replace: replace.trim_end_matches('\n').into() };
+        let SearchReplace { search, replace } = block(w, 2);
+        let trimmed = SearchReplace {
+            search: search.trim_end_matches('\n').into(),
+            replace: replace.trim_end_matches('\n').into(),
+        };
         let blank = search.ends_with("\n\n") || replace.ends_with("\n\n") || replace.is_empty();
         (w.is_unique(2) && !blank).then(|| done(w.text(), blocks(w, vec![trimmed]), w.after()))?
     }),
@@ -618,36 +620,37 @@ const KINDS: &[(&str, bool, Make)] = &[
         w.is_unique(2).then(|| done(crlf(&w.text()), blocks(w, vec![block(w, 2)]), crlf(&w.after())))?
     }),
     ("blocks: crlf, file lf", false, |w, _| {
-        let Block { search, replace } = block(w, 2);
-        let block = Block { search: crlf(&search), replace: crlf(&replace) };
+        let SearchReplace { search, replace } = block(w, 2);
+        let block = SearchReplace { search: crlf(&search), replace: crlf(&replace) };
         w.is_unique(2).then(|| done(w.text(), blocks(w, vec![block]), w.after()))?
     }),
     ("blocks: blanks for tabs", false, |w, _| {
-        let Block { search, replace } = block(w, 2);
+        let SearchReplace { search, replace } = block(w, 2);
         let tabs = search.contains("\n\t") || search.starts_with('\t');
-        let block = Block { search: by_line(&search, blanks_for_tabs), replace: by_line(&replace, blanks_for_tabs) };
+        let block =
+            SearchReplace { search: by_line(&search, blanks_for_tabs), replace: by_line(&replace, blanks_for_tabs) };
         (tabs && w.is_unique(2)).then(|| done(w.text(), blocks(w, vec![block]), w.after()))?
     }),
     ("blocks: all lines moved", false, |w, _| {
-        let Block { search, replace } = block(w, 2);
-        let block = Block { search: by_line(&search, indented), replace: by_line(&replace, indented) };
+        let SearchReplace { search, replace } = block(w, 2);
+        let block = SearchReplace { search: by_line(&search, indented), replace: by_line(&replace, indented) };
         (w.is_unique(2) && no_tabs(w)).then(|| done(w.text(), blocks(w, vec![block]), w.after()))?
     }),
     ("blocks: two places fit", false, |w, _| refused(w.text() + &w.text(), blocks(w, vec![block(w, 1)]))),
     ("blocks: empty search", false, |w, d| {
         let search = d.pick(&["", "\n", "  \n\n"]).to_owned();
-        refused(w.text(), blocks(w, vec![Block { search, replace: "new\n".into() }]))
+        refused(w.text(), blocks(w, vec![SearchReplace { search, replace: "new\n".into() }]))
     }),
     ("blocks: no change", false, |w, _| {
-        let Block { search, .. } = block(w, 2);
-        w.is_unique(2).then(|| refused(w.text(), blocks(w, vec![Block { replace: search.clone(), search }])))?
+        let SearchReplace { search, .. } = block(w, 2);
+        w.is_unique(2).then(|| refused(w.text(), blocks(w, vec![SearchReplace { replace: search.clone(), search }])))?
     }),
     ("blocks: part of a line", false, |w, _| {
         let line = &w.lines[w.changes[0].at];
         let part: String = line.trim().chars().skip(1).take(5).collect();
         let whole = w.lines.iter().any(|line| line.trim() == part.trim());
         (!whole && !part.trim().is_empty())
-            .then(|| refused(w.text(), blocks(w, vec![Block { search: part, replace: "x".into() }])))?
+            .then(|| refused(w.text(), blocks(w, vec![SearchReplace { search: part, replace: "x".into() }])))?
     }),
     ("blocks: differs in a letter", false, |w, _| {
         let mut block = block(w, 1);
@@ -655,12 +658,12 @@ const KINDS: &[(&str, bool, Make)] = &[
         (!w.text().contains(&block.search)).then(|| refused(w.text(), blocks(w, vec![block])))?
     }),
     ("blocks: second fits nowhere", false, |w, _| {
-        let bad = Block { search: "nowhere to be found\n".into(), replace: "x\n".into() };
+        let bad = SearchReplace { search: "nowhere to be found\n".into(), replace: "x\n".into() };
         w.is_unique(2).then(|| refused(w.text(), blocks(w, vec![block(w, 2), bad])))?
     }),
     ("blocks: second stands on the first", false, |w, _| {
         let new = w.changes[0].new.first()?.clone();
-        let second = Block { search: new.clone() + "\n", replace: "replaced twice\n".into() };
+        let second = SearchReplace { search: new.clone() + "\n", replace: "replaced twice\n".into() };
         let once = w.after().lines().filter(|line| line.trim() == new.trim()).count() == 1;
         let after = w.after().replacen(&format!("{new}\n"), "replaced twice\n", 1);
         let indented = new.starts_with(char::is_whitespace);
@@ -679,7 +682,7 @@ const KINDS: &[(&str, bool, Make)] = &[
     }),
     ("whole: new file", false, |w, _| {
         let edit = Edit::WholeFile { path: w.path.into(), content: w.text() };
-        Some((None, edit, Some(After::Write(w.text().into_bytes()))))
+        Some((None, edit, Some(NewContent::Write(w.text().into_bytes()))))
     }),
     ("whole: other text", false, |w, _| {
         done(w.text(), Edit::WholeFile { path: w.path.into(), content: w.after() }, w.after())

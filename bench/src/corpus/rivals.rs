@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
-use trimtab_engine::proposal::edit::{After, Edit};
+use trimtab_engine::proposal::edit::{Edit, NewContent};
 
 use super::{answers, damage, edits};
 
@@ -141,7 +141,7 @@ fn aider(cases: &[edits::Case], tools: &Path) -> String {
         let did = match read(case).and_then(|_| said.next()).map(serde_json::from_str::<Option<String>>) {
             None => edits::Did::Unknown,
             Some(Ok(Some(after))) if case.file.as_deref() != Some(after.as_bytes()) => {
-                edits::Did::Wrote(After::Write(after.into_bytes()))
+                edits::Did::Wrote(NewContent::Write(after.into_bytes()))
             }
             Some(_) => edits::Did::Refused("nothing changed".to_owned()),
         };
@@ -203,7 +203,7 @@ fn one(case: &edits::Case, argv: &[&str]) -> edits::Did {
     // What changes nothing is as good as a refusal, whatever it says.
     match now {
         now if now == case.file => edits::Did::Refused("nothing changed".to_owned()),
-        Some(bytes) => edits::Did::Wrote(After::Write(bytes)),
-        None => edits::Did::Wrote(After::Delete),
+        Some(bytes) => edits::Did::Wrote(NewContent::Write(bytes)),
+        None => edits::Did::Wrote(NewContent::Delete),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 
 use serde_json::{Value, json};
-use trimtab_engine::proposal::recover::{Stop, recover};
+use trimtab_engine::proposal::recover::{ReplyStop, recover};
 
 use super::damage::Case;
 
@@ -63,7 +63,7 @@ fn rate(inputs: &[&Vec<u8>]) -> f64 {
     for _ in 0..7 {
         let began = worked();
         for input in inputs {
-            black_box(recover(black_box(input), Stop::Unknown));
+            black_box(recover(black_box(input), ReplyStop::Unknown));
         }
         best = best.min(worked() - began);
     }

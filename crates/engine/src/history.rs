@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, Undo};
 use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
-use crate::record::{ChangeSet, Move, Session};
-use crate::step::Step;
-use crate::{Compared, Effect, Leg, Walked, Way, handoff, permit};
+use crate::record::{ChangeSet, HistoryMove, Session};
+use crate::step::Transition;
+use crate::{Compared, Effect, RewindPath, RewindStep, Walked, handoff, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.
-pub(crate) fn wanted(step: &mut Step<'_>, by: i64, on_conflict: OnConflict) {
+pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict) {
     if !may_begin(step) {
         return;
     }
@@ -47,7 +47,7 @@ fn expired(session: &Session, set: &ChangeSet) -> String {
 
 /// What the files of some sets were is no longer to be kept. What an unfinished move or a question that waits
 /// for an answer needs stays.
-pub(crate) fn expire(step: &mut Step<'_>, ids: &[ChangeSetId], reason: String) {
+pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: String) {
     if step.session.is_moving() || step.session.active().is_some() {
         return;
     }
@@ -64,7 +64,12 @@ pub(crate) fn expire(step: &mut Step<'_>, ids: &[ChangeSetId], reason: String) {
 }
 
 /// A person does not want a part of a set any more.
-pub(crate) fn part_unwanted(step: &mut Step<'_>, of: &ChangeSetId, parts: Vec<ChangePart>, on_conflict: OnConflict) {
+pub(crate) fn part_unwanted(
+    step: &mut Transition<'_>,
+    of: &ChangeSetId,
+    parts: Vec<ChangePart>,
+    on_conflict: OnConflict,
+) {
     if !may_begin(step) {
         return;
     }
@@ -96,7 +101,7 @@ pub(crate) fn part_unwanted(step: &mut Step<'_>, of: &ChangeSetId, parts: Vec<Ch
 }
 
 /// Whether a move may begin; says why not. One that is under way is not disturbed.
-fn may_begin(step: &mut Step<'_>) -> bool {
+fn may_begin(step: &mut Transition<'_>) -> bool {
     if step.session.moving().is_some() {
         return false;
     }
@@ -113,7 +118,7 @@ fn position(in_force: i64) -> i32 {
     i32::try_from(in_force - 1).unwrap_or(i32::MAX)
 }
 
-fn refuse(step: &mut Step<'_>, reason: String, conflicts: Vec<Conflict>) {
+fn refuse(step: &mut Transition<'_>, reason: String, conflicts: Vec<Conflict>) {
     let was_moving = step.session.moving().is_some();
     step.say(None, ChangeFact::Refused { reason, conflicts });
     if was_moving {
@@ -122,7 +127,7 @@ fn refuse(step: &mut Step<'_>, reason: String, conflicts: Vec<Conflict>) {
 }
 
 /// What was said while the history moved begins now.
-fn admit(step: &mut Step<'_>) {
+fn admit(step: &mut Transition<'_>) {
     if let Some(active) = step.session.active() {
         let request = active.request.id.clone();
         step.ask(Effect::Admit { request });
@@ -131,7 +136,7 @@ fn admit(step: &mut Step<'_>) {
 
 /// Asks for the next thing that the begun move needs: the comparison, then the files. Asked again after a
 /// crash, it finishes what is unfinished.
-pub(crate) fn go(step: &mut Step<'_>) {
+pub(crate) fn go(step: &mut Transition<'_>) {
     let Some(moving) = step.session.moving() else { return };
     if moving.merged.is_none() {
         let (ways, on_conflict) = (ways(step.session, moving), moving.on_conflict);
@@ -154,42 +159,42 @@ fn passed(session: &Session, to: usize) -> Vec<&ChangeSet> {
 }
 
 /// The way of every file that a move touches.
-fn ways(session: &Session, moving: &Move) -> Vec<Way> {
+fn ways(session: &Session, moving: &HistoryMove) -> Vec<RewindPath> {
     if let Some(Undo { change_set, of, parts }) = &moving.undo {
         let Some(set) = session.history().iter().find(|set| set.id == *of) else { return Vec::new() };
         let way = |write: &FileWrite| {
             let part = parts.iter().find(|part| part.path == write.path)?;
-            let leg = Leg {
+            let leg = RewindStep {
                 change_set: change_set.clone(),
                 from: write.after.clone(),
                 to: write.before.clone(),
                 hunks: part.hunks.clone(),
             };
-            Some(Way { path: write.path.clone(), legs: vec![leg], is_undo: true })
+            Some(RewindPath { path: write.path.clone(), legs: vec![leg], is_undo: true })
         };
         return set.writes.iter().filter_map(way).collect();
     }
     let back = moving.to < session.in_force();
-    let mut ways: BTreeMap<&str, Vec<Leg>> = BTreeMap::new();
+    let mut ways: BTreeMap<&str, Vec<RewindStep>> = BTreeMap::new();
     for set in passed(session, moving.to) {
         for write in &set.writes {
             let (before, after) = (write.before.clone(), write.after.clone());
             let (from, to) = if back { (after, before) } else { (before, after) };
-            let leg = Leg { change_set: set.id.clone(), from, to, hunks: Vec::new() };
+            let leg = RewindStep { change_set: set.id.clone(), from, to, hunks: Vec::new() };
             ways.entry(&write.path).or_default().push(leg);
         }
     }
-    ways.into_iter().map(|(path, legs)| Way { path: path.to_owned(), legs, is_undo: false }).collect()
+    ways.into_iter().map(|(path, legs)| RewindPath { path: path.to_owned(), legs, is_undo: false }).collect()
 }
 
 /// It is known what the move would make of the files: that is recorded, and then done.
-pub(crate) fn compared(step: &mut Step<'_>, compared: Compared) {
+pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
     let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_none()).cloned() else { return };
     let walked = match compared {
         Compared::Refused { reason, conflicts } => return refuse(step, reason, conflicts),
         Compared::Ready { walked } => walked,
     };
-    let Move { to, on_conflict, undo, .. } = moving;
+    let HistoryMove { to, on_conflict, undo, .. } = moving;
     // Sets are recorded as they were made, whichever way they are passed.
     let back = undo.is_none() && to < step.session.in_force();
     let merged = |walked: Walked| {
@@ -213,7 +218,7 @@ pub(crate) fn compared(step: &mut Step<'_>, compared: Compared) {
 }
 
 /// The files are as they shall be, or nothing of them was touched.
-pub(crate) fn restored(step: &mut Step<'_>, problem: Option<String>) {
+pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_some()).cloned() else { return };
     if let Some(reason) = problem {
         return refuse(step, reason, Vec::new());
@@ -251,7 +256,7 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
 }
 
 /// A set as it will be when the move is over.
-fn reworked<'a>(set: &'a ChangeSet, moving: &Move) -> Cow<'a, ChangeSet> {
+fn reworked<'a>(set: &'a ChangeSet, moving: &HistoryMove) -> Cow<'a, ChangeSet> {
     let merged: BTreeMap<&str, &FileWrite> = moving
         .merged
         .iter()
@@ -267,7 +272,7 @@ fn reworked<'a>(set: &'a ChangeSet, moving: &Move) -> Cow<'a, ChangeSet> {
 }
 
 /// What a move comes to, as one set: it is applied whole or not at all.
-fn net(session: &Session, moving: &Move) -> FileSet {
+fn net(session: &Session, moving: &HistoryMove) -> FileSet {
     let (to, from) = (moving.to, session.in_force());
     let folder = session.folder().unwrap_or_default().to_owned();
     if let Some(undo) = &moving.undo {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Effects, Fault, FileState, FileWrite,
-    InstructionFile, Lists, MadePicture, Message, RefKey, Reply, Request, RequestId, Rule, Seen, SessionId, TasksView,
-    Time, TimerId, Usage,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileState, FileWrite,
+    InstructionFile, Lists, MadePicture, Message, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId,
+    TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -145,7 +145,7 @@ pub enum Input {
         /// By which call.
         call: CallId,
         /// What.
-        seen: Seen,
+        seen: ReadResult,
     },
     /// Pictures were made and stored, or were not.
     Drawn {
@@ -210,14 +210,14 @@ pub enum Input {
         ran: Ran,
         /// What it did to files, if it was watched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        effects: Option<Box<Effects>>,
+        effects: Option<Box<FileEffects>>,
     },
     /// It is known what a command did to files whose end nobody saw.
     Surveyed {
         /// By which call.
         call: CallId,
         /// What it did.
-        effects: Box<Effects>,
+        effects: Box<FileEffects>,
     },
     /// A command's time is up, and it goes on.
     Overdue {

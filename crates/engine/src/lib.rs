@@ -35,8 +35,8 @@ pub mod tokens;
 pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, Walked};
-pub use output::{Change, Effect, Leg, Output, Way};
+pub use output::{Effect, Output, ProposedChange, RewindPath, RewindStep};
 pub use permit::{by_hand, command_policy, command_prefixes, hidden_by_links, is_broad, trusts};
-pub use record::{Active, Assist, AssistStand, ChangeSet, Checkpoint, Flow, Phase, Session, Stand};
+pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

@@ -13,7 +13,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::proposal::compare::{self, Block, Hunk};
+use crate::proposal::compare::{self, ChangedBlock, DiffHunk};
 
 /// Where both sides want something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +112,8 @@ pub fn merge(base: &[u8], left: &[u8], right: &[u8], prefer: Prefer) -> Result<V
             Prefer::Right => Ok(right.to_vec()),
         };
     }
-    let (base, left, right) = (Text::of(base), Text::of(left), Text::of(right));
-    let (mut lefts, mut rights) = (Side::of(&base, &left), Side::of(&base, &right));
+    let (base, left, right) = (MergeText::of(base), MergeText::of(left), MergeText::of(right));
+    let (mut lefts, mut rights) = (MergeSide::of(&base, &left), MergeSide::of(&base, &right));
     let mut merged = Vec::with_capacity(left.bytes.len().max(right.bytes.len()));
     let (mut clashes, mut at) = (Vec::new(), 0);
     while let Some(from) = lefts.next_at().into_iter().chain(rights.next_at()).min() {
@@ -149,7 +149,7 @@ pub fn merge(base: &[u8], left: &[u8], right: &[u8], prefer: Prefer) -> Result<V
 }
 
 /// The hunks of a change, in order; none if either text cannot be taken apart.
-pub fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
+pub fn hunks(before: &[u8], after: &[u8]) -> Vec<DiffHunk> {
     if unfit(before).or_else(|| unfit(after)).is_some() {
         return Vec::new();
     }
@@ -164,7 +164,7 @@ pub fn without(before: &[u8], after: &[u8], unwanted: &[u32]) -> Result<Vec<u8>,
     if let Some(wrong) = unwanted.iter().find(|number| !(1..=all).contains(*number)) {
         return Err(*wrong);
     }
-    let (before, after) = (Text::of(before), Text::of(after));
+    let (before, after) = (MergeText::of(before), MergeText::of(after));
     let (mut made, mut at) = (Vec::new(), 0);
     for (number, hunk) in (1..).zip(&hunks) {
         for block in hunk.blocks.iter().filter(|_| unwanted.contains(&number)) {
@@ -193,12 +193,12 @@ pub fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// A text and where its lines begin.
-struct Text<'a> {
+struct MergeText<'a> {
     bytes: &'a [u8],
     starts: Vec<usize>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> MergeText<'a> {
     fn of(bytes: &'a [u8]) -> Self {
         let (mut starts, mut at) = (vec![0], 0);
         for line in compare::lines(bytes) {
@@ -218,13 +218,13 @@ impl<'a> Text<'a> {
 }
 
 /// How far the changes of one side have been taken up.
-struct Side {
-    changes: Vec<Block>,
+struct MergeSide {
+    changes: Vec<ChangedBlock>,
     taken: usize,
 }
 
-impl Side {
-    fn of(base: &Text<'_>, side: &Text<'_>) -> Self {
+impl MergeSide {
+    fn of(base: &MergeText<'_>, side: &MergeText<'_>) -> Self {
         Self { changes: compare::blocks(base.bytes, side.bytes), taken: 0 }
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_vocab::{
-    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, Look,
-    OnConflict, Overtime, Prompt, RefKey, RequestId, TimerId, Watch,
+    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, OnConflict,
+    Overtime, Prompt, ReadOp, RefKey, RequestId, SnapshotLimits, TimerId,
 };
 
-use crate::assistant::Wanted;
+use crate::assistant::TaskSelection;
 use crate::handoff::Child;
 use crate::proposal::edit::Edit;
 
@@ -90,7 +90,7 @@ pub enum Effect {
         /// Names the call.
         call: CallId,
         /// What to look at.
-        look: Look,
+        look: ReadOp,
     },
     /// Make pictures and store them; answered by `Drawn`. Asked again after a crash, unless the answer was there.
     Draw {
@@ -121,7 +121,7 @@ pub enum Effect {
         /// Names the call.
         call: CallId,
         /// The change.
-        change: Change,
+        change: ProposedChange,
         /// Its files as the model has seen them, by their hashes.
         seen: BTreeMap<String, String>,
     },
@@ -145,7 +145,7 @@ pub enum Effect {
     /// that; answered by `Compared`.
     Compare {
         /// The files, each with its way.
-        ways: Vec<Way>,
+        ways: Vec<RewindPath>,
         /// Where a person has edited the same lines since.
         on_conflict: OnConflict,
     },
@@ -162,14 +162,14 @@ pub enum Effect {
         /// What was approved.
         plan: CommandPlan,
         /// How the files are is noted first, so that what it does to them can be told.
-        watch: Option<Watch>,
+        watch: Option<SnapshotLimits>,
     },
     /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
     Survey {
         /// Names the call.
         call: CallId,
         /// As when it was run.
-        watch: Watch,
+        watch: SnapshotLimits,
     },
     /// Say what becomes of a command that is overdue.
     Overtime {
@@ -189,7 +189,7 @@ pub enum Effect {
         /// For which request.
         request: RequestId,
         /// What is to be shown of them.
-        wanted: Wanted,
+        wanted: TaskSelection,
     },
     /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
     JudgeTasks {
@@ -245,18 +245,18 @@ impl Effect {
 
 /// The way of one file along the history: through every set that changed it, in the order of the move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct RewindPath {
     /// The file.
     pub path: String,
     /// From set to set.
-    pub legs: Vec<Leg>,
+    pub legs: Vec<RewindStep>,
     /// It takes back a part of a set, by a set that is to be made of what is found.
     pub is_undo: bool,
 }
 
 /// What one set means for a file, in the direction of the move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leg {
+pub struct RewindStep {
     /// The set.
     pub change_set: ChangeSetId,
     /// What the history has left.
@@ -269,7 +269,7 @@ pub struct Leg {
 
 /// A change to files that a model would like to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ProposedChange {
     /// Edit one.
     Edit(Edit),
     /// Delete one.
@@ -293,7 +293,7 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl ProposedChange {
     /// The file that is changed.
     pub fn path(&self) -> &str {
         match self {

@@ -7,13 +7,13 @@ use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
     Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
-    FileSet, FileWrite, Look, Machine, PersonDecision, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
+    FileSet, FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
 };
 
-use crate::Change;
-use crate::proposal::command::{self, Decision, Policy};
-use crate::record::{Active, Item, Progress, Session};
-use crate::turn::tools::{Errand, remark};
+use crate::ProposedChange;
+use crate::proposal::command::{self, CommandDecision, Policy};
+use crate::record::{BatchItem, Progress, RunningRequest, Session};
+use crate::turn::tools::{ToolAction, remark};
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ impl Permit {
     }
 
     /// A permission of this class was answered with yes. Some classes only a person can answer.
-    pub(crate) fn answered(answer: &Answer, class: ApprovalClass) -> Option<Self> {
+    pub(crate) fn answered(answer: &AllowedByAnswer, class: ApprovalClass) -> Option<Self> {
         let person = answer.person;
         (person.is_some() || !class.needs_person()).then_some(Self { by: Approval::Answer, person })
     }
@@ -116,14 +116,14 @@ pub fn hidden_by_links(path: &str, folder: &str, real: &str) -> Option<String> {
 }
 
 /// Proof that a tool call was allowed by an answer: read off what was recorded of it.
-pub(crate) struct Answer {
+pub(crate) struct AllowedByAnswer {
     person: Option<PersonDecision>,
 }
 
-impl Answer {
+impl AllowedByAnswer {
     /// The recorded answer, if it allows.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
-    pub(crate) fn of(item: &Item) -> Option<Self> {
+    pub(crate) fn of(item: &BatchItem) -> Option<Self> {
         let given = item.given.as_ref()?;
         use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
         let person = given.by_person.then(PersonDecision::witness);
@@ -131,14 +131,14 @@ impl Answer {
     }
 
     /// The same for a command: what was approved must be what would run, to the last word.
-    pub(crate) fn of_run(item: &Item, run: &CommandRun) -> Option<Self> {
+    pub(crate) fn of_run(item: &BatchItem, run: &CommandRun) -> Option<Self> {
         let approved = item.given.as_ref()?.fingerprint.as_deref();
         Self::of(item).filter(|_| approved == Some(fingerprint(run).as_str()))
     }
 }
 
 /// Whether the folder may be read and worked in at all.
-pub(crate) fn is_trusted(session: &Session, active: &Active) -> bool {
+pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
     let settings = &active.request.settings;
     let ruled = session.folder().is_some_and(|folder| trusts(session.rules(), folder, &settings.machine));
     settings.trusted || active.trust == Some(true) || ruled
@@ -172,35 +172,39 @@ pub(crate) struct Prospect<'a> {
 }
 
 impl<'a> Prospect<'a> {
-    pub(crate) fn of(item: &'a Item) -> Self {
+    pub(crate) fn of(item: &'a BatchItem) -> Self {
         Self { writes: item.writes.as_deref().unwrap_or_default(), versions: &item.versions }
     }
 }
 
 /// May this be done?
-pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospect: Prospect<'_>) -> Ruling {
+pub(crate) fn judge(session: &Session, active: &RunningRequest, errand: &ToolAction, prospect: Prospect<'_>) -> Ruling {
     let settings = &active.request.settings;
     let folder = session.folder();
     // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
     let places: Vec<String> = match errand {
-        Errand::Change(change) => change.paths().iter().map(|path| plain(path, folder)).collect(),
-        Errand::Look(look) => secret_in(look).map(|path| plain(path, folder)).into_iter().collect(),
+        ToolAction::Change(change) => change.paths().iter().map(|path| plain(path, folder)).collect(),
+        ToolAction::Look(look) => secret_in(look).map(|path| plain(path, folder)).into_iter().collect(),
         _ => Vec::new(),
     };
     let place = places.first().map_or("", String::as_str);
     let (tool, subject) = match errand {
-        Errand::Look(_) if !places.is_empty() => ("read_file", place),
-        Errand::Look(_) | Errand::Stored { .. } | Errand::Steps(_) | Errand::Ask { .. } | Errand::Plan(_) => {
+        ToolAction::Look(_) if !places.is_empty() => ("read_file", place),
+        ToolAction::Look(_)
+        | ToolAction::Stored { .. }
+        | ToolAction::Steps(_)
+        | ToolAction::Ask { .. }
+        | ToolAction::Plan(_) => {
             return Ruling::Go(Permit::standing(Approval::Setting));
         }
-        Errand::Fetch { host, .. } => ("fetch_url", host.as_str()),
-        Errand::Change(Change::Delete { .. }) => (deeds::DELETE, place),
-        Errand::Change(Change::Move { .. }) => (deeds::MOVE, place),
-        Errand::Change(_) => (deeds::EDIT, place),
-        Errand::Run { command, outside, .. } if outside.is_some() => (OUTSIDE, command.trim()),
-        Errand::Run { command, .. } => ("run_command", command.trim()),
+        ToolAction::Fetch { host, .. } => ("fetch_url", host.as_str()),
+        ToolAction::Change(ProposedChange::Delete { .. }) => (deeds::DELETE, place),
+        ToolAction::Change(ProposedChange::Move { .. }) => (deeds::MOVE, place),
+        ToolAction::Change(_) => (deeds::EDIT, place),
+        ToolAction::Run { command, outside, .. } if outside.is_some() => (OUTSIDE, command.trim()),
+        ToolAction::Run { command, .. } => ("run_command", command.trim()),
     };
-    let acts = matches!(errand, Errand::Change(_) | Errand::Run { .. });
+    let acts = matches!(errand, ToolAction::Change(_) | ToolAction::Run { .. });
     if acts && active.path() == Some(RouteDecision::Plan) {
         return Ruling::Refuse {
             reason: "This is plan mode: nothing is changed or run. Say what you would do.".into(),
@@ -208,9 +212,10 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
     }
     // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a
     // rule says of commands, the policy works out; rules about other things are about plain subjects.
-    let by_text =
-        |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
-    let is_edit = matches!(errand, Errand::Change(Change::Edit(_)));
+    let by_text = |rule: &&Rule| {
+        !(matches!(errand, ToolAction::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*")
+    };
+    let is_edit = matches!(errand, ToolAction::Change(ProposedChange::Edit(_)));
     let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
     let delicate = match prospect.versions.is_empty() {
         true => places.iter().find_map(|place| guard_in(place, broad)),
@@ -223,11 +228,12 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
     let class = class_of(errand, delicate, unread, empties);
     // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
     let deletes =
-        matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+        matches!(errand, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
     // A yes to many things was not meant for what only a person can allow: there a rule counts as their answer
     // only if it names exactly this. A yes about the one end of a move says nothing about the other.
     let is_meant = |rule: &&Rule| {
-        let is_exact = !rule.pattern.ends_with('*') && !matches!(errand, Errand::Change(Change::Move { .. }));
+        let is_exact =
+            !rule.pattern.ends_with('*') && !matches!(errand, ToolAction::Change(ProposedChange::Move { .. }));
         by_text(rule) && !deletes && (!class.needs_person() || is_exact)
     };
     let ruled = |verdict: RuleVerdict, tool: &str, subject: &str| {
@@ -259,14 +265,14 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         };
     }
     let verdict = match errand {
-        Errand::Run { command, .. } => Some(command::judge(command, &policy(session, active))),
+        ToolAction::Run { command, .. } => Some(command::judge(command, &policy(session, active))),
         _ => None,
     };
-    if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.decision == Decision::Deny) {
+    if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.decision == CommandDecision::Deny) {
         return Ruling::Refuse { reason: format!("This command is never run: {}.", verdict.reason) };
     }
     let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
-    if matches!(errand, Errand::Change(_)) && places.iter().any(is_own) {
+    if matches!(errand, ToolAction::Change(_)) && places.iter().any(is_own) {
         return Ruling::Refuse { reason: OWN.into() };
     }
     let (tool, subject) = missing.copied().unwrap_or((tool, subject));
@@ -277,16 +283,17 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         folder: folder.map(str::to_owned),
     };
     let ask = |reason: String, pattern: &str| Ruling::Ask { class, reason, rule: rule(pattern) };
-    let recovered = matches!(errand, Errand::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
+    let recovered =
+        matches!(errand, ToolAction::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
     if objects(RuleVerdict::Ask).is_none() && !recovered {
         // The person has asked for exactly this; nobody else has a say in it.
-        if matches!(errand, Errand::Change(Change::Save { .. })) && delicate.is_none() {
+        if matches!(errand, ToolAction::Change(ProposedChange::Save { .. })) && delicate.is_none() {
             return Ruling::Go(Permit::standing(Approval::Answer));
         }
         if let Some(rule) = needs.first().filter(|_| missing.is_none()).and_then(yes) {
             return Ruling::Go(by_rule(rule, class));
         }
-        if let Errand::Run { command, .. } = errand
+        if let ToolAction::Run { command, .. } = errand
             && !deletes
             && tool != OUTSIDE
             && let Some(rule) = allowed_by_prefix(session, active, command)
@@ -295,9 +302,9 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         }
         let by_setting = match errand {
             _ if class.needs_person() => false,
-            Errand::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
-            Errand::Change(_) => settings.apply_files == Applying::Auto,
-            Errand::Run { .. } => verdict.as_ref().is_some_and(|verdict| runs_automatically(active, verdict)),
+            ToolAction::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
+            ToolAction::Change(_) => settings.apply_files == Applying::Auto,
+            ToolAction::Run { .. } => verdict.as_ref().is_some_and(|verdict| runs_automatically(active, verdict)),
             _ => false,
         };
         if by_setting {
@@ -305,25 +312,25 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         }
     }
     match (errand, verdict) {
-        (Errand::Fetch { host, .. }, _) => {
+        (ToolAction::Fetch { host, .. }, _) => {
             let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
             ask(format!("{host} has not been asked for anything yet{remark}"), subject)
         }
-        (Errand::Change(Change::Delete { .. }), _) if unread => {
+        (ToolAction::Change(ProposedChange::Delete { .. }), _) if unread => {
             ask("a file would be deleted that the model has not read".into(), subject)
         }
-        (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
-        (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
-        (Errand::Change(_), _) if empties => ask("a file would be deleted or emptied".into(), subject),
-        (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
-        (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
-        (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
-        (Errand::Run { outside: Some(why), .. }, _) => {
+        (ToolAction::Change(ProposedChange::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
+        (ToolAction::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        (ToolAction::Change(_), _) if empties => ask("a file would be deleted or emptied".into(), subject),
+        (ToolAction::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
+        (ToolAction::Change(_), _) if unread => ask(UNREAD.into(), subject),
+        (ToolAction::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
+        (ToolAction::Run { outside: Some(why), .. }, _) => {
             ask(format!("it would run outside the sandbox; the model says why: {why}"), subject)
         }
-        (Errand::Run { .. }, Some(verdict)) => {
+        (ToolAction::Run { .. }, Some(verdict)) => {
             let reason = match verdict.decision {
-                Decision::Auto => "commands are asked about (apply.commands)".to_owned(),
+                CommandDecision::Auto => "commands are asked about (apply.commands)".to_owned(),
                 _ => verdict.reason,
             };
             ask(reason, subject)
@@ -333,17 +340,17 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
 }
 
 /// What an errand needs an approval for, which says who may give it.
-fn class_of(errand: &Errand, delicate: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
+fn class_of(errand: &ToolAction, delicate: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
     match errand {
-        Errand::Look(_) => ApprovalClass::Secret,
-        Errand::Fetch { .. } => ApprovalClass::NewHost,
-        Errand::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
-        Errand::Change(_) if unread => ApprovalClass::DeleteUnread,
-        Errand::Change(_) if delicate == Some(Guard::Secret) => ApprovalClass::Secret,
-        Errand::Change(_) if delicate.is_some() => ApprovalClass::ControlFile,
-        Errand::Change(Change::Delete { .. }) => ApprovalClass::Delete,
-        Errand::Change(_) if empties => ApprovalClass::Delete,
-        Errand::Change(_) => ApprovalClass::Edit,
+        ToolAction::Look(_) => ApprovalClass::Secret,
+        ToolAction::Fetch { .. } => ApprovalClass::NewHost,
+        ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
+        ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
+        ToolAction::Change(_) if delicate == Some(Guard::Secret) => ApprovalClass::Secret,
+        ToolAction::Change(_) if delicate.is_some() => ApprovalClass::ControlFile,
+        ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
+        ToolAction::Change(_) if empties => ApprovalClass::Delete,
+        ToolAction::Change(_) => ApprovalClass::Edit,
         _ => ApprovalClass::Command,
     }
 }
@@ -358,11 +365,11 @@ fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
 
 /// Whether a command runs without a question. One that only reads does, as other reads do; one that builds or tests
 /// does where a setting or an agreement says so. What an answer proposes waits until somebody runs it.
-fn runs_automatically(active: &Active, verdict: &command::Verdict) -> bool {
+fn runs_automatically(active: &RunningRequest, verdict: &command::CommandVerdict) -> bool {
     let is_proposed = active.batch.as_ref().is_some_and(|batch| batch.of_series);
     let by_class = verdict.class == CommandClass::Read && !is_proposed;
     let is_set = active.request.settings.apply_commands == Applying::Auto || active.has_agreed();
-    verdict.decision == Decision::Auto && (by_class || is_set)
+    verdict.decision == CommandDecision::Auto && (by_class || is_set)
 }
 
 /// The tool's name in rules about commands that run outside of the sandbox.
@@ -371,7 +378,7 @@ const OUTSIDE: &str = "run_outside";
 pub(crate) const UNREAD: &str = "a file would be replaced that the model has not read";
 
 /// What the command policy needs to know.
-pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
+pub(crate) fn policy(session: &Session, active: &RunningRequest) -> Policy {
     command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
 }
 
@@ -408,7 +415,7 @@ pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdi
 }
 
 /// The rule by whose beginning a command may run, if the policy finds every part of it covered.
-fn allowed_by_prefix(session: &Session, active: &Active, command: &str) -> Option<String> {
+fn allowed_by_prefix(session: &Session, active: &RunningRequest, command: &str) -> Option<String> {
     let allow = prefixes(session, RuleVerdict::Allow);
     if allow.is_empty() {
         return None;
@@ -416,7 +423,7 @@ fn allowed_by_prefix(session: &Session, active: &Active, command: &str) -> Optio
     // The person's own rule counts outside of the sandbox too: they have said so themselves.
     let policy = Policy { sandboxed: true, ..policy(session, active).only(allow) };
     let verdict = command::judge(command, &policy);
-    (verdict.decision == Decision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
+    (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
 }
 
 /// The parts of a path, lower case: file systems differ in whether case counts.
@@ -461,11 +468,11 @@ fn guard_in(path: &str, broad: bool) -> Option<Guard> {
 }
 
 /// The file with secrets that a look names, if it names one. A search through a folder passes them by.
-pub(crate) fn secret_in(look: &Look) -> Option<&str> {
+pub(crate) fn secret_in(look: &ReadOp) -> Option<&str> {
     let named = match look {
-        Look::Read { path, .. } | Look::Search { path, .. } => path,
+        ReadOp::Read { path, .. } | ReadOp::Search { path, .. } => path,
         // Names of files are no secrets; what a page holds is asked about by its host.
-        Look::List { .. } | Look::Glob { .. } | Look::Fetch { .. } => return None,
+        ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
     parts(named).any(|part| part != ".trimtab" && names::is_secret(&part)).then_some(named.as_str())

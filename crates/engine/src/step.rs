@@ -11,7 +11,7 @@ use crate::{Effect, Input, Output, assistant, handoff, history, intake, pictures
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
 pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
-    let mut step = Step { session, outputs: Vec::new() };
+    let mut step = Transition { session, outputs: Vec::new() };
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
@@ -36,7 +36,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
         Input::Loaded { request, files, missing, absent, instructions, instruction_files } => {
-            let loaded = turn::Loaded { files, missing, instructions, instruction_files };
+            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
         Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
@@ -65,7 +65,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
 /// Ends a request because the program itself failed at it: at `input`, if that is known. This is how
 /// a defect is told to a person instead of being met again at every start.
 pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) -> Vec<Output> {
-    let mut step = Step { session, outputs: Vec::new() };
+    let mut step = Transition { session, outputs: Vec::new() };
     turn::give_up(&mut step, input, problem);
     step.outputs
 }
@@ -73,7 +73,7 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
 /// Ends what runs or waits in a session that was folded from the facts of another one up to its fact `at`, and says
 /// where they come from: what the log of a fork goes on with.
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
-    let mut step = Step { session, outputs: Vec::new() };
+    let mut step = Transition { session, outputs: Vec::new() };
     turn::control::leave_all(&mut step);
     step.say(None, SessionFact::Forked { from: from.clone(), at });
     let fact = |output| match output {
@@ -85,19 +85,19 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]
-pub(crate) fn by_hand(session: &mut Session, act: impl FnOnce(&mut Step<'_>)) -> Vec<Output> {
-    let mut step = Step { session, outputs: Vec::new() };
+pub(crate) fn by_hand(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
+    let mut step = Transition { session, outputs: Vec::new() };
     act(&mut step);
     step.outputs
 }
 
 /// What the rooms see of a step: the state to read, and a voice.
-pub(crate) struct Step<'a> {
+pub(crate) struct Transition<'a> {
     pub(crate) session: &'a mut Session,
     outputs: Vec<Output>,
 }
 
-impl Step<'_> {
+impl Transition<'_> {
     /// Records a fact and makes it true.
     pub(crate) fn say(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
         let fact = fact.into();

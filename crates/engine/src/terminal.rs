@@ -63,7 +63,7 @@ pub fn shown(raw: &str) -> String {
     if raw.chars().all(plain) {
         return raw.to_owned();
     }
-    let mut screen = Screen::default();
+    let mut screen = ScreenBuffer::default();
     let mut rest = raw.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
@@ -81,7 +81,7 @@ pub fn shown(raw: &str) -> String {
 
 type Rest<'t> = std::iter::Peekable<std::str::Chars<'t>>;
 
-fn escape(screen: &mut Screen, rest: &mut Rest<'_>) {
+fn escape(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     match rest.next() {
         Some('[') => sequence(screen, rest),
         // Titles, links and other texts for the terminal itself: up to their end, a bell or ESC \.
@@ -101,7 +101,7 @@ fn escape(screen: &mut Screen, rest: &mut Rest<'_>) {
 }
 
 /// A control sequence: numbers, then the letter that says what they are for.
-fn sequence(screen: &mut Screen, rest: &mut Rest<'_>) {
+fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     let mut numbers: [usize; 2] = [0; 2];
     let mut at = 0;
     while let Some(&c) = rest.peek() {
@@ -145,7 +145,7 @@ fn sequence(screen: &mut Screen, rest: &mut Rest<'_>) {
 }
 
 #[derive(Default)]
-struct Screen {
+struct ScreenBuffer {
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -155,7 +155,7 @@ struct Screen {
     padded: usize,
 }
 
-impl Screen {
+impl ScreenBuffer {
     fn line(&mut self) -> &mut Vec<char> {
         if self.lines.len() <= self.row {
             self.lines.resize(self.row + 1, Vec::new());

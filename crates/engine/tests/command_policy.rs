@@ -3,33 +3,35 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use trimtab_engine::proposal::command::{Decision, Policy, Verdict, default_allow, judge, only_looks, usual_allow};
+use trimtab_engine::proposal::command::{
+    CommandDecision, CommandVerdict, Policy, default_allow, judge, only_looks, usual_allow,
+};
 use trimtab_vocab::CommandClass;
 
 fn policy() -> Policy {
     Policy::new("/home/ada/work", "/home/ada")
 }
 
-fn decide(line: &str) -> Decision {
+fn decide(line: &str) -> CommandDecision {
     judge(line, &policy()).decision
 }
 
 /// The decision with only these prefixes allowed.
-fn with(allow: &[&str], line: &str) -> Verdict {
+fn with(allow: &[&str], line: &str) -> CommandVerdict {
     judge(line, &policy().only(allow.iter().map(|rule| (*rule).to_owned()).collect()))
 }
 
-fn named(decision: &str) -> Decision {
+fn named(decision: &str) -> CommandDecision {
     match decision {
-        "auto" => Decision::Auto,
-        "ask" => Decision::Ask,
-        "deny" => Decision::Deny,
+        "auto" => CommandDecision::Auto,
+        "ask" => CommandDecision::Ask,
+        "deny" => CommandDecision::Deny,
         other => panic!("`{other}` is no decision"),
     }
 }
 
 /// The lines of the table with what they expect.
-static TABLE: LazyLock<Vec<(Decision, &'static str)>> = LazyLock::new(|| {
+static TABLE: LazyLock<Vec<(CommandDecision, &'static str)>> = LazyLock::new(|| {
     let lines = include_str!("command/lines.txt").lines();
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("# "));
     lines
@@ -39,7 +41,7 @@ static TABLE: LazyLock<Vec<(Decision, &'static str)>> = LazyLock::new(|| {
         .collect()
 });
 
-fn table() -> impl Iterator<Item = (Decision, &'static str)> {
+fn table() -> impl Iterator<Item = (CommandDecision, &'static str)> {
     TABLE.iter().copied()
 }
 
@@ -94,7 +96,7 @@ fn hidden_and_counterfeit_characters_ask() {
         "\u{43b}\u{455}",
     ];
     for line in lines {
-        assert_eq!(decide(line), Decision::Ask, "{line:?}");
+        assert_eq!(decide(line), CommandDecision::Ask, "{line:?}");
     }
 }
 
@@ -104,8 +106,8 @@ fn a_plain_prefix_loosens_the_flags_and_nothing_else() {
     let decide = |line: &str| judge(line, &plain).decision;
     // Flags and operands that no table knows, of programs that are on the list.
     for line in ["npm run build -- --mode production", "npm test -- --updateSnapshot=true", "tail -f log.txt"] {
-        assert_eq!(decide(line), Decision::Auto, "{line}");
-        assert_eq!(judge(line, &policy()).decision, Decision::Ask, "{line}");
+        assert_eq!(decide(line), CommandDecision::Auto, "{line}");
+        assert_eq!(judge(line, &policy()).decision, CommandDecision::Ask, "{line}");
     }
     // What is not on the list, leaves the folder, deletes, cannot be read for certain, or reads what a pipe brings.
     for line in [
@@ -129,18 +131,18 @@ fn a_plain_prefix_loosens_the_flags_and_nothing_else() {
         "python -c 'print(1)'",
         "python -c 'import os; os.remove(\"a\")'",
     ] {
-        assert_eq!(decide(line), Decision::Ask, "{line}");
+        assert_eq!(decide(line), CommandDecision::Ask, "{line}");
     }
     // It is never stricter, and refuses what is refused.
     for (expected, line) in table() {
         let loose = decide(line);
         match expected {
-            Decision::Auto => assert_eq!(loose, Decision::Auto, "{line}"),
-            Decision::Deny => assert_eq!(loose, Decision::Deny, "{line}"),
-            Decision::Ask => assert_ne!(loose, Decision::Deny, "{line}"),
+            CommandDecision::Auto => assert_eq!(loose, CommandDecision::Auto, "{line}"),
+            CommandDecision::Deny => assert_eq!(loose, CommandDecision::Deny, "{line}"),
+            CommandDecision::Ask => assert_ne!(loose, CommandDecision::Deny, "{line}"),
         }
     }
-    assert_eq!(judge("tail -f log.txt", &Policy { sandboxed: false, ..plain }).decision, Decision::Ask);
+    assert_eq!(judge("tail -f log.txt", &Policy { sandboxed: false, ..plain }).decision, CommandDecision::Ask);
 }
 
 #[test]
@@ -153,48 +155,48 @@ fn most_of_what_is_done_every_day_runs_by_itself() {
 
 #[test]
 fn lines_of_a_script_are_a_chain() {
-    assert_eq!(decide("git status\ngit log --oneline -3"), Decision::Auto);
-    assert_eq!(decide("# look first\nls\n\npwd\n"), Decision::Auto);
-    assert_eq!(decide("ls &&\n  pwd"), Decision::Auto);
-    assert_eq!(decide("ls |\n head"), Decision::Auto);
-    assert_eq!(decide("cargo test \\\n  --workspace"), Decision::Auto);
-    assert_eq!(decide("ls\nrm x"), Decision::Ask);
-    assert_eq!(decide("ls # harmless\nrm x"), Decision::Ask);
-    assert_eq!(decide("ls \\\nrm"), Decision::Auto, "`rm` is an operand of `ls` here");
-    assert_eq!(decide("ls #\\\nrm x"), Decision::Ask, "a comment has no continuation");
-    assert_eq!(decide("ls #\\\ncat .env"), Decision::Ask);
-    assert_eq!(decide("l\\\ns; r\\\nm x"), Decision::Ask, "words may be continued, too");
-    assert_eq!(decide("r\\\nm -rf /"), Decision::Deny);
-    assert_eq!(decide("ls &&\n"), Decision::Ask);
-    assert_eq!(decide("ls\nrm -rf /"), Decision::Deny);
-    assert_eq!(decide("cat <<EOF\nrm -rf /\nEOF"), Decision::Ask, "a text is not a command");
-    assert_eq!(decide("cat <<EOF\n$(rm -rf /)\nEOF"), Decision::Deny);
-    assert_eq!(decide("cat <<'EOF'\n$(rm -rf /)\nEOF"), Decision::Ask);
-    assert_eq!(decide("cat <<EOF > notes.md\nhello\nEOF\nrm -rf /"), Decision::Deny);
-    assert_eq!(decide("bash <<EOF\nrm -rf /\nEOF"), Decision::Deny);
-    assert_eq!(decide("bash <<-EOF\n\trm -rf /\n\tEOF"), Decision::Deny);
-    assert_eq!(decide("python3 - <<EOF\nimport shutil\nshutil.rmtree('/')\nEOF"), Decision::Deny);
-    assert_eq!(decide("cat <<EOF > .trimtab/config.toml\nx\nEOF"), Decision::Deny);
-    assert_eq!(decide(""), Decision::Ask);
-    assert_eq!(decide("  \n "), Decision::Ask);
-    assert_eq!(decide("# only a comment"), Decision::Ask);
+    assert_eq!(decide("git status\ngit log --oneline -3"), CommandDecision::Auto);
+    assert_eq!(decide("# look first\nls\n\npwd\n"), CommandDecision::Auto);
+    assert_eq!(decide("ls &&\n  pwd"), CommandDecision::Auto);
+    assert_eq!(decide("ls |\n head"), CommandDecision::Auto);
+    assert_eq!(decide("cargo test \\\n  --workspace"), CommandDecision::Auto);
+    assert_eq!(decide("ls\nrm x"), CommandDecision::Ask);
+    assert_eq!(decide("ls # harmless\nrm x"), CommandDecision::Ask);
+    assert_eq!(decide("ls \\\nrm"), CommandDecision::Auto, "`rm` is an operand of `ls` here");
+    assert_eq!(decide("ls #\\\nrm x"), CommandDecision::Ask, "a comment has no continuation");
+    assert_eq!(decide("ls #\\\ncat .env"), CommandDecision::Ask);
+    assert_eq!(decide("l\\\ns; r\\\nm x"), CommandDecision::Ask, "words may be continued, too");
+    assert_eq!(decide("r\\\nm -rf /"), CommandDecision::Deny);
+    assert_eq!(decide("ls &&\n"), CommandDecision::Ask);
+    assert_eq!(decide("ls\nrm -rf /"), CommandDecision::Deny);
+    assert_eq!(decide("cat <<EOF\nrm -rf /\nEOF"), CommandDecision::Ask, "a text is not a command");
+    assert_eq!(decide("cat <<EOF\n$(rm -rf /)\nEOF"), CommandDecision::Deny);
+    assert_eq!(decide("cat <<'EOF'\n$(rm -rf /)\nEOF"), CommandDecision::Ask);
+    assert_eq!(decide("cat <<EOF > notes.md\nhello\nEOF\nrm -rf /"), CommandDecision::Deny);
+    assert_eq!(decide("bash <<EOF\nrm -rf /\nEOF"), CommandDecision::Deny);
+    assert_eq!(decide("bash <<-EOF\n\trm -rf /\n\tEOF"), CommandDecision::Deny);
+    assert_eq!(decide("python3 - <<EOF\nimport shutil\nshutil.rmtree('/')\nEOF"), CommandDecision::Deny);
+    assert_eq!(decide("cat <<EOF > .trimtab/config.toml\nx\nEOF"), CommandDecision::Deny);
+    assert_eq!(decide(""), CommandDecision::Ask);
+    assert_eq!(decide("  \n "), CommandDecision::Ask);
+    assert_eq!(decide("# only a comment"), CommandDecision::Ask);
 }
 
 #[test]
 fn a_rule_of_ones_own_covers_words_and_not_letters() {
-    assert_eq!(with(&["npm run"], "npm run build").decision, Decision::Auto);
-    assert_eq!(with(&["npm run"], "npm publish").decision, Decision::Ask);
-    assert_eq!(with(&["npm run"], "npmx run").decision, Decision::Ask);
-    assert_eq!(with(&["npm run"], "npm runx").decision, Decision::Ask);
-    assert_eq!(with(&["npm run"], "npm").decision, Decision::Ask);
-    assert_eq!(with(&["npm run"], "ls").decision, Decision::Ask, "the list given is the whole list");
-    assert_eq!(with(&["ls"], "ls && pwd").decision, Decision::Ask);
-    assert_eq!(with(&["git"], "git status").decision, Decision::Auto);
-    assert_eq!(with(&["git  status "], "git status").decision, Decision::Auto);
-    assert_eq!(with(&["\"git\" 'status'"], "git status").decision, Decision::Auto);
+    assert_eq!(with(&["npm run"], "npm run build").decision, CommandDecision::Auto);
+    assert_eq!(with(&["npm run"], "npm publish").decision, CommandDecision::Ask);
+    assert_eq!(with(&["npm run"], "npmx run").decision, CommandDecision::Ask);
+    assert_eq!(with(&["npm run"], "npm runx").decision, CommandDecision::Ask);
+    assert_eq!(with(&["npm run"], "npm").decision, CommandDecision::Ask);
+    assert_eq!(with(&["npm run"], "ls").decision, CommandDecision::Ask, "the list given is the whole list");
+    assert_eq!(with(&["ls"], "ls && pwd").decision, CommandDecision::Ask);
+    assert_eq!(with(&["git"], "git status").decision, CommandDecision::Auto);
+    assert_eq!(with(&["git  status "], "git status").decision, CommandDecision::Auto);
+    assert_eq!(with(&["\"git\" 'status'"], "git status").decision, CommandDecision::Auto);
     for never in ["", " ", "*", "git *", "$x", "l", "git stat"] {
-        assert_eq!(with(&[never], "git status").decision, Decision::Ask, "{never:?}");
-        assert_eq!(with(&[never], "ls").decision, Decision::Ask, "{never:?}");
+        assert_eq!(with(&[never], "git status").decision, CommandDecision::Ask, "{never:?}");
+        assert_eq!(with(&[never], "ls").decision, CommandDecision::Ask, "{never:?}");
     }
 }
 
@@ -202,20 +204,24 @@ fn a_rule_of_ones_own_covers_words_and_not_letters() {
 fn what_only_looks_and_the_usual_checks_run_unless_a_list_is_set() {
     for line in ["wc -l x", "ls | wc -l", "cd src && ls", "sed -n 1p x", "git show", "make test", "timeout 5 ls"] {
         let verdict = judge(line, &policy());
-        assert_eq!(verdict.decision, Decision::Auto, "{line}: {}", verdict.reason);
+        assert_eq!(verdict.decision, CommandDecision::Auto, "{line}: {}", verdict.reason);
         let set = default_allow().iter().map(|rule| (*rule).to_owned()).collect();
-        assert_eq!(judge(line, &policy().only(set)).decision, Decision::Ask, "{line}: the list set is the whole list");
+        assert_eq!(
+            judge(line, &policy().only(set)).decision,
+            CommandDecision::Ask,
+            "{line}: the list set is the whole list"
+        );
     }
-    assert_eq!(with(&["ls", "wc"], "ls | wc -l").decision, Decision::Auto, "what is on the list set counts");
+    assert_eq!(with(&["ls", "wc"], "ls | wc -l").decision, CommandDecision::Auto, "what is on the list set counts");
     // A loose prefix is about the list, not about these.
     let plain = Policy { plain: true, ..policy() };
     for line in ["wc --files0-from=x", "make deploy", "sed -f x y", "cargo fmt", "git tag v1", "pytest -p x"] {
-        assert_eq!(judge(line, &plain).decision, Decision::Ask, "{line}");
+        assert_eq!(judge(line, &plain).decision, CommandDecision::Ask, "{line}");
     }
     // A person's own rule that asks counts, also about what a time limit stands before.
     let asks = Policy { ask: vec!["wc".into(), "timeout".into(), "cargo test".into()], ..policy() };
     for line in ["wc -l x", "timeout 5 ls", "timeout 5 cargo test", "cd src && wc x"] {
-        assert_eq!(judge(line, &asks).decision, Decision::Ask, "{line}");
+        assert_eq!(judge(line, &asks).decision, CommandDecision::Ask, "{line}");
     }
     assert_eq!(judge("wc -l x", &policy()).rule.as_deref(), Some("wc"));
     assert_eq!(judge("CI=1 ls", &policy()).direct, None, "only a shell sets a variable");
@@ -236,10 +242,10 @@ fn a_program_in_several_lines_is_read_to_its_end() {
         "cd src\nrm x",
         "cd src\ncat ../x",
     ] {
-        assert_eq!(decide(line), Decision::Ask, "{line}");
+        assert_eq!(decide(line), CommandDecision::Ask, "{line}");
     }
-    assert_eq!(decide("cd src\nls"), Decision::Auto);
-    assert_eq!(decide("sed -n '1p\n2p' x"), Decision::Auto);
+    assert_eq!(decide("cd src\nls"), CommandDecision::Auto);
+    assert_eq!(decide("sed -n '1p\n2p' x"), CommandDecision::Auto);
 }
 
 #[test]
@@ -319,7 +325,7 @@ fn programs_with_a_table_are_bound_by_it_under_any_rule() {
         ("trimtab", "trimtab doctor"),
         ("python3.12", "python3.12 x.py"),
     ] {
-        assert_eq!(with(&[rule], line).decision, Decision::Ask, "{rule}: {line}");
+        assert_eq!(with(&[rule], line).decision, CommandDecision::Ask, "{rule}: {line}");
     }
     for (rule, line) in [
         ("git show", "git show HEAD:src/main.rs"),
@@ -345,21 +351,21 @@ fn programs_with_a_table_are_bound_by_it_under_any_rule() {
         ("test", "test -f x"),
     ] {
         let verdict = with(&[rule], line);
-        assert_eq!(verdict.decision, Decision::Auto, "{rule}: {line}: {}", verdict.reason);
+        assert_eq!(verdict.decision, CommandDecision::Auto, "{rule}: {line}: {}", verdict.reason);
     }
 }
 
 #[test]
 fn a_program_without_a_table_gets_plain_words_but_no_unknown_flag() {
-    assert_eq!(with(&["make"], "make").decision, Decision::Auto);
-    assert_eq!(with(&["make"], "make test").decision, Decision::Auto);
-    assert_eq!(with(&["make test"], "make test").decision, Decision::Auto);
-    assert_eq!(with(&["make test"], "make deploy").decision, Decision::Ask);
-    assert_eq!(with(&["make"], "make deploy").decision, Decision::Auto, "that is what a person has allowed");
-    assert_eq!(with(&["black"], "black src").decision, Decision::Auto);
-    assert_eq!(with(&["python"], "python -m black src").decision, Decision::Ask);
-    assert_eq!(with(&["make -j4"], "make -j4 test").decision, Decision::Auto, "the rule itself names the flag");
-    assert_eq!(with(&["./scripts/test"], "./scripts/test").decision, Decision::Auto);
+    assert_eq!(with(&["make"], "make").decision, CommandDecision::Auto);
+    assert_eq!(with(&["make"], "make test").decision, CommandDecision::Auto);
+    assert_eq!(with(&["make test"], "make test").decision, CommandDecision::Auto);
+    assert_eq!(with(&["make test"], "make deploy").decision, CommandDecision::Ask);
+    assert_eq!(with(&["make"], "make deploy").decision, CommandDecision::Auto, "that is what a person has allowed");
+    assert_eq!(with(&["black"], "black src").decision, CommandDecision::Auto);
+    assert_eq!(with(&["python"], "python -m black src").decision, CommandDecision::Ask);
+    assert_eq!(with(&["make -j4"], "make -j4 test").decision, CommandDecision::Auto, "the rule itself names the flag");
+    assert_eq!(with(&["./scripts/test"], "./scripts/test").decision, CommandDecision::Auto);
     for line in [
         "make -f x",
         "make -C ..",
@@ -370,10 +376,10 @@ fn a_program_without_a_table_gets_plain_words_but_no_unknown_flag() {
         "make https://x.example/",
         "make 'a b;c'",
     ] {
-        assert_eq!(with(&["make"], line).decision, Decision::Ask, "{line}");
+        assert_eq!(with(&["make"], line).decision, CommandDecision::Ask, "{line}");
     }
-    assert_eq!(with(&["../x"], "../x").decision, Decision::Ask);
-    assert_eq!(with(&["/opt/x"], "/opt/x").decision, Decision::Ask);
+    assert_eq!(with(&["../x"], "../x").decision, CommandDecision::Ask);
+    assert_eq!(with(&["/opt/x"], "/opt/x").decision, CommandDecision::Ask);
 }
 
 #[test]
@@ -381,9 +387,9 @@ fn a_rule_that_says_the_whole_command_vouches_for_it_unless_it_deletes_or_hides_
     for line in
         ["ruby manage.rb test", "git push", "pip install -r requirements.txt", "git commit -m 'a b'", "docker ps"]
     {
-        assert_eq!(with(&[line], line).decision, Decision::Auto, "{line}");
-        assert_eq!(with(&[line], &format!("{line} -x")).decision, Decision::Ask, "{line} -x");
-        assert_eq!(with(&[line, "ls"], &format!("ls | {line}")).decision, Decision::Ask, "ls | {line}");
+        assert_eq!(with(&[line], line).decision, CommandDecision::Auto, "{line}");
+        assert_eq!(with(&[line], &format!("{line} -x")).decision, CommandDecision::Ask, "{line} -x");
+        assert_eq!(with(&[line, "ls"], &format!("ls | {line}")).decision, CommandDecision::Ask, "ls | {line}");
     }
     for line in [
         "rm x",
@@ -398,9 +404,9 @@ fn a_rule_that_says_the_whole_command_vouches_for_it_unless_it_deletes_or_hides_
         "timeout 5 rm x",
         "git -c a.b=c status",
     ] {
-        assert_eq!(with(&[line], line).decision, Decision::Ask, "{line}");
+        assert_eq!(with(&[line], line).decision, CommandDecision::Ask, "{line}");
     }
-    assert_eq!(with(&["rm -rf /"], "rm -rf /").decision, Decision::Deny, "no rule allows what is refused");
+    assert_eq!(with(&["rm -rf /"], "rm -rf /").decision, CommandDecision::Deny, "no rule allows what is refused");
 }
 
 #[test]
@@ -408,11 +414,11 @@ fn ones_own_ask_and_deny_rules_beat_allow_rules() {
     let strict =
         Policy { ask: vec!["git log".into()], deny: vec!["git push".into(), "npm publish".into()], ..policy() };
     let decide = |line| judge(line, &strict);
-    assert_eq!(decide("git log").decision, Decision::Ask);
+    assert_eq!(decide("git log").decision, CommandDecision::Ask);
     assert_eq!(decide("git log").rule.as_deref(), Some("git log"));
-    assert_eq!(decide("git --no-pager log").decision, Decision::Ask);
-    assert_eq!(decide("git status").decision, Decision::Auto);
-    assert_eq!(decide("git push origin main").decision, Decision::Deny);
+    assert_eq!(decide("git --no-pager log").decision, CommandDecision::Ask);
+    assert_eq!(decide("git status").decision, CommandDecision::Auto);
+    assert_eq!(decide("git push origin main").decision, CommandDecision::Deny);
     assert_eq!(decide("git push").rule.as_deref(), Some("git push"));
     for line in [
         "ls && git push",
@@ -422,16 +428,16 @@ fn ones_own_ask_and_deny_rules_beat_allow_rules() {
         "(npm publish)",
         "env A=b npm publish",
     ] {
-        assert_eq!(decide(line).decision, Decision::Deny, "{line}");
+        assert_eq!(decide(line).decision, CommandDecision::Deny, "{line}");
     }
-    assert_eq!(decide("git pushx").decision, Decision::Ask);
+    assert_eq!(decide("git pushx").decision, CommandDecision::Ask);
 }
 
 #[test]
 fn without_a_sandbox_nothing_runs_by_itself() {
     let open = Policy { sandboxed: false, ..policy() };
     for (decision, line) in table() {
-        let expected = if decision == Decision::Auto { Decision::Ask } else { decision };
+        let expected = if decision == CommandDecision::Auto { CommandDecision::Ask } else { decision };
         assert_eq!(judge(line, &open).decision, expected, "{line}");
     }
 }
@@ -481,21 +487,21 @@ fn the_folder_bounds_hold_wherever_the_folder_is() {
     let demo = Policy::new("/home/ada/.local/share/trimtab/demo", "/home/ada");
     assert_eq!(
         judge("cat README.md && touch x", &demo).decision,
-        Decision::Auto,
+        CommandDecision::Auto,
         "a folder in our data is still a folder"
     );
-    assert_eq!(judge("echo x > ../log.db", &demo).decision, Decision::Deny);
-    assert_eq!(judge("echo x > .trimtab/config.toml", &demo).decision, Decision::Deny);
+    assert_eq!(judge("echo x > ../log.db", &demo).decision, CommandDecision::Deny);
+    assert_eq!(judge("echo x > .trimtab/config.toml", &demo).decision, CommandDecision::Deny);
     for folder in ["/", ""] {
         let odd = Policy::new(folder, "/home/ada");
-        assert_eq!(judge("cat /etc/passwd", &odd).decision, Decision::Ask, "{folder:?}");
+        assert_eq!(judge("cat /etc/passwd", &odd).decision, CommandDecision::Ask, "{folder:?}");
     }
     let root = Policy::new("/root/x", "/root");
-    assert_eq!(judge("rm -rf ~", &root).decision, Decision::Deny);
+    assert_eq!(judge("rm -rf ~", &root).decision, CommandDecision::Deny);
     let elsewhere = Policy { ports: vec![9000], own: vec!["/srv/tt".into()], ..policy() };
-    assert_eq!(judge("curl localhost:9000", &elsewhere).decision, Decision::Deny);
-    assert_eq!(judge("curl localhost:7420", &elsewhere).decision, Decision::Ask);
-    assert_eq!(judge("echo x > /srv/tt/config.toml", &elsewhere).decision, Decision::Deny);
+    assert_eq!(judge("curl localhost:9000", &elsewhere).decision, CommandDecision::Deny);
+    assert_eq!(judge("curl localhost:7420", &elsewhere).decision, CommandDecision::Ask);
+    assert_eq!(judge("echo x > /srv/tt/config.toml", &elsewhere).decision, CommandDecision::Deny);
 }
 
 /// Texts that have made readers of shell slow, or have ended them.
@@ -603,10 +609,10 @@ fn only_what_is_known_to_look_need_not_be_watched() {
 
 #[test]
 fn hostile_lines_neither_end_the_process_nor_hold_it_up() {
-    assert_eq!(with(&["nice"], &format!("{}ls", "nice ".repeat(3000))).decision, Decision::Ask);
+    assert_eq!(with(&["nice"], &format!("{}ls", "nice ".repeat(3000))).decision, CommandDecision::Ask);
     for line in hostile() {
         let verdict = judge(&line, &policy());
-        assert!(verdict.decision != Decision::Auto || line.len() <= 16 * 1024, "nobody reads so long a line");
+        assert!(verdict.decision != CommandDecision::Auto || line.len() <= 16 * 1024, "nobody reads so long a line");
     }
 }
 
@@ -692,15 +698,15 @@ proptest! {
         // A line that is not finished takes the next one for its end.
         prop_assume!(!left.ends_with(['\\', '&', '|']));
         let whole = decide(&format!("{left}{join}{right}"));
-        if a != Decision::Auto && !left.trim_start().starts_with('#') {
-            prop_assert_ne!(whole, Decision::Auto, "{}{}{}", left, join, right);
+        if a != CommandDecision::Auto && !left.trim_start().starts_with('#') {
+            prop_assert_ne!(whole, CommandDecision::Auto, "{}{}{}", left, join, right);
         }
         // What stands behind a comment or an open quote is no part any more.
-        if b != Decision::Auto && a == Decision::Auto && (!left.contains('#') || join == "\n") {
-            prop_assert_ne!(whole, Decision::Auto, "{}{}{}", left, join, right);
+        if b != CommandDecision::Auto && a == CommandDecision::Auto && (!left.contains('#') || join == "\n") {
+            prop_assert_ne!(whole, CommandDecision::Auto, "{}{}{}", left, join, right);
         }
-        if a == Decision::Auto && b == Decision::Deny && (!left.contains('#') || join == "\n") {
-            prop_assert_eq!(whole, Decision::Deny, "{}{}{}", left, join, right);
+        if a == CommandDecision::Auto && b == CommandDecision::Deny && (!left.contains('#') || join == "\n") {
+            prop_assert_eq!(whole, CommandDecision::Deny, "{}{}{}", left, join, right);
         }
     }
 
@@ -709,7 +715,7 @@ proptest! {
         let rule = default_allow()[rule];
         if rule != "echo" {
             let line = if place { format!("{rule} {flag}") } else { format!("{rule} {flag} src") };
-            prop_assert_ne!(decide(&line), Decision::Auto, "{}", line);
+            prop_assert_ne!(decide(&line), CommandDecision::Auto, "{}", line);
         }
     }
 
@@ -717,9 +723,9 @@ proptest! {
     fn nothing_outside_the_folder_is_touched(rule in 0..40_usize, path in "(/|\\.\\./|src/\\.\\./\\.\\./|~/)[a-z]{0,6}") {
         let rule = default_allow()[rule];
         if rule != "echo" && rule != "grep" && rule != "cargo test" {
-            prop_assert_ne!(decide(&format!("{rule} {path}")), Decision::Auto, "{} {}", rule, path);
+            prop_assert_ne!(decide(&format!("{rule} {path}")), CommandDecision::Auto, "{} {}", rule, path);
         }
-        prop_assert_ne!(decide(&format!("grep x {path}")), Decision::Auto);
+        prop_assert_ne!(decide(&format!("grep x {path}")), CommandDecision::Auto);
     }
 
     #[test]
@@ -734,19 +740,19 @@ proptest! {
         let rule = rules[at % rules.len()];
         if !matches!(rule, "true" | "false" | ":" | "printf") {
             for line in [format!("{rule} {flag}"), format!("{rule} x {flag}"), format!("{rule} {flag} x")] {
-                prop_assert_ne!(decide(&line), Decision::Auto, "{}", line);
+                prop_assert_ne!(decide(&line), CommandDecision::Auto, "{}", line);
             }
         }
         if !TEXTS.contains(&rule) {
             for line in [format!("{rule} x {path}"), format!("{rule} x < {path}"), format!("cd src && {rule} x {path}")] {
-                prop_assert_ne!(decide(&line), Decision::Auto, "{}", line);
+                prop_assert_ne!(decide(&line), CommandDecision::Auto, "{}", line);
             }
         }
     }
 
     #[test]
     fn a_refusal_holds_under_every_cover(at in 0..2000_usize, cover in 0..9_usize) {
-        let denied: Vec<_> = table().filter(|(decision, _)| *decision == Decision::Deny).collect();
+        let denied: Vec<_> = table().filter(|(decision, _)| *decision == CommandDecision::Deny).collect();
         let (_, line) = denied[at % denied.len()];
         let covered = match cover {
             0 => format!("({line})"),
@@ -759,7 +765,7 @@ proptest! {
             7 => format!("eval {}", quoted(line, 0)),
             _ => format!("ls && {line} && ls"),
         };
-        prop_assert_eq!(decide(&covered), Decision::Deny, "{}", covered);
+        prop_assert_eq!(decide(&covered), CommandDecision::Deny, "{}", covered);
     }
 }
 
@@ -778,7 +784,7 @@ fn a_rewritten_line_is_judged_like_the_written_one() {
         let again = judge(runs, &policy());
         assert_eq!(
             (again.decision, again.class, again.rewritten),
-            (Decision::Auto, CommandClass::Read, None),
+            (CommandDecision::Auto, CommandClass::Read, None),
             "{runs}"
         );
     }
@@ -807,8 +813,8 @@ fn everyday_lines_need_few_questions() {
     for line in lines {
         let verdict = judge(line, &policy());
         match (verdict.decision, verdict.class) {
-            (Decision::Auto, CommandClass::Read) => read += 1,
-            (Decision::Auto, CommandClass::Check) => check += 1,
+            (CommandDecision::Auto, CommandClass::Read) => read += 1,
+            (CommandDecision::Auto, CommandClass::Check) => check += 1,
             (decision, _) => asked.push(format!("{decision:?} {line}: {}", verdict.reason)),
         }
     }

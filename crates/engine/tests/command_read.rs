@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use trimtab_engine::proposal::command::{Decision, Policy, Verdict, judge};
+use trimtab_engine::proposal::command::{CommandDecision, CommandVerdict, Policy, judge};
 use trimtab_vocab::CommandClass;
 
 /// Dice from a seed.
@@ -346,7 +346,7 @@ fn is_here(program: &str) -> bool {
 }
 
 /// Runs a line as it would run; what it did that it must not do.
-fn violations(root: &Path, line: &str, verdict: &Verdict, traced: bool) -> Option<String> {
+fn violations(root: &Path, line: &str, verdict: &CommandVerdict, traced: bool) -> Option<String> {
     let log = root.parent().expect("a folder").join("trace");
     let script = verdict.rewritten.clone().unwrap_or_else(|| line.to_owned());
     let mut words: Vec<String> = ["timeout", "5"].map(String::from).to_vec();
@@ -413,7 +413,7 @@ fn harm_is_noticed() {
     let policy = Policy::new(root.display().to_string(), "/home/ada");
     let mut before = BTreeMap::new();
     contents(&root, &mut before);
-    let plain = |line: &str| Verdict { direct: None, rewritten: None, ..judge(line, &policy) };
+    let plain = |line: &str| CommandVerdict { direct: None, rewritten: None, ..judge(line, &policy) };
     assert!(violations(&root, "cat .env", &plain("cat .env"), traced).is_some_and(|what| what.contains("secret")));
     assert!(violations(&root, "cat a.txt", &plain("cat a.txt"), traced).is_none());
     if traced {
@@ -437,7 +437,7 @@ fn half(known: &[Known], seed: u64, wanted: usize, traced: bool) -> Vec<String> 
     while ran < wanted && wrong.len() < 20 {
         let line = line(&mut dice, known);
         let verdict = judge(&line, &policy);
-        if verdict.decision != Decision::Auto || verdict.class != CommandClass::Read {
+        if verdict.decision != CommandDecision::Auto || verdict.class != CommandClass::Read {
             continue;
         }
         ran += 1;

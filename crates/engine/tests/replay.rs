@@ -6,9 +6,9 @@ use serde_json::json;
 use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phase, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Effects, Fault, FileState, FileWrite, Message,
-    Mode, ModelFacts, Pace, Part, Prices, Problem, ProblemKind, Reply, Request, RequestId, Retry, Role, Rule,
-    RuleVerdict, RunSettings, Seen, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
+    ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState, FileWrite,
+    Message, Mode, ModelFacts, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request, RequestId, Retry,
+    Role, Rule, RuleVerdict, RunSettings, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -140,10 +140,10 @@ fn any_wishes() -> impl Strategy<Value = Message> {
 }
 
 /// A command wrote one file, and another that was not kept.
-fn effects(after: Option<FileState>) -> Box<Effects> {
+fn effects(after: Option<FileState>) -> Box<FileEffects> {
     let write = FileWrite { path: "a".into(), before: None, after, added: 1, removed: 0, modified: 0 };
     let unkept = vec![Unkept { path: "big".into(), why: WhyUnkept::Large }];
-    Box::new(Effects { writes: vec![write], diffs: vec!["+b".into()], unkept, ..Effects::default() })
+    Box::new(FileEffects { writes: vec![write], diffs: vec!["+b".into()], unkept, ..FileEffects::default() })
 }
 
 /// What comes of tools, whether or not they were asked for.
@@ -161,7 +161,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
         }),
         call.clone().prop_map(|call| Input::Looked {
             call,
-            seen: Seen { status: ToolStatus::Ok, text: "seen".into(), images: vec![], files: vec![] },
+            seen: ReadResult { status: ToolStatus::Ok, text: "seen".into(), images: vec![], files: vec![] },
         }),
         call.clone().prop_map(move |call| {
             let writes = vec![FileWrite {

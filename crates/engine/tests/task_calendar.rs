@@ -1,13 +1,13 @@
 //! Calendars: what is written can be read again, and nothing that is read does harm.
 
 use proptest::prelude::*;
-use trimtab_engine::tasks::calendar::{Reading, Stamp, Zone, read, write};
-use trimtab_engine::tasks::{Moment, Tasks, occurrences, try_out};
+use trimtab_engine::tasks::calendar::{CalendarReading, CalendarTime, Zone, read, write};
+use trimtab_engine::tasks::{Moment, TaskMap, occurrences, try_out};
 use trimtab_vocab::{
     Annotated, Category, Date, Operation, Priority, Recurrence, Repeat, Task, Time, TimeOfDay, Weekday,
 };
 
-fn here(stamp: &Stamp) -> Option<(Date, Option<TimeOfDay>)> {
+fn here(stamp: &CalendarTime) -> Option<(Date, Option<TimeOfDay>)> {
     match &stamp.zone {
         Zone::Named(name) if name == "Nowhere/At_All" => None,
         _ => Some((stamp.date, stamp.time)),
@@ -18,7 +18,7 @@ fn calendar(lines: &[&str]) -> String {
     format!("BEGIN:VCALENDAR\r\n{}\r\nEND:VCALENDAR\r\n", lines.join("\r\n"))
 }
 
-fn todo(lines: &[&str]) -> Reading {
+fn todo(lines: &[&str]) -> CalendarReading {
     let mut all = vec!["BEGIN:VTODO"];
     all.extend(lines);
     all.push("END:VTODO");
@@ -26,13 +26,13 @@ fn todo(lines: &[&str]) -> Reading {
 }
 
 /// The tasks that a reading makes.
-fn made(reading: Reading) -> Vec<Task> {
+fn made(reading: CalendarReading) -> Vec<Task> {
     let at = Moment { now: Time::from_millis(0), today: Date::from_days(20_000) };
-    let create = |found: trimtab_engine::tasks::calendar::Found| Annotated {
+    let create = |found: trimtab_engine::tasks::calendar::CalendarTask| Annotated {
         op: Operation::Create { fields: found.fields }.into(),
         errors: Vec::new(),
     };
-    let trial = try_out(&Tasks::new(), 1, reading.found.into_iter().map(create).collect(), at);
+    let trial = try_out(&TaskMap::new(), 1, reading.found.into_iter().map(create).collect(), at);
     trial.writes().iter().filter_map(|write| write.after.clone()).collect()
 }
 

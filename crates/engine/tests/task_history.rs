@@ -1,7 +1,7 @@
 //! Taking back what was done to tasks, beside what a person has changed since.
 
 use proptest::prelude::*;
-use trimtab_engine::tasks::{TaskHistory, Tasks, moved, reversed};
+use trimtab_engine::tasks::{TaskHistory, TaskMap, moved, reversed};
 use trimtab_vocab::{
     Date, Fact, OnConflict, Priority, Recurrence, Repeat, Task, TaskAuthor, TaskCounts, TaskWrite, TasksFact, Time,
 };
@@ -14,7 +14,7 @@ fn task(title: &str) -> Task {
     Task::new(1, title, at(0))
 }
 
-fn tasks(list: &[&Task]) -> Tasks {
+fn tasks(list: &[&Task]) -> TaskMap {
     list.iter().map(|task| (task.id, (*task).clone())).collect()
 }
 
@@ -23,7 +23,7 @@ fn write(before: Option<&Task>, after: Option<&Task>) -> TaskWrite {
     TaskWrite { id, before: before.cloned(), after: after.cloned() }
 }
 
-fn put(tasks: &mut Tasks, writes: &[TaskWrite]) {
+fn put(tasks: &mut TaskMap, writes: &[TaskWrite]) {
     for write in writes {
         match &write.after {
             Some(task) => drop(tasks.insert(write.id, task.clone())),
@@ -80,8 +80,8 @@ fn what_was_made_goes_unless_somebody_worked_on_it_and_what_was_deleted_comes_ba
     let conflicts = moved(&tasks(&[&edited]), &undo, OnConflict::Refuse, at(3)).expect_err("conflicts");
     assert_eq!(conflicts[0].fields, ["edited since"]);
     assert_eq!(moved(&tasks(&[&edited]), &undo, OnConflict::KeepMine, at(3)), Ok(vec![]), "it stays");
-    assert_eq!(moved(&Tasks::new(), &undo, OnConflict::Refuse, at(3)), Ok(vec![]), "it is gone already");
-    let back = moved(&Tasks::new(), &reversed(&[write(Some(&made), None)]), OnConflict::Refuse, at(3));
+    assert_eq!(moved(&TaskMap::new(), &undo, OnConflict::Refuse, at(3)), Ok(vec![]), "it is gone already");
+    let back = moved(&TaskMap::new(), &reversed(&[write(Some(&made), None)]), OnConflict::Refuse, at(3));
     assert_eq!(back, Ok(vec![write(None, Some(&made))]));
 }
 
@@ -105,7 +105,7 @@ proptest! {
         before in prop::option::of(a_task()), set in prop::option::of(a_task()), mine in prop::option::of(a_task()),
         how in prop::sample::select(vec![OnConflict::KeepMine, OnConflict::DiscardMine]),
     ) {
-        let start: Tasks = mine.iter().map(|task| (1, task.clone())).collect();
+        let start: TaskMap = mine.iter().map(|task| (1, task.clone())).collect();
         let undo = reversed(&[write(before.as_ref(), set.as_ref())]);
         let mut here = start.clone();
         let done = moved(&here, &undo, how, at(50)).expect("moves");
@@ -118,10 +118,10 @@ proptest! {
     /// With nobody in between, taking back is exact.
     #[test]
     fn taking_back_at_once_is_exact(before in prop::option::of(a_task()), set in prop::option::of(a_task())) {
-        let mut here: Tasks = set.iter().map(|task| (1, task.clone())).collect();
+        let mut here: TaskMap = set.iter().map(|task| (1, task.clone())).collect();
         let done = moved(&here, &reversed(&[write(before.as_ref(), set.as_ref())]), OnConflict::Refuse, at(50));
         put(&mut here, &done.expect("nobody stands in the way"));
-        prop_assert_eq!(here, before.iter().map(|task| (1, task.clone())).collect::<Tasks>());
+        prop_assert_eq!(here, before.iter().map(|task| (1, task.clone())).collect::<TaskMap>());
     }
 }
 

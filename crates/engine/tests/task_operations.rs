@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trimtab_engine::tasks::{
-    Moment, Tasks, Trial, aggregates, filtered, items, items_between, operations_in, read, try_out,
+    Moment, TaskMap, Trial, aggregates, filtered, items, items_between, operations_in, read, try_out,
 };
 use trimtab_vocab::{Date, Task, TaskLimits, Time, View, Where};
 
@@ -16,20 +16,20 @@ fn moment() -> Moment {
     Moment { now, today: date("2026-11-15") }
 }
 
-fn attempt(tasks: &Tasks, operations: Vec<Value>) -> Trial {
+fn attempt(tasks: &TaskMap, operations: Vec<Value>) -> Trial {
     let read = operations.into_iter().map(|operation| read(operation, moment().today)).collect();
     try_out(tasks, tasks.keys().max().map_or(1, |id| id + 1), read, moment())
 }
 
 /// Tasks made by these operations.
-fn made(operations: Vec<Value>) -> Tasks {
-    let trial = attempt(&Tasks::new(), operations);
+fn made(operations: Vec<Value>) -> TaskMap {
+    let trial = attempt(&TaskMap::new(), operations);
     assert_eq!(trial.validation().errors, Vec::<String>::new(), "{:?}", trial.validation());
     trial.writes().iter().filter_map(|write| write.after.clone()).map(|task| (task.id, task)).collect()
 }
 
 /// Tasks after these operations, and what came of each.
-fn after(tasks: &Tasks, operations: Vec<Value>) -> (Tasks, Value) {
+fn after(tasks: &TaskMap, operations: Vec<Value>) -> (TaskMap, Value) {
     let trial = attempt(tasks, operations);
     let mut tasks = tasks.clone();
     for write in trial.writes() {
@@ -174,9 +174,9 @@ fn operations_are_found_in_every_form_of_an_answer() {
 
 #[test]
 fn a_proposal_without_operations_or_with_wrong_ones_is_refused_whole() {
-    let none = attempt(&Tasks::new(), vec![]).validation();
+    let none = attempt(&TaskMap::new(), vec![]).validation();
     assert_eq!((none.errors, none.results.len()), (vec!["missing_operations".to_owned()], 0));
-    let trial = attempt(&Tasks::new(), vec![json!({"op": "create", "title": "a"}), json!({"op": "fly"})]);
+    let trial = attempt(&TaskMap::new(), vec![json!({"op": "create", "title": "a"}), json!({"op": "fly"})]);
     let validation = trial.validation();
     assert_eq!(validation.errors, ["invalid_operations"]);
     assert_eq!(validation.results.iter().map(|one| one.errors.len()).collect::<Vec<_>>(), [0, 1]);
@@ -207,9 +207,9 @@ fn an_update_changes_what_it_names_and_nothing_else() {
 #[test]
 fn a_recurrence_is_merged_and_ends_with_the_year_unless_it_says_otherwise() {
     let tasks = made(vec![json!({"op": "create", "title": "a", "scheduledFor": "2026-03-01"})]);
-    let recurrence = |tasks: &Tasks| serde_json::to_value(&tasks[&1].recurrence).expect("JSON");
+    let recurrence = |tasks: &TaskMap| serde_json::to_value(&tasks[&1].recurrence).expect("JSON");
     let change =
-        |tasks: &Tasks, fields: Value| after(tasks, vec![json!({"op": "update", "id": 1, "recurrence": fields})]).0;
+        |tasks: &TaskMap, fields: Value| after(tasks, vec![json!({"op": "update", "id": 1, "recurrence": fields})]).0;
     let daily = change(&tasks, json!({"type": "daily", "interval": 3}));
     assert_eq!(recurrence(&daily), json!({"type": "daily", "interval": 3, "until": "2026-12-31"}));
     let endless = change(&daily, json!({"until": null}));
@@ -271,7 +271,7 @@ fn a_task_that_is_not_there_fails_alone() {
     assert_eq!(unknown.results[0].error.as_deref(), Some("invalid_op"));
 }
 
-fn many(count: u64) -> Tasks {
+fn many(count: u64) -> TaskMap {
     made((0..count).map(|n| json!({"op": "create", "title": format!("task {n}"), "scheduledFor": "today"})).collect())
 }
 

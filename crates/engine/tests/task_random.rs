@@ -3,14 +3,14 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trimtab_engine::tasks::{Moment, Tasks, Trial, aggregates, items, moved, read, reversed, try_out};
+use trimtab_engine::tasks::{Moment, TaskMap, Trial, aggregates, items, moved, read, reversed, try_out};
 use trimtab_vocab::{Date, OnConflict, TaskLimits, TaskWrite, Time, View};
 
 fn moment(second: i64) -> Moment {
     Moment { now: Time::from_millis(second * 1000), today: Date::from_days(20_772) }
 }
 
-fn put(tasks: &mut Tasks, writes: &[TaskWrite]) {
+fn put(tasks: &mut TaskMap, writes: &[TaskWrite]) {
     for write in writes {
         match &write.after {
             Some(task) => drop(tasks.insert(write.id, task.clone())),
@@ -19,7 +19,7 @@ fn put(tasks: &mut Tasks, writes: &[TaskWrite]) {
     }
 }
 
-fn attempt(tasks: &Tasks, next: u64, operations: &[Value], at: Moment) -> Trial {
+fn attempt(tasks: &TaskMap, next: u64, operations: &[Value], at: Moment) -> Trial {
     try_out(tasks, next, operations.iter().map(|operation| read(operation.clone(), at.today)).collect(), at)
 }
 
@@ -139,7 +139,7 @@ proptest! {
     fn any_operations_leave_tasks_that_can_be_meant_and_can_be_taken_back(
         rounds in prop::collection::vec(prop::collection::vec(an_operation(), 1..6), 1..4)
     ) {
-        let (mut tasks, mut next, mut sets) = (Tasks::new(), 1, Vec::new());
+        let (mut tasks, mut next, mut sets) = (TaskMap::new(), 1, Vec::new());
         let mut begin = vec![json!({"op": "create", "title": "a", "scheduledFor": "today", "recurrence": "daily"})];
         for (n, round) in (1..).zip(rounds) {
             begin.extend(round);

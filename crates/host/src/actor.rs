@@ -16,12 +16,12 @@ use trimtab_vocab::{
     CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
     SessionId, Time,
 };
-use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, NewSession, SessionRow, StoreError};
+use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, SessionRow, StoreError};
 
 use crate::StreamController;
 use crate::client::{Deps, store_problem};
 use crate::effects::{self, Reporter};
-use crate::hub::{LOOK_EVERY, News};
+use crate::hub::{LOOK_EVERY, Update};
 use crate::memory::LOOKED_AT;
 use crate::{history, lists};
 
@@ -36,14 +36,14 @@ const ANSWERS: usize = 4;
 
 /// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ActorError {
     /// The store fails.
     Store(StoreError),
     /// The model cannot be called from here: a key or a file is missing.
     SetUp(Problem),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for ActorError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -57,10 +57,10 @@ pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) 
         if let Err(trouble) = attend(&deps, &session, &wake).await {
             tracing::error!(%session, ?trouble, "session stopped");
             let problem = match trouble {
-                Trouble::Store(error) => store_problem(error),
-                Trouble::SetUp(problem) => problem,
+                ActorError::Store(error) => store_problem(error),
+                ActorError::SetUp(problem) => problem,
             };
-            deps.hub.publish(&session, News::Failed(problem));
+            deps.hub.publish(&session, Update::Failed(problem));
             let_go(&deps, &session).await;
         }
         if deps.roster.leave(&session, &mut wishes) {
@@ -85,7 +85,7 @@ async fn let_go(deps: &Deps, session: &SessionId) {
     }
 }
 
-async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), Trouble> {
+async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), ActorError> {
     loop {
         match deps.world.store.claim(session).await? {
             Claim::Granted(lease) => {
@@ -94,7 +94,7 @@ async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Re
                     #[cfg(debug_assertions)]
                     Ok(()) => actor.check_replay().await?,
                     // Somebody else took over; it is theirs to finish.
-                    Err(Trouble::Store(StoreError::LeaseLost)) => {}
+                    Err(ActorError::Store(StoreError::LeaseLost)) => {}
                     other => other?,
                 }
                 drop(actor);
@@ -134,16 +134,16 @@ struct Actor {
     asked: BTreeSet<RequestId>,
     /// Requests that have it.
     admitted: BTreeSet<RequestId>,
-    tasks: JoinSet<Result<(), Trouble>>,
+    tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
     /// The settings, as they were last read.
-    settings: Option<lists::Seen>,
+    settings: Option<lists::LastRead>,
     /// When requests were taken in.
     received: BTreeMap<RequestId, Time>,
 }
 
 /// An input, and its text in the inbox if it has one.
-type Taken = (Input, Option<String>);
+type InboxInput = (Input, Option<String>);
 
 impl Actor {
     async fn wake_up(deps: Arc<Deps>, lease: Lease, wake: Arc<Notify>) -> Result<Self, StoreError> {
@@ -216,10 +216,10 @@ impl Actor {
         Ok(under_way.into_iter().map(interrupted).collect())
     }
 
-    async fn work(&mut self) -> Result<(), Trouble> {
+    async fn work(&mut self) -> Result<(), ActorError> {
         loop {
             let rows = self.deps.world.store.inbox(self.reporter.lease.session()).await?;
-            let mut inputs: Vec<Taken> = Vec::with_capacity(rows.len());
+            let mut inputs: Vec<InboxInput> = Vec::with_capacity(rows.len());
             let mut commit = Commit::default();
             for row in rows {
                 commit.consumed.push(row.id);
@@ -262,7 +262,7 @@ impl Actor {
     }
 
     /// Waits until there is something to take up.
-    async fn rest(&mut self) -> Result<(), Trouble> {
+    async fn rest(&mut self) -> Result<(), ActorError> {
         loop {
             tokio::select! {
                 biased;
@@ -297,7 +297,7 @@ impl Actor {
     }
 
     /// Lets the engine decide, then makes it so.
-    async fn take_up(&mut self, inputs: Vec<Taken>, commit: Commit) -> Result<(), Trouble> {
+    async fn take_up(&mut self, inputs: Vec<InboxInput>, commit: Commit) -> Result<(), ActorError> {
         let mut outputs = Vec::new();
         // Whoever trusts the folder now means what runs next, so its own settings are read before the answer counts.
         // They can only be stricter, so nothing is gained by an answer that comes too late.
@@ -338,7 +338,7 @@ impl Actor {
         let since = *received.values().min()?;
         let trusted = trusting || session.is_trusted();
         if trusting {
-            self.settings = Some(lists::Seen::default());
+            self.settings = Some(lists::LastRead::default());
         }
         lists::news(file, folder, trusted, since, &mut self.settings).await
     }
@@ -350,7 +350,7 @@ impl Actor {
     }
 
     /// Makes durable, publishes, starts; in this order.
-    async fn record(&mut self, outputs: Vec<Output>, mut commit: Commit) -> Result<(), Trouble> {
+    async fn record(&mut self, outputs: Vec<Output>, mut commit: Commit) -> Result<(), ActorError> {
         let mut effects = Vec::new();
         let now = self.deps.world.clock.now();
         let mut seq = self.seq;
@@ -401,7 +401,7 @@ impl Actor {
             if tracing::enabled!(tracing::Level::DEBUG) {
                 tracing::debug!(session = %event.session, seq = event.seq, kind = event.fact.kind(), "recorded");
             }
-            self.deps.hub.publish(self.reporter.lease.session(), News::Event(event));
+            self.deps.hub.publish(self.reporter.lease.session(), Update::Event(event));
         }
         for request in ended {
             // When it is reopened, perhaps in the same step, it must find room again.
@@ -421,7 +421,7 @@ impl Actor {
 
     /// The session that is handed off to, with its log. When the inherited sets were made, and for how much,
     /// only the log of this one can tell.
-    async fn child(&self, child: Child, now: Time) -> Result<NewSession, StoreError> {
+    async fn child(&self, child: Child, now: Time) -> Result<SeededSession, StoreError> {
         let parent = self.reporter.lease.session();
         let store = &self.deps.world.store;
         let history = history::read(store.as_ref(), parent).await?;
@@ -443,7 +443,7 @@ impl Actor {
         let title = store.session(parent).await?.map(|row| row.title).unwrap_or_default();
         let parent = Some(parent.clone());
         let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent, forked: None };
-        Ok(NewSession { row, events, shares })
+        Ok(SeededSession { row, events, shares })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimtab_engine::Input;
-use trimtab_engine::assistant::{self, Wanted};
+use trimtab_engine::assistant::{self, TaskSelection};
 use trimtab_engine::tasks::{self, Moment};
 use trimtab_vocab::{
     Annotated, Ask, AutoMode, Control, Mode, Problem, Request, RequestId, RunSettings, SessionId, WhileRunning,
@@ -11,7 +11,7 @@ use trimtab_vocab::{
 use trimtab_world::clock;
 use trimtab_world::store::{NewInput, NewJob, TaskBook};
 
-use crate::actor::{self, Trouble};
+use crate::actor::{self, ActorError};
 use crate::client::{Client, Deps, Sent, check_text, store_problem};
 use crate::effects::{Reporter, written};
 use crate::tasks::{task_session, when};
@@ -21,7 +21,7 @@ const LONG: u64 = 600;
 
 /// A request about the tasks.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct TaskQuestion {
     /// The words.
     pub text: String,
     /// The path they chose.
@@ -35,8 +35,8 @@ pub struct Asked {
 impl Client {
     /// Asks something about the tasks. A request about them that still runs or waits is replaced: its result
     /// would be stale. When this returns, it cannot be lost any more.
-    pub async fn ask(&self, asked: Asked) -> Result<Sent, Problem> {
-        let Asked { text, mode, ask, settings } = asked;
+    pub async fn ask(&self, asked: TaskQuestion) -> Result<Sent, Problem> {
+        let TaskQuestion { text, mode, ask, settings } = asked;
         check_text(&text)?;
         let world = &self.deps().world;
         world.models.find(&settings.model)?;
@@ -96,9 +96,9 @@ pub(crate) async fn view(
     deps: Arc<Deps>,
     reporter: Reporter,
     request: RequestId,
-    wanted: Wanted,
+    wanted: TaskSelection,
     settings: AutoMode,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let (book, moment, zone) = look(&deps, &settings).await?;
     let view = assistant::view(&book.tasks, moment, &zone, &wanted);
     let _ = reporter.nudges.send(Input::TasksViewed { request, view: Box::new(view) }).await;
@@ -112,18 +112,18 @@ pub(crate) async fn judge(
     request: RequestId,
     operations: Vec<Annotated>,
     settings: AutoMode,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let (book, moment, _) = look(&deps, &settings).await?;
     let judged = tasks::try_out(&book.tasks, book.next, operations, moment).dry_run(settings.limits);
     let _ = reporter.nudges.send(Input::TasksJudged { request, judged: Box::new(judged) }).await;
     Ok(())
 }
 
-async fn look(deps: &Deps, settings: &AutoMode) -> Result<(TaskBook, Moment, String), Trouble> {
-    let zone = when::zone(&settings.timezone).map_err(Trouble::SetUp)?;
+async fn look(deps: &Deps, settings: &AutoMode) -> Result<(TaskBook, Moment, String), ActorError> {
+    let zone = when::zone(&settings.timezone).map_err(ActorError::SetUp)?;
     let now = deps.world.clock.now();
     let moment = Moment { now, today: when::day(now, &zone) };
     let name = zone.iana_name().unwrap_or("local").to_owned();
-    let book = deps.world.store.tasks(false).await.map_err(Trouble::Store)?;
+    let book = deps.world.store.tasks(false).await.map_err(ActorError::Store)?;
     Ok((book, moment, name))
 }

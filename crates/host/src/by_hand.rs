@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trimtab_engine::proposal::command::{self, Decision, Verdict};
-use trimtab_engine::proposal::compare::{self, Stats};
+use trimtab_engine::proposal::command::{self, CommandDecision, CommandVerdict};
+use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
 use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, FileState, FileWrite, Rule, RuleVerdict};
 
 use crate::config::Profile;
-use crate::hands::{Hands, RealHands};
-use crate::prepare::{Pair, edit_files, unfit};
+use crate::hands::{LocalWorkspace, Workspace};
+use crate::prepare::{BeforeAfter, edit_files, unfit};
 
 /// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
 /// says what it would do.
 pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
-    let hands = RealHands::new(std::env::vars_os(), &[]);
+    let hands = LocalWorkspace::new(std::env::vars_os(), &[]);
     let pairs = edit_files(&hands, folder, edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
     if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
         return Err(reason);
     }
     let (mut contents, mut writes) = (BTreeMap::new(), Vec::new());
-    for Pair { path, before, after, mode } in pairs {
+    for BeforeAfter { path, before, after, mode } in pairs {
         let before = before.map(|(bytes, _)| bytes);
-        let (_, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
+        let (_, LineStats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
         let mut keep = |bytes: Vec<u8>| {
             let hash = trimtab_world::store::hash(&bytes);
             contents.insert(hash.clone(), bytes);
@@ -51,7 +51,7 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
 pub struct CommandCheck {
     /// The decision, with its reason and rule.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CommandVerdict,
     /// What it needs, if it runs without a question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<CommandClass>,
@@ -63,9 +63,9 @@ pub struct CommandCheck {
     pub runs: Option<String>,
 }
 
-impl From<Verdict> for CommandCheck {
-    fn from(verdict: Verdict) -> Self {
-        let class = (verdict.decision == Decision::Auto).then_some(verdict.class);
+impl From<CommandVerdict> for CommandCheck {
+    fn from(verdict: CommandVerdict) -> Self {
+        let class = (verdict.decision == CommandDecision::Auto).then_some(verdict.class);
         let fence = class.map(|class| match class {
             CommandClass::Read => "read-only, no secrets, no network",
             CommandClass::Check => "writes in the folder under a snapshot, no secrets, no network",
@@ -90,10 +90,10 @@ pub fn check_command(
         None => policy.allow.extend(trimtab_engine::command_prefixes(rules, Some(folder), RuleVerdict::Allow)),
     }
     let mut verdict = command::judge(line, &policy);
-    if verdict.decision == Decision::Auto
+    if verdict.decision == CommandDecision::Auto
         && let Some(reason) = crate::links::leads_out(line, folder)
     {
-        verdict = Verdict { decision: Decision::Ask, reason, rule: None, ..verdict };
+        verdict = CommandVerdict { decision: CommandDecision::Ask, reason, rule: None, ..verdict };
     }
     // Rules about this very command: a no counts over everything, a yes over a question.
     let exact = |wanted: RuleVerdict| {
@@ -101,17 +101,17 @@ pub fn check_command(
     };
     let by = |decision, rule: &Rule| {
         let reason = format!("your rule decides: {rule}");
-        CommandCheck::from(Verdict { decision, reason, rule: Some(rule.to_string()), ..verdict.clone() })
+        CommandCheck::from(CommandVerdict { decision, reason, rule: Some(rule.to_string()), ..verdict.clone() })
     };
     if let Some(rule) = exact(RuleVerdict::Deny) {
-        return by(Decision::Deny, rule);
+        return by(CommandDecision::Deny, rule);
     }
     // A rule does not cover what deletes, unless a setting says so.
     let is_once = !profile.hands.remember_deletes && command::deletes(line);
     let covers = |rule: &&Rule| !is_once && (!rule.pattern.ends_with('*') || rule.pattern == "*");
     match exact(RuleVerdict::Allow).filter(covers) {
-        Some(rule) if verdict.decision == Decision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
-            by(Decision::Auto, rule)
+        Some(rule) if verdict.decision == CommandDecision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
+            by(CommandDecision::Auto, rule)
         }
         _ => verdict.into(),
     }
@@ -119,6 +119,7 @@ pub fn check_command(
 
 /// What is certain of a saved model answer, and whether that is anything.
 pub fn recover(bytes: &[u8]) -> (serde_json::Value, bool) {
-    let recovered = trimtab_engine::proposal::recover::recover(bytes, trimtab_engine::proposal::recover::Stop::Unknown);
+    let recovered =
+        trimtab_engine::proposal::recover::recover(bytes, trimtab_engine::proposal::recover::ReplyStop::Unknown);
     (recovered.report(), recovered.found)
 }

@@ -7,28 +7,28 @@ use trimtab_vocab::{RefKey, Reply, SessionId, Time, Usage};
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::client::Deps;
-use crate::effects::{Call, written};
+use crate::effects::{ModelCall, written};
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedReply {
     time: Time,
     reply: Reply,
 }
 
 /// The name of a prompt by all that is in it.
-fn key(order: &Call) -> Option<RefKey> {
+fn key(order: &ModelCall) -> Option<RefKey> {
     let hash = trimtab_world::store::hash(format!("{:?}", order.prompt).as_bytes());
     format!("cache-{}", &hash[..40]).parse().ok()
 }
 
 /// The input that a kept reply makes, if there is one that is young enough.
-pub(crate) async fn find(deps: &Deps, order: &Call) -> Result<Option<NewInput>, StoreError> {
+pub(crate) async fn find(deps: &Deps, order: &ModelCall) -> Result<Option<NewInput>, StoreError> {
     if order.cache_s == 0 {
         return Ok(None);
     }
     let Some(key) = key(order) else { return Ok(None) };
     let Some(bytes) = deps.world.store.bytes(None, &key).await? else { return Ok(None) };
-    let Ok(Kept { time, mut reply }) = serde_json::from_slice(&bytes) else { return Ok(None) };
+    let Ok(CachedReply { time, mut reply }) = serde_json::from_slice(&bytes) else { return Ok(None) };
     let age = deps.world.clock.now().millis().saturating_sub(time.millis());
     if !(0..=i64::try_from(order.cache_s).unwrap_or(i64::MAX).saturating_mul(1_000)).contains(&age) {
         return Ok(None);
@@ -40,13 +40,18 @@ pub(crate) async fn find(deps: &Deps, order: &Call) -> Result<Option<NewInput>, 
 }
 
 /// Keeps a whole reply.
-pub(crate) async fn keep(deps: &Deps, session: &SessionId, order: &Call, input: &NewInput) -> Result<(), StoreError> {
+pub(crate) async fn keep(
+    deps: &Deps,
+    session: &SessionId,
+    order: &ModelCall,
+    input: &NewInput,
+) -> Result<(), StoreError> {
     if order.cache_s == 0 {
         return Ok(());
     }
     let (Some(key), Ok(Input::Replied { reply, .. })) = (key(order), serde_json::from_str(&input.payload)) else {
         return Ok(());
     };
-    let kept = serde_json::to_vec(&Kept { time: deps.world.clock.now(), reply }).unwrap_or_default();
+    let kept = serde_json::to_vec(&CachedReply { time: deps.world.clock.now(), reply }).unwrap_or_default();
     deps.world.store.keep(session, &key, kept).await
 }

@@ -10,18 +10,18 @@ use trimtab_vocab::{
     Request, RequestId, Rule, RunSettings, SessionId, WhileRunning,
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
-use trimtab_world::models::{Model, Models, Registry};
+use trimtab_world::models::{Model, ModelRegistry, Registry};
 use trimtab_world::store::{
-    JobRow, JobState, NewInput, NewJob, RuleChange, SessionRow, SqliteStore, Store, StoreError, Wanted, hash,
+    JobRow, JobState, NewInput, NewJob, RuleChange, SessionQuery, SessionRow, SqliteStore, Store, StoreError, hash,
     tasks_session,
 };
 
 use crate::actor::{self, written_rule};
 use crate::config::Profile;
 use crate::effects::written;
-use crate::hands::{Hands, RealHands};
+use crate::hands::{LocalWorkspace, Workspace};
 use crate::history::{self, History};
-use crate::hub::{Hub, Watch};
+use crate::hub::{Hub, SessionWatch};
 use crate::roster::Roster;
 use crate::snapshot::Latest;
 
@@ -34,11 +34,11 @@ pub struct World {
     /// Where everything is kept.
     pub store: Arc<dyn Store>,
     /// Who is asked.
-    pub models: Arc<dyn Models>,
+    pub models: Arc<dyn ModelRegistry>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What touches folders.
-    pub hands: Arc<dyn Hands>,
+    pub hands: Arc<dyn Workspace>,
 }
 
 pub(crate) struct Deps {
@@ -58,7 +58,7 @@ pub(crate) struct Deps {
 /// The providers of the settings. They may be others from one call to the next: somebody gave another key.
 struct Providers(RwLock<Registry>);
 
-impl Models for Providers {
+impl ModelRegistry for Providers {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).find(name)
     }
@@ -93,7 +93,7 @@ impl Say {
 
 /// Where it is said.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum SendTo {
     /// In a new session in this folder.
     New {
         /// The folder.
@@ -128,16 +128,16 @@ pub struct Sent {
 /// The door to sessions. Cheap to clone; the sessions that this process runs end with the last clone.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
     /// Where a person uses it, for the record.
     pub(crate) surface: Option<&'static str>,
 }
 
-struct Inner {
+struct ClientInner {
     deps: Arc<Deps>,
 }
 
-impl Drop for Inner {
+impl Drop for ClientInner {
     fn drop(&mut self) {
         self.deps.roster.dismiss();
     }
@@ -145,7 +145,7 @@ impl Drop for Inner {
 
 /// What a client knows of the machine that it runs on; a simulation has none of it.
 #[derive(Default)]
-struct Own {
+struct LocalContext {
     settings: Option<PathBuf>,
     machine: Machine,
     providers: Option<Arc<Providers>>,
@@ -177,12 +177,12 @@ impl Client {
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
         let keys = profile.providers.values().filter_map(|provider| provider.key_env.clone());
-        let hands = RealHands::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
+        let hands = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
         let hands = Arc::new(hands);
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
-        let models: Arc<dyn Models> = Arc::<Providers>::clone(&providers);
+        let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, hands };
-        let own = Own {
+        let own = LocalContext {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),
             providers: Some(providers),
@@ -205,10 +205,10 @@ impl Client {
 
     /// A client over any world; this is where simulations come in.
     pub fn with(world: World, job_limit: u32) -> Self {
-        Self::over(world, job_limit, Own::default())
+        Self::over(world, job_limit, LocalContext::default())
     }
 
-    fn over(world: World, job_limit: u32, Own { settings, machine, providers }: Own) -> Self {
+    fn over(world: World, job_limit: u32, LocalContext { settings, machine, providers }: LocalContext) -> Self {
         let deps = Arc::new(Deps {
             world,
             hub: Hub::default(),
@@ -219,7 +219,7 @@ impl Client {
             machine,
             providers,
         });
-        Self { inner: Arc::new(Inner { deps }), surface: None }
+        Self { inner: Arc::new(ClientInner { deps }), surface: None }
     }
 
     pub(crate) fn deps(&self) -> &Arc<Deps> {
@@ -235,13 +235,13 @@ impl Client {
     }
 
     /// Takes in what a person says. When this returns, it cannot be lost any more.
-    pub async fn send(&self, target: Target, say: Say) -> Result<Sent, Problem> {
+    pub async fn send(&self, target: SendTo, say: Say) -> Result<Sent, Problem> {
         self.send_as(target, say, clock::request_id(self.clock())).await
     }
 
     /// The same, under a name from [`crate::new_request`] that whoever says it has noted before: after a kill, it tells
     /// them whether the words were taken in.
-    pub async fn send_as(&self, target: Target, say: Say, request: RequestId) -> Result<Sent, Problem> {
+    pub async fn send_as(&self, target: SendTo, say: Say, request: RequestId) -> Result<Sent, Problem> {
         self.take_in(target, say, request, None).await.map_err(|error| match error {
             Unsent::Problem(problem) => problem,
             Unsent::Known(_) => store_problem(StoreError::Taken),
@@ -254,7 +254,7 @@ impl Client {
         let request = clock::request_named(session, key);
         let said = serde_json::json!([say.text, say.mode, say.images, say.picture]);
         let print = hash(said.to_string().as_bytes());
-        match self.take_in(Target::Session(session.clone()), say, request, Some(&print)).await {
+        match self.take_in(SendTo::Session(session.clone()), say, request, Some(&print)).await {
             Ok(sent) => Ok(sent),
             Err(Unsent::Known(sent)) => {
                 let known = self.store().text(&RefKey::print_of(&sent.request)).await.map_err(store_problem)?;
@@ -268,7 +268,7 @@ impl Client {
         }
     }
 
-    async fn take_in(&self, target: Target, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
+    async fn take_in(&self, target: SendTo, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
         check_text(&say.text)?;
         let world = &self.inner.deps.world;
         world.models.find(&say.settings.model)?;
@@ -297,11 +297,11 @@ impl Client {
         let payload = written(&Input::Said { request: Box::new(said) });
         let input = NewInput { payload, job: Some(job), keeps, quiet: false };
         let session = match target {
-            Target::New { folder } => {
+            SendTo::New { folder } => {
                 self.finish_moves(&folder).await?;
                 self.create(folder, Some(input)).await?
             }
-            Target::Session(session) => {
+            SendTo::Session(session) => {
                 check_session(&session)?;
                 if let Some(row) = world.store.session(&session).await.map_err(store_problem)? {
                     self.finish_moves(&row.folder).await?;
@@ -468,9 +468,9 @@ impl Client {
     }
 
     /// The facts of a session after `after`, then live.
-    pub fn watch(&self, session: &SessionId, after: u64) -> Watch {
+    pub fn watch(&self, session: &SessionId, after: u64) -> SessionWatch {
         let deps = &self.inner.deps;
-        Watch::new(&deps.hub, Arc::clone(&deps.world.store), session.clone(), after)
+        SessionWatch::new(&deps.hub, Arc::clone(&deps.world.store), session.clone(), after)
     }
 
     /// One page of a session's log after `after`; empty at its end.
@@ -499,7 +499,7 @@ impl Client {
 
     /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
     pub async fn search(&self, folder: Option<&str>, tags: &[String], words: &str) -> Result<Vec<SessionRow>, Problem> {
-        let wanted = Wanted::new(tags, words);
+        let wanted = SessionQuery::new(tags, words);
         self.store().search(folder, wanted).await.map_err(store_problem)
     }
 

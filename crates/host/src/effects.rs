@@ -18,10 +18,10 @@ use trimtab_world::models::Assembly;
 use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
 
 use crate::StreamController;
-use crate::actor::Trouble;
+use crate::actor::ActorError;
 use crate::cache;
 use crate::client::Deps;
-use crate::hub::{LOOK_EVERY, News};
+use crate::hub::{LOOK_EVERY, Update};
 
 /// What has come of a reply is saved this often,
 const SAVE_EVERY: Duration = Duration::from_millis(250);
@@ -37,14 +37,14 @@ pub(crate) struct Reporter {
 }
 
 /// Waits for room among the running requests, and tells that there is some.
-pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), Trouble> {
+pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), ActorError> {
     find_room(&deps, &reporter, &request).await?;
     let _ = reporter.nudges.send(Input::Admitted { request }).await;
     Ok(())
 }
 
 /// Waits for room; tells once that it has to.
-pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), Trouble> {
+pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), ActorError> {
     let mut told = false;
     loop {
         match deps.world.store.admit(&reporter.lease, request, deps.job_limit).await? {
@@ -59,7 +59,7 @@ pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &Reques
     }
 }
 
-pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), Trouble> {
+pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), ActorError> {
     tokio::time::sleep(Duration::from_millis(millis)).await;
     let _ = reporter.nudges.send(Input::TimerFired { timer }).await;
     Ok(())
@@ -74,7 +74,7 @@ pub(crate) async fn title(
     reporter: Reporter,
     request: RequestId,
     prompt: Box<Prompt>,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let Ok(model) = deps.world.models.find(&prompt.model) else { return Ok(()) };
     let mut assembly = Assembly::of(model.dialect());
     let listen = async {
@@ -92,7 +92,7 @@ pub(crate) async fn title(
 }
 
 /// A model call to make.
-pub(crate) struct Call {
+pub(crate) struct ModelCall {
     pub(crate) request: RequestId,
     pub(crate) call: CallId,
     pub(crate) prompt: Box<Prompt>,
@@ -108,9 +108,9 @@ pub(crate) struct Call {
 pub(crate) async fn call_model(
     deps: Arc<Deps>,
     reporter: Reporter,
-    order: Call,
+    order: ModelCall,
     controller: StreamController,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let mut listener = Listener {
         deps: &deps,
         reporter: &reporter,
@@ -128,7 +128,7 @@ pub(crate) async fn call_model(
     }
     let end = tokio::select! {
         biased;
-        () = controller.aborted() => End::Aborted,
+        () = controller.aborted() => CallEnd::Aborted,
         end = listener.listen() => end?,
     };
     let input = listener.conclude(end);
@@ -138,7 +138,7 @@ pub(crate) async fn call_model(
     Ok(())
 }
 
-enum End {
+enum CallEnd {
     Reply,
     Fault(Fault),
     Aborted,
@@ -147,7 +147,7 @@ enum End {
 struct Listener<'a> {
     deps: &'a Deps,
     reporter: &'a Reporter,
-    order: &'a Call,
+    order: &'a ModelCall,
     assembly: Assembly,
     saved: usize,
     save_at: Instant,
@@ -155,13 +155,13 @@ struct Listener<'a> {
 
 impl Listener<'_> {
     /// Listens until the reply ends, one way or another.
-    async fn listen(&mut self) -> Result<End, Trouble> {
+    async fn listen(&mut self) -> Result<CallEnd, ActorError> {
         if !self.order.has_room {
             find_room(self.deps, self.reporter, &self.order.request).await?;
             let admitted = Input::Admitted { request: self.order.request.clone() };
             let _ = self.reporter.nudges.send(admitted).await;
         }
-        let model = self.deps.world.models.find(&self.order.prompt.model).map_err(Trouble::SetUp)?;
+        let model = self.deps.world.models.find(&self.order.prompt.model).map_err(ActorError::SetUp)?;
         self.assembly = Assembly::of(model.dialect());
         let mut prompt = Prompt::clone(&self.order.prompt);
         self.fetch_images(&mut prompt).await?;
@@ -171,10 +171,10 @@ impl Listener<'_> {
             tokio::select! {
                 biased;
                 piece = pieces.next() => match piece {
-                    None => return Ok(End::Reply),
-                    Some(Err(fault)) => return Ok(End::Fault(fault)),
+                    None => return Ok(CallEnd::Reply),
+                    Some(Err(fault)) => return Ok(CallEnd::Fault(fault)),
                     Some(Ok(piece)) => match self.assembly.push(piece) {
-                        Err(fault) => return Ok(End::Fault(fault)),
+                        Err(fault) => return Ok(CallEnd::Fault(fault)),
                         Ok(Some(words)) if !words.is_empty() => self.show(words),
                         Ok(_) => {}
                     },
@@ -238,7 +238,7 @@ impl Listener<'_> {
             request: Some(self.order.request.clone()),
             fact: ReplyFact::Delta { call: self.order.call.clone(), text }.into(),
         };
-        self.deps.hub.publish(self.reporter.lease.session(), News::Event(Arc::new(event)));
+        self.deps.hub.publish(self.reporter.lease.session(), Update::Event(Arc::new(event)));
     }
 
     async fn save(&mut self) -> Result<(), StoreError> {
@@ -250,15 +250,15 @@ impl Listener<'_> {
         Ok(())
     }
 
-    fn conclude(mut self, end: End) -> NewInput {
+    fn conclude(mut self, end: CallEnd) -> NewInput {
         let raw = raw_key(&self.reporter.lease, &self.order.call, self.assembly.words());
         let keeps: Vec<_> = raw.iter().map(|key| (key.clone(), self.assembly.words().to_owned())).collect();
         let call = self.order.call.clone();
         let partial = |assembly: &Assembly| Some(Partial { message: assembly.partial(), raw: raw.clone() });
         let input = match end {
-            End::Aborted => Input::CallAborted { call, partial: partial(&self.assembly) },
-            End::Fault(fault) => Input::CallFailed { call, fault, partial: partial(&self.assembly) },
-            End::Reply => {
+            CallEnd::Aborted => Input::CallAborted { call, partial: partial(&self.assembly) },
+            CallEnd::Fault(fault) => Input::CallFailed { call, fault, partial: partial(&self.assembly) },
+            CallEnd::Reply => {
                 let so_far = partial(&self.assembly);
                 let warnings = self.assembly.warnings().to_vec();
                 match std::mem::take(&mut self.assembly).finish() {

@@ -11,7 +11,7 @@ use trimtab_engine::{Input, Session, fork};
 use trimtab_vocab::event::{ReplyFact, RequestFact, SessionFact};
 use trimtab_vocab::{Event, Fact, Part, Problem, ProblemKind, RefKey, SessionId};
 use trimtab_world::clock;
-use trimtab_world::store::{NewInput, NewSession, SessionRow, Store, StoreError};
+use trimtab_world::store::{NewInput, SeededSession, SessionRow, Store, StoreError};
 
 use crate::client::{Client, check_session, store_problem};
 use crate::effects::written;
@@ -76,7 +76,7 @@ impl Client {
         }));
         let parent = Some(session.clone());
         let row = SessionRow { id: id.clone(), title, created: now, updated: now, parent, forked: Some(last), ..row };
-        match self.store().create_child(NewSession { row, events, shares }).await {
+        match self.store().create_child(SeededSession { row, events, shares }).await {
             // Somebody else asked with the same key, and was quicker.
             Ok(()) | Err(StoreError::Taken) => Ok(id),
             Err(error) => Err(store_problem(error)),

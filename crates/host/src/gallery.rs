@@ -8,7 +8,7 @@ use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, Prob
 use crate::client::{Client, Say};
 use crate::config::Profile;
 use crate::hub::LOOK_EVERY;
-use crate::saying::Words;
+use crate::saying::RequestDraft;
 
 /// Prompts above this many bytes are refused: no provider takes them.
 const LONGEST_PROMPT: usize = 32 * 1024;
@@ -83,7 +83,7 @@ impl Client {
                 format!("Save {} of the generated images in {place}", images.len())
             }
         };
-        let words = Words { text, while_running: Some(WhileRunning::Queue), ..Words::default() };
+        let words = RequestDraft { text, while_running: Some(WhileRunning::Queue), ..RequestDraft::default() };
         let say = self.prepare(profile, folder, words).await?;
         Ok(Say { picture: Some(wish), ..say })
     }

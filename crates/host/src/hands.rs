@@ -11,11 +11,11 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FilePlan, FileState, Look, Overtime, Sandbox, Seen, Watch};
+use trimtab_vocab::{CommandPlan, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SnapshotLimits};
 use trimtab_world::sandbox::Fence;
-use trimtab_world::sandbox::run::{self, Setup};
-use trimtab_world::tools::{self, Place};
-use trimtab_world::workspace::snapshot::{self, Keep, Order, Snapshot};
+use trimtab_world::sandbox::run::{self, SandboxSetup};
+use trimtab_world::tools::{self, ReadScope};
+use trimtab_world::workspace::snapshot::{self, Keep, Snapshot, SnapshotOrder};
 use trimtab_world::workspace::{Folder, write};
 
 use crate::{StreamController, links, version_area};
@@ -54,7 +54,7 @@ pub struct Survey {
     /// What is known of them already.
     pub known: Arc<Snapshot>,
     /// How much is noted.
-    pub watch: Watch,
+    pub watch: SnapshotLimits,
     /// A command has run since `known` was taken.
     pub afterwards: bool,
     /// The session has a say in what counts as made by a build.
@@ -63,9 +63,9 @@ pub struct Survey {
 
 /// What touches the folder.
 #[async_trait]
-pub trait Hands: Send + Sync {
+pub trait Workspace: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
-    async fn look(&self, folder: &str, look: &Look) -> Seen;
+    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult;
     /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
     /// there, or where that is not to be told.
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
@@ -98,10 +98,10 @@ pub trait Hands: Send + Sync {
     async fn run(
         &self,
         plan: &CommandPlan,
-        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
+        tell: &(dyn for<'t> Fn(CommandUpdate<'t>) + Send + Sync),
         stop: &StreamController,
         overtime: mpsc::Receiver<Overtime>,
-    ) -> Ended;
+    ) -> EndedCommand;
     /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
     /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
@@ -124,7 +124,7 @@ impl Keep for Handing {
 
 /// What a command has to tell while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'t> {
+pub enum CommandUpdate<'t> {
     /// It has written this.
     Output(&'t str),
     /// Its time is up, and it goes on.
@@ -133,7 +133,7 @@ pub enum Told<'t> {
 
 /// How a command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedCommand {
     /// What is told of it; its output is still to be read.
     pub ran: Ran,
     /// What it wrote, as far as it is kept.
@@ -146,14 +146,14 @@ pub struct Ended {
 const LARGEST_FILE: usize = 64 * 1024 * 1024;
 
 /// The hands of a real machine.
-pub struct RealHands {
-    setup: Setup,
+pub struct LocalWorkspace {
+    setup: SandboxSetup,
 }
 
-impl RealHands {
+impl LocalWorkspace {
     /// Hands that run commands with these variables and hide these files from them.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>, own: &[PathBuf]) -> Self {
-        let mut setup = Setup::new(environment);
+        let mut setup = SandboxSetup::new(environment);
         setup.hidden.extend(own.iter().cloned());
         Self { setup }
     }
@@ -167,18 +167,18 @@ impl RealHands {
 
     /// The same, with commands that may use so much.
     #[must_use]
-    pub fn limited(mut self, limits: trimtab_world::sandbox::Limits) -> Self {
+    pub fn limited(mut self, limits: trimtab_world::sandbox::CommandLimits) -> Self {
         self.setup.limits = limits;
         self
     }
 }
 
 #[async_trait]
-impl Hands for RealHands {
-    async fn look(&self, folder: &str, look: &Look) -> Seen {
-        match Place::open(Path::new(folder)) {
+impl Workspace for LocalWorkspace {
+    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
+        match ReadScope::open(Path::new(folder)) {
             Ok(place) => tools::look(&place, look).await,
-            Err(error) => Seen {
+            Err(error) => ReadResult {
                 status: ToolStatus::Error,
                 text: format!("The folder {folder} cannot be opened: {error}."),
                 images: Vec::new(),
@@ -188,7 +188,7 @@ impl Hands for RealHands {
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
-        tools::absent(&Place::open(Path::new(folder)).ok()?, path).await
+        tools::absent(&ReadScope::open(Path::new(folder)).ok()?, path).await
     }
 
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
@@ -245,20 +245,24 @@ impl Hands for RealHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
+        tell: &(dyn for<'t> Fn(CommandUpdate<'t>) + Send + Sync),
         stop: &StreamController,
         overtime: mpsc::Receiver<Overtime>,
-    ) -> Ended {
+    ) -> EndedCommand {
         let planned = plan.clone();
         let led_out = tokio::task::spawn_blocking(move || links::refusal(&planned)).await;
         if let Ok(Some(reason)) = led_out {
             let reason = format!("{reason}. Name that path itself, so that the user can be asked.");
-            return Ended { ran: Ran { not_started: Some(reason), ..Ran::default() }, output: Vec::new(), dropped: 0 };
+            return EndedCommand {
+                ran: Ran { not_started: Some(reason), ..Ran::default() },
+                output: Vec::new(),
+                dropped: 0,
+            };
         }
         let mut text = Utf8::default();
-        let tell = |told: run::Told<'_>| match told {
-            run::Told::Output(bytes) => tell(Told::Output(&text.push(bytes))),
-            run::Told::Overdue => tell(Told::Overdue),
+        let tell = |told: run::CommandReport<'_>| match told {
+            run::CommandReport::Output(bytes) => tell(CommandUpdate::Output(&text.push(bytes))),
+            run::CommandReport::Overdue => tell(CommandUpdate::Overdue),
         };
         let outcome = run::run(plan, &self.setup, tell, stop.aborted(), overtime).await;
         let mut notes = Vec::new();
@@ -295,7 +299,7 @@ impl Hands for RealHands {
             notes,
             ..Ran::default()
         };
-        Ended { ran, output, dropped }
+        EndedCommand { ran, output, dropped }
     }
 
     async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
@@ -304,7 +308,8 @@ impl Hands for RealHands {
         let look = move || {
             let folder = Folder::open(&folder).ok()?;
             let (folder, known) = (&folder, &*known);
-            let order = Order { folder, known, files, bytes: watch.bytes, afterwards, whole: watch.whole, doubt };
+            let order =
+                SnapshotOrder { folder, known, files, bytes: watch.bytes, afterwards, whole: watch.whole, doubt };
             snapshot::take(&order, &mut Handing(kept))
         };
         tokio::task::spawn_blocking(look).await.ok()?

@@ -56,7 +56,7 @@ pub struct History {
     /// A move was begun and is not over.
     pub is_moving: bool,
     /// The last wish that was refused.
-    pub refused: Option<Refusal>,
+    pub refused: Option<RewindRefusal>,
     /// Commands of which it is not known what they did to files, and why of the last one.
     pub unobserved: Option<(u64, Unobserved)>,
     /// Sets that only another session can move, and which one; among them some that are no more in `sets`.
@@ -69,7 +69,7 @@ pub struct History {
 
 /// A wish that was refused.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct RewindRefusal {
     /// Where in the log that is.
     pub at: u64,
     /// Why.
@@ -93,21 +93,21 @@ impl History {
 }
 
 /// When and how a set was made.
-type Made = (Time, Option<f64>, Option<Box<ByCommand>>);
+type SetOrigin = (Time, Option<f64>, Option<Box<ByCommand>>);
 
 #[derive(Default)]
-struct Reader {
+struct HistoryReader {
     session: Session,
-    made: HashMap<ChangeSetId, Made>,
+    made: HashMap<ChangeSetId, SetOrigin>,
     unobserved: Option<(u64, Unobserved)>,
     undoes: HashMap<ChangeSetId, ChangeSetId>,
     inherited: HashSet<ChangeSetId>,
     cost: Option<f64>,
-    refused: Option<Refusal>,
+    refused: Option<RewindRefusal>,
     last: u64,
 }
 
-impl Reader {
+impl HistoryReader {
     fn read(&mut self, event: Event) {
         self.last = event.seq.unwrap_or(self.last);
         self.session.fold(event.request.as_ref(), &event.fact);
@@ -140,7 +140,7 @@ impl Reader {
                 self.refused = None;
             }
             Fact::Change(ChangeFact::Refused { reason, conflicts }) => {
-                self.refused = Some(Refusal { at: self.last, reason, conflicts });
+                self.refused = Some(RewindRefusal { at: self.last, reason, conflicts });
             }
             _ => {}
         }
@@ -168,7 +168,7 @@ impl Reader {
 
 /// Reads the history of a session from its log.
 pub(crate) async fn read(store: &dyn Store, session: &SessionId) -> Result<History, StoreError> {
-    let mut reader = Reader::default();
+    let mut reader = HistoryReader::default();
     loop {
         let page = store.events(session, reader.last, PAGE).await?;
         if page.is_empty() {

@@ -28,7 +28,7 @@ const IN_VAIN: u32 = 100;
 const PAGE: u32 = 500;
 
 #[derive(Debug, Clone)]
-pub(crate) enum News {
+pub(crate) enum Update {
     Event(Arc<Event>),
     /// The session cannot be run any further by this process.
     Failed(Problem),
@@ -41,7 +41,7 @@ pub(crate) struct Hub {
 
 #[derive(Debug)]
 struct Channel {
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<Update>,
     /// The words of the reply that is coming, which no log has yet: whoever comes late gets them at once.
     so_far: Option<Event>,
 }
@@ -53,14 +53,15 @@ impl Channel {
 }
 
 impl Hub {
-    pub(crate) fn publish(&self, session: &SessionId, news: News) {
+    pub(crate) fn publish(&self, session: &SessionId, news: Update) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_word = matches!(&news, News::Event(event) if matches!(event.fact, Fact::Reply(ReplyFact::Delta { .. })));
+        let is_word =
+            matches!(&news, Update::Event(event) if matches!(event.fact, Fact::Reply(ReplyFact::Delta { .. })));
         if is_word && !channels.contains_key(session) {
             channels.insert(session.clone(), Channel { news: broadcast::channel(QUEUE).0, so_far: None });
         }
         let Some(channel) = channels.get_mut(session) else { return };
-        if let News::Event(event) = &news {
+        if let Update::Event(event) = &news {
             said(&mut channel.so_far, event);
         }
         // Nobody may be watching just now.
@@ -70,7 +71,7 @@ impl Hub {
         }
     }
 
-    fn subscribe(&self, session: &SessionId) -> (broadcast::Receiver<News>, Option<Event>) {
+    fn subscribe(&self, session: &SessionId) -> (broadcast::Receiver<Update>, Option<Event>) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.retain(|_, channel| channel.is_needed());
         let open = || Channel { news: broadcast::channel(QUEUE).0, so_far: None };
@@ -93,10 +94,10 @@ pub fn said(so_far: &mut Option<Event>, event: &Event) {
 }
 
 /// The facts of a session, from any point of its log on, as long as one asks.
-pub struct Watch {
+pub struct SessionWatch {
     session: SessionId,
     store: Arc<dyn Store>,
-    live: broadcast::Receiver<News>,
+    live: broadcast::Receiver<Update>,
     seen: u64,
     backlog: VecDeque<Event>,
     version: Option<u64>,
@@ -106,7 +107,7 @@ pub struct Watch {
     so_far: Option<Event>,
 }
 
-impl Watch {
+impl SessionWatch {
     pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
         // Subscribed before the log is first read: nothing falls between the two.
         let (live, so_far) = hub.subscribe(&session);
@@ -133,7 +134,7 @@ impl Watch {
             tokio::select! {
                 biased;
                 news = self.live.recv() => match news {
-                    Ok(News::Event(event)) => match event.seq {
+                    Ok(Update::Event(event)) => match event.seq {
                         None => return Ok(Event::clone(&event)),
                         Some(seq) if seq == self.seen + 1 => {
                             self.seen = seq;
@@ -143,7 +144,7 @@ impl Watch {
                         Some(seq) if seq <= self.seen => {}
                         Some(_) => self.version = None,
                     },
-                    Ok(News::Failed(problem)) => return Err(problem),
+                    Ok(Update::Failed(problem)) => return Err(problem),
                     Err(RecvError::Lagged(_)) => self.version = None,
                     // The hub outlives its watchers; were it gone, the log would still be there.
                     Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,

@@ -42,26 +42,26 @@ mod version_area;
 mod walk;
 
 pub use actor::durable::first_words;
-pub use asking::Asked;
+pub use asking::TaskQuestion;
 pub use by_hand::{CommandCheck, apply_edit, check_command, recover};
-pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
+pub use client::{Answered, Client, LONGEST_TEXT, Say, SendTo, Sent, World};
 pub use gallery::refined;
-pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};
-pub use history::{History, Refusal, Set, is_text};
-pub use hub::{Watch, said};
+pub use hands::{CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace};
+pub use history::{History, RewindRefusal, Set, is_text};
+pub use hub::{SessionWatch, said};
 pub use moves::Moved;
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
-pub use saying::{BROAD, Composed, Manner, Words, broad_hint};
+pub use saying::{BROAD, Composed, Manner, RequestDraft, broad_hint};
 pub use server_lock::{ServerLock, running as running_server};
 pub use space::Expired;
 pub use stream_controller::StreamController;
-pub use tasks::{Apply, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
+pub use tasks::{ApplyOperations, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
 pub use trimtab_engine::merge::hunks;
 pub use trimtab_engine::proposal::compare;
 pub use trimtab_engine::proposal::edit::Edit;
-pub use trimtab_engine::tasks::{Moment, TaskHistory, TaskSet, Tasks, clock, operations_in};
+pub use trimtab_engine::tasks::{Moment, TaskHistory, TaskMap, TaskSet, clock, operations_in};
 pub use trimtab_world::store::{
-    AuditCheck, AuditEntry, AuditLine, Drawer, FileSpace, JobRow, JobState, SessionRow, TokenKind, TokenRow,
+    AuditCheck, AuditEntry, AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind, TokenRow,
 };
 pub use trimtab_world::workspace::snapshot::Snapshot;
 pub use trimtab_world::workspace::{branch, names};
@@ -72,7 +72,7 @@ pub async fn list_models(
     profile: &config::Profile,
     provider: &str,
 ) -> Result<Vec<trimtab_world::models::Listed>, trimtab_vocab::Problem> {
-    use trimtab_world::models::Models;
+    use trimtab_world::models::ModelRegistry;
     let model = profile.registry().find(&format!("{provider}/any"))?;
     model.list().await.map_err(|fault| fault.problem)
 }
@@ -94,8 +94,8 @@ pub fn supervise() -> Option<std::process::ExitCode> {
 /// Tries to break every fence that automatic commands run behind: what each keeps them from, and how it was broken or
 /// why it is missing.
 pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<String>)> {
-    use trimtab_world::sandbox::run::Setup;
-    let mut setup = Setup::new(std::env::vars_os());
+    use trimtab_world::sandbox::run::SandboxSetup;
+    let mut setup = SandboxSetup::new(std::env::vars_os());
     setup.hidden.extend(profile.hands.machine.own.iter().map(std::path::PathBuf::from));
     let proofs = trimtab_world::sandbox::prove(&setup).await;
     proofs.into_iter().map(|proof| (proof.what, proof.broken)).collect()
@@ -103,7 +103,7 @@ pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<Stri
 
 /// What one command may use, in words: as the settings have it and as far as it holds on this machine.
 pub fn command_limits(profile: &config::Profile) -> String {
-    let trimtab_world::sandbox::Limits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
+    let trimtab_world::sandbox::CommandLimits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
     let amount = |limit: Option<u64>, unit: u64, name: &str| match limit {
         Some(limit) => format!("{} {name}", limit / unit),
         None => "no limit".to_owned(),

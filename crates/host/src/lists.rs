@@ -9,12 +9,12 @@ use trimtab_vocab::{Lists, Problem, Time};
 use crate::config::{self, Profile};
 
 /// By what a file is known to be the same as before.
-type Stamp = Option<(SystemTime, u64)>;
+type SettingsStamp = Option<(SystemTime, u64)>;
 
 /// What was last read, and for whom.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    files: [Stamp; 2],
+pub(crate) struct LastRead {
+    files: [SettingsStamp; 2],
     trusted: bool,
 }
 
@@ -26,15 +26,15 @@ pub(crate) async fn news(
     folder: String,
     trusted: bool,
     since: Time,
-    last: &mut Option<Seen>,
+    last: &mut Option<LastRead>,
 ) -> Option<Lists> {
     let own = Path::new(&folder).join(".trimtab/config.toml");
     // What a folder says counts once it is trusted, and is not even looked at before.
-    let seen = Seen { files: [stamp(&file), if trusted { stamp(&own) } else { None }], trusted };
+    let seen = LastRead { files: [stamp(&file), if trusted { stamp(&own) } else { None }], trusted };
     if last.as_ref() == Some(&seen) {
         return None;
     }
-    let is_later = |stamp: &Stamp| stamp.is_some_and(|(time, _)| millis(time) >= since.millis());
+    let is_later = |stamp: &SettingsStamp| stamp.is_some_and(|(time, _)| millis(time) >= since.millis());
     let is_edited = last.is_some() || seen.files.iter().any(is_later);
     *last = Some(seen);
     if !is_edited {
@@ -74,7 +74,7 @@ fn millis(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn stamp(file: &Path) -> Stamp {
+fn stamp(file: &Path) -> SettingsStamp {
     let found = std::fs::metadata(file).ok()?;
     Some((found.modified().ok()?, found.len()))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_engine::proposal::compare::{self, Stats};
-use trimtab_engine::proposal::edit::{self, After, Edit, FileAfter, RefusalKind};
-use trimtab_engine::{Change, Narrowed, NoEffect, Prepared, merge};
+use trimtab_engine::proposal::compare::{self, LineStats};
+use trimtab_engine::proposal::edit::{self, Edit, FileAfter, NewContent, RefusalKind};
+use trimtab_engine::{Narrowed, NoEffect, Prepared, ProposedChange, merge};
 use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId, visible};
 use trimtab_world::store::{Store, StoreError};
 
 use crate::client::Deps;
-use crate::hands::{FileNow, Hands};
+use crate::hands::{FileNow, Workspace};
 
 /// The mode of a file that is new.
 const NEW_FILE: u32 = 0o644;
@@ -19,15 +19,15 @@ pub(crate) async fn prepare(
     deps: &Deps,
     session: &SessionId,
     folder: &str,
-    change: &Change,
+    change: &ProposedChange,
     seen: &BTreeMap<String, String>,
 ) -> Result<Prepared, StoreError> {
     let hands = deps.world.hands.as_ref();
-    if let Change::Save { folder: place, pictures } = change {
+    if let ProposedChange::Save { folder: place, pictures } = change {
         return save(deps, session, folder, place, pictures).await;
     }
     let pairs = match change {
-        Change::Edit(edit) => match edited(hands, folder, edit, seen).await {
+        ProposedChange::Edit(edit) => match edited(hands, folder, edit, seen).await {
             Ok(pairs) => pairs,
             Err(refused) => return Ok(refused),
         },
@@ -40,11 +40,11 @@ pub(crate) async fn prepare(
         return Ok(Prepared::Refused { reason });
     }
     let (mut writes, mut diffs, mut hunks) = (Vec::new(), Vec::new(), Vec::new());
-    for Pair { path, before, after, mode } in pairs {
+    for BeforeAfter { path, before, after, mode } in pairs {
         let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
         let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
         hunks.push(u32::try_from(all).unwrap_or(u32::MAX));
-        let (diff, Stats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
+        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
         let after = match after {
             Some(bytes) => Some(keep(deps.world.store.as_ref(), session, bytes, mode).await?),
             None => None,
@@ -61,7 +61,7 @@ pub(crate) async fn prepare(
 }
 
 /// A file before and after a change.
-pub(crate) struct Pair {
+pub(crate) struct BeforeAfter {
     pub(crate) path: String,
     pub(crate) before: Option<(Vec<u8>, FileState)>,
     pub(crate) after: Option<Vec<u8>>,
@@ -80,11 +80,11 @@ pub(crate) struct Unedited {
 
 /// What an edit makes of its files: all of them, or none.
 pub(crate) async fn edit_files(
-    hands: &dyn Hands,
+    hands: &dyn Workspace,
     folder: &str,
     edit: &Edit,
     seen: &BTreeMap<String, String>,
-) -> Result<Vec<Pair>, Unedited> {
+) -> Result<Vec<BeforeAfter>, Unedited> {
     let builds_on = matches!(edit, Edit::SearchReplace { .. } | Edit::UnifiedDiff { .. });
     let mut files: Vec<(String, FileNow)> = Vec::new();
     for name in edit.paths() {
@@ -104,7 +104,7 @@ pub(crate) async fn edit_files(
     let bytes = |now: &FileNow| now.content.as_ref().map(|(bytes, _)| bytes.clone());
     let before: Vec<(String, Option<Vec<u8>>)> = files.iter().map(|(name, now)| (name.clone(), bytes(now))).collect();
     let given = before.iter().map(|(name, bytes)| (name.clone(), bytes.as_deref())).collect();
-    let refused = |refusal: edit::Refusal| Unedited { path, reason: refusal.reason, kind: Some(refusal.kind) };
+    let refused = |refusal: edit::EditRefusal| Unedited { path, reason: refusal.reason, kind: Some(refusal.kind) };
     let all = edit::apply(edit, &given).map_err(refused)?;
     let mode_of = |name: &str| {
         let state = files.iter().find(|(known, _)| known == name).and_then(|(_, now)| now.content.as_ref());
@@ -119,20 +119,20 @@ pub(crate) async fn edit_files(
         let Some(at) = files.iter().position(|(name, _)| *name == path) else { continue };
         let (_, now) = files.swap_remove(at);
         let after = match after {
-            After::Write(bytes) => Some(bytes),
-            After::Delete => None,
+            NewContent::Write(bytes) => Some(bytes),
+            NewContent::Delete => None,
         };
-        pairs.push(Pair { path: now.path, before: now.content, after, mode });
+        pairs.push(BeforeAfter { path: now.path, before: now.content, after, mode });
     }
     Ok(pairs)
 }
 
 async fn edited(
-    hands: &dyn Hands,
+    hands: &dyn Workspace,
     folder: &str,
     edit: &Edit,
     seen: &BTreeMap<String, String>,
-) -> Result<Vec<Pair>, Prepared> {
+) -> Result<Vec<BeforeAfter>, Prepared> {
     edit_files(hands, folder, edit, seen).await.map_err(|Unedited { path, reason, kind }| match kind {
         None => Prepared::Refused { reason },
         Some(kind) => {
@@ -147,21 +147,23 @@ async fn edited(
 
 /// What deleting or moving a file makes of it.
 async fn placed(
-    hands: &dyn Hands,
+    hands: &dyn Workspace,
     folder: &str,
-    change: &Change,
+    change: &ProposedChange,
     seen: &BTreeMap<String, String>,
-) -> Result<Vec<Pair>, String> {
+) -> Result<Vec<BeforeAfter>, String> {
     let FileNow { path, content, .. } = read(hands, folder, change.path()).await?;
     if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), false, seen.get(change.path())) {
         return Err(reason);
     }
     let Some((bytes, state)) = content else { return Err(format!("There is no file {path}.")) };
     let mode = state.mode;
-    let gone = Pair { path, before: Some((bytes.clone(), state)), after: None, mode };
-    let Change::Move { to, .. } = change else { return Ok(vec![gone]) };
+    let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode };
+    let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
     match read(hands, folder, to).await? {
-        FileNow { path, content: None, .. } => Ok(vec![gone, Pair { path, before: None, after: Some(bytes), mode }]),
+        FileNow { path, content: None, .. } => {
+            Ok(vec![gone, BeforeAfter { path, before: None, after: Some(bytes), mode }])
+        }
         FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
     }
 }
@@ -204,7 +206,7 @@ pub(crate) async fn narrow(
             continue;
         };
         let Ok(made) = merge::without(old, new, &unwanted) else { return refused("it has no such hunk") };
-        let (diff, Stats { added, removed, modified }) = compare::patch(&path, before.as_deref(), Some(&made));
+        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, before.as_deref(), Some(&made));
         left.push(compare::patch(&path, Some(&made), after.as_deref()).0);
         diffs.push(diff);
         let after = Some(keep(store, session, made, state.mode).await?);
@@ -252,7 +254,7 @@ async fn save(
         if let Some(reason) = unfit(&path, false) {
             return Ok(Prepared::Refused { reason });
         }
-        let (diff, Stats { added, removed, modified }) = compare::patch(&path, None, Some(&bytes));
+        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, None, Some(&bytes));
         let after = Some(keep(store, session, bytes, NEW_FILE).await?);
         writes.push(FileWrite { path, before: None, after, added, removed, modified });
         diffs.push(diff);
@@ -275,7 +277,7 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
 }
 
 /// A file that is to be changed, unless its path hides from those who approve what it is.
-async fn read(hands: &dyn Hands, folder: &str, path: &str) -> Result<FileNow, String> {
+async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = hands.read(folder, path).await?;
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
         Some(reason) => Err(reason),

@@ -11,16 +11,16 @@ use trimtab_vocab::SessionId;
 /// both happen under one lock, so no wish falls between an actor's last look and its end.
 #[derive(Default)]
 pub(crate) struct Roster {
-    entries: Mutex<HashMap<SessionId, Entry>>,
+    entries: Mutex<HashMap<SessionId, RosterEntry>>,
 }
 
-struct Entry {
+struct RosterEntry {
     wake: Arc<Notify>,
     wishes: u64,
     task: JoinHandle<()>,
 }
 
-impl Drop for Entry {
+impl Drop for RosterEntry {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -39,7 +39,7 @@ impl Roster {
         }
         let wake = Arc::new(Notify::new());
         let task = start(Arc::clone(&wake));
-        entries.insert(session.clone(), Entry { wake, wishes: 0, task });
+        entries.insert(session.clone(), RosterEntry { wake, wishes: 0, task });
     }
 
     /// Takes an actor off the roster, unless it was asked for since `seen`.

@@ -8,7 +8,7 @@ use crate::pills::{Pills, looks_like_a_pill};
 
 /// Words and how they are meant, before the settings of a folder are known.
 #[derive(Debug, Clone, Default)]
-pub struct Words {
+pub struct RequestDraft {
     /// The words.
     pub text: String,
     /// The path they chose.
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Words with the settings of the folder that they are said in. Somebody is there to be asked.
-    pub async fn prepare(&self, profile: &Profile, folder: &str, words: Words) -> Result<Say, Problem> {
+    pub async fn prepare(&self, profile: &Profile, folder: &str, words: RequestDraft) -> Result<Say, Problem> {
         let manner = Manner { attended: true, model: words.model, ..Manner::default() };
         let Composed { profile, settings, reads } = self.compose(profile, folder, manner).await?;
         let pill = match !words.literal && looks_like_a_pill(&words.text) {

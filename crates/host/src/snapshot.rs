@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use trimtab_engine::proposal::compare;
-use trimtab_vocab::{CallId, CommandRun, Effects, FileWrite, RefKey, SessionId, Unobserved, Watch, WhyUnkept};
+use trimtab_vocab::{
+    CallId, CommandRun, FileEffects, FileWrite, RefKey, SessionId, SnapshotLimits, Unobserved, WhyUnkept,
+};
 use trimtab_world::store::{Store, StoreError};
-use trimtab_world::workspace::snapshot::{self, Compared, Snapshot, Uncovered};
+use trimtab_world::workspace::snapshot::{self, Snapshot, SnapshotDiff, Uncovered};
 
 use crate::StreamController;
 use crate::client::Deps;
@@ -56,7 +58,7 @@ impl Latest {
 }
 
 /// How it was before a command.
-pub(crate) enum Before {
+pub(crate) enum FolderBefore {
     /// It is known, and durably so; and what was the last that any session was about to write.
     Noted(Arc<Snapshot>, u64),
     /// It is not known.
@@ -71,9 +73,9 @@ pub(crate) async fn before(
     session: &SessionId,
     call: &CallId,
     folder: &str,
-    watch: Watch,
+    watch: SnapshotLimits,
     stop: &StreamController,
-) -> Result<Before, StoreError> {
+) -> Result<FolderBefore, StoreError> {
     let known = latest(deps, session).await?;
     let written = deps.world.store.last_writing().await?;
     let own = deps.world.store.own_writings(session).await?;
@@ -82,15 +84,15 @@ pub(crate) async fn before(
     let survey = Survey { folder, known: snapshot, watch, afterwards: false, doubt };
     let taken = tokio::select! {
         biased;
-        () = stop.aborted() => return Ok(Before::Stopped),
+        () = stop.aborted() => return Ok(FolderBefore::Stopped),
         taken = take(deps, session, survey) => taken?,
     };
-    let Some(snapshot) = taken else { return Ok(Before::Unobserved(Unobserved::Unreadable)) };
+    let Some(snapshot) = taken else { return Ok(FolderBefore::Unobserved(Unobserved::Unreadable)) };
     if snapshot.is_cut() {
-        return Ok(Before::Unobserved(Unobserved::TooManyFiles));
+        return Ok(FolderBefore::Unobserved(Unobserved::TooManyFiles));
     }
     if snapshot.is_late() {
-        return Ok(Before::Unobserved(Unobserved::TooSlow));
+        return Ok(FolderBefore::Unobserved(Unobserved::TooSlow));
     }
     let list = snapshot.write();
     let hash = trimtab_world::store::hash(&list);
@@ -103,16 +105,16 @@ pub(crate) async fn before(
     let snapshot = Arc::new(snapshot);
     let session = session.clone();
     deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash), watched });
-    Ok(Before::Noted(snapshot, written))
+    Ok(FolderBefore::Noted(snapshot, written))
 }
 
 /// What a command that nobody was asked about must not write, because undo could not bring it back: absolute paths.
 /// Or why somebody must be asked first: the command itself names such a file, or it cannot be kept from writing there.
-pub(crate) fn read_only(before: Option<&Before>, run: &CommandRun) -> Result<Vec<String>, String> {
+pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Result<Vec<String>, String> {
     let snapshot = match before {
-        Some(Before::Noted(snapshot, _)) => snapshot,
-        Some(Before::Unobserved(why)) => return Err(format!("Undo cannot cover this command: {}.", why.words())),
-        Some(Before::Stopped) | None => return Err("Undo cannot cover this command.".to_owned()),
+        Some(FolderBefore::Noted(snapshot, _)) => snapshot,
+        Some(FolderBefore::Unobserved(why)) => return Err(format!("Undo cannot cover this command: {}.", why.words())),
+        Some(FolderBefore::Stopped) | None => return Err("Undo cannot cover this command.".to_owned()),
     };
     let uncovered = snapshot.uncovered();
     let at_risk: Vec<&Uncovered> = uncovered.iter().filter(|one| one.ask || is_named(one, run)).collect();
@@ -127,8 +129,8 @@ pub(crate) fn read_only(before: Option<&Before>, run: &CommandRun) -> Result<Vec
 
 /// What is said after a command that nobody was asked about: which secrets it could not see, because an empty file
 /// may have misled it, and what was read-only for it if it failed.
-pub(crate) fn notes(before: Option<&Before>, has_failed: bool) -> Vec<String> {
-    let Some(Before::Noted(snapshot, _)) = before else { return Vec::new() };
+pub(crate) fn notes(before: Option<&FolderBefore>, has_failed: bool) -> Vec<String> {
+    let Some(FolderBefore::Noted(snapshot, _)) = before else { return Vec::new() };
     let (hidden, others): (Vec<&Uncovered>, Vec<&Uncovered>) =
         snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
     let name = |one: &&Uncovered| format!("`{}`", one.path.display().to_string().escape_debug());
@@ -172,18 +174,18 @@ pub(crate) async fn after(
     deps: &Deps,
     session: &SessionId,
     folder: &str,
-    watch: Watch,
-    before: Before,
-) -> Result<Effects, StoreError> {
+    watch: SnapshotLimits,
+    before: FolderBefore,
+) -> Result<FileEffects, StoreError> {
     let (before, written) = match before {
-        Before::Noted(before, written) => (before, written),
-        Before::Unobserved(why) => return Ok(Effects::unobserved(why)),
-        Before::Stopped => return Ok(Effects::default()),
+        FolderBefore::Noted(before, written) => (before, written),
+        FolderBefore::Unobserved(why) => return Ok(FileEffects::unobserved(why)),
+        FolderBefore::Stopped => return Ok(FileEffects::default()),
     };
     let (known, doubt) = (Arc::clone(&before), false);
     let survey = Survey { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
     let Some(now) = take(deps, session, survey).await? else {
-        return Ok(Effects::unobserved(Unobserved::Unreadable));
+        return Ok(FileEffects::unobserved(Unobserved::Unreadable));
     };
     let mut compared = snapshot::compare(&before, &now);
     // In this order: what another session has written was announced before, so whatever is seen is known.
@@ -200,17 +202,17 @@ pub(crate) async fn late(
     session: &SessionId,
     call: &CallId,
     folder: &str,
-    watch: Watch,
-) -> Result<Effects, StoreError> {
+    watch: SnapshotLimits,
+) -> Result<FileEffects, StoreError> {
     let store = &deps.world.store;
     let watched = store.bytes(Some(session), &RefKey::watched_in(session)).await?;
     let list = store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
     let watched = watched.and_then(|watched| String::from_utf8(watched).ok()).unwrap_or_default();
     let written = watched.split_once(' ').filter(|(of, _)| *of == call.as_str()).and_then(|(_, n)| n.parse().ok());
     let before = match list.and_then(|list| Some((Snapshot::read(&list)?, written?))) {
-        Some((snapshot, written)) => Before::Noted(Arc::new(snapshot), written),
+        Some((snapshot, written)) => FolderBefore::Noted(Arc::new(snapshot), written),
         // It was killed before that, and so the command cannot have begun.
-        None => Before::Unobserved(Unobserved::NotNoted),
+        None => FolderBefore::Unobserved(Unobserved::NotNoted),
     };
     after(deps, session, folder, watch, before).await
 }
@@ -255,8 +257,8 @@ async fn take(deps: &Deps, session: &SessionId, survey: Survey) -> Result<Option
 }
 
 /// Adds what people see of the changes.
-async fn pictured(store: &dyn Store, session: &SessionId, compared: Compared) -> Result<Effects, StoreError> {
-    let Compared { mut writes, unkept, more } = compared;
+async fn pictured(store: &dyn Store, session: &SessionId, compared: SnapshotDiff) -> Result<FileEffects, StoreError> {
+    let SnapshotDiff { mut writes, unkept, more } = compared;
     let (mut diffs, mut left) = (vec![String::new(); writes.len()], DIFFS);
     for (write, diff) in writes.iter_mut().zip(&mut diffs).take(COUNTED) {
         let (before, after) = bytes_of(store, session, write).await?;
@@ -273,7 +275,7 @@ async fn pictured(store: &dyn Store, session: &SessionId, compared: Compared) ->
             *diff = shown;
         }
     }
-    Ok(Effects { writes, diffs, unkept, more, unobserved: None })
+    Ok(FileEffects { writes, diffs, unkept, more, unobserved: None })
 }
 
 type Both = (Option<Vec<u8>>, Option<Vec<u8>>);

@@ -23,7 +23,7 @@ use trimtab_world::store::{AuditEntry, TaskBook, TaskChange, TaskChanged, TaskKe
 
 use crate::client::{Client, Deps, store_problem};
 use crate::config::TaskSettings;
-use crate::hub::News;
+use crate::hub::Update;
 
 pub use calendar::{Imported, Skipped};
 pub use when::When;
@@ -43,7 +43,7 @@ pub struct TaskList {
 
 /// A wish to apply operations.
 #[derive(Debug, Clone, Default)]
-pub struct Apply {
+pub struct ApplyOperations {
     /// The operations, as they came.
     pub operations: Vec<Value>,
     /// Who wants it.
@@ -132,7 +132,7 @@ impl TaskList {
     }
 
     /// All tasks by number.
-    pub async fn all(&self) -> Result<tasks::Tasks, Problem> {
+    pub async fn all(&self) -> Result<tasks::TaskMap, Problem> {
         Ok(self.book(false).await?.tasks)
     }
 
@@ -193,8 +193,8 @@ impl TaskList {
     }
 
     /// Applies operations, all of them in one transaction.
-    pub async fn apply(&self, wish: Apply) -> Result<Applied, NotApplied> {
-        let Apply { operations, by, key, confirmed } = wish;
+    pub async fn apply(&self, wish: ApplyOperations) -> Result<Applied, NotApplied> {
+        let ApplyOperations { operations, by, key, confirmed } = wish;
         let key = key.map(|name| self.key(name, &operations, confirmed)).transpose()?;
         let (at, limits) = (self.moment(), self.settings.limits);
         let change_set = self.change_set();
@@ -202,23 +202,23 @@ impl TaskList {
             let trial = try_out(&book, operations, at);
             let validation = trial.validation();
             if !validation.errors.is_empty() {
-                return refused(&Said::Invalid(validation));
+                return refused(&TaskReceipt::Invalid(validation));
             }
             if !confirmed && !trial.warnings(limits).is_empty() {
-                return refused(&Said::Unconfirmed(trial.dry_run(limits)));
+                return refused(&TaskReceipt::Unconfirmed(trial.dry_run(limits)));
             }
             let (applied, writes) = trial.applied(change_set.clone());
             let summary = applied.summary;
             let fact = TasksFact::Applied { change_set, by, summary, writes: writes.clone(), undoes: None };
             let facts = if writes.is_empty() { Vec::new() } else { vec![fact] };
             let audit = applied.results.iter().map(audited).collect();
-            done(&book, writes, facts, audit, at, &Said::Applied(applied))
+            done(&book, writes, facts, audit, at, &TaskReceipt::Applied(applied))
         };
         match self.change(at, key, false, work).await? {
-            Some(Said::Applied(applied)) => Ok(applied),
-            Some(Said::Invalid(validation)) => Err(NotApplied::Invalid(validation)),
-            Some(Said::Unconfirmed(dry_run)) => Err(NotApplied::Unconfirmed(dry_run)),
-            Some(Said::Moved(_) | Said::NotMoved(_)) => Err(unreadable().into()),
+            Some(TaskReceipt::Applied(applied)) => Ok(applied),
+            Some(TaskReceipt::Invalid(validation)) => Err(NotApplied::Invalid(validation)),
+            Some(TaskReceipt::Unconfirmed(dry_run)) => Err(NotApplied::Unconfirmed(dry_run)),
+            Some(TaskReceipt::Moved(_) | TaskReceipt::NotMoved(_)) => Err(unreadable().into()),
             None => Err(NotApplied::KeyReused),
         }
     }
@@ -227,7 +227,7 @@ impl TaskList {
     pub async fn apply_by_hand(&self, operations: &[Operation], confirmed: bool) -> Result<Applied, NotApplied> {
         let operations = operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default());
         let operations = operations.collect();
-        self.apply(Apply { operations, by: TaskAuthor::Person, key: None, confirmed }).await
+        self.apply(ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed }).await
     }
 
     /// The day of a task that repeats that a person most likely means: today, else the last one that was
@@ -256,17 +256,17 @@ impl TaskList {
         let work = move |book: TaskBook| match moved(&book, &way, on_conflict, at, change_set) {
             Ok((writes, facts, sets)) => {
                 let audit = facts.iter().map(audited_move).collect();
-                done(&book, writes, facts, audit, at, &Said::Moved(sets))
+                done(&book, writes, facts, audit, at, &TaskReceipt::Moved(sets))
             }
-            Err(why) => refused(&Said::NotMoved(why)),
+            Err(why) => refused(&TaskReceipt::NotMoved(why)),
         };
         match self.change(at, None, true, work).await.map_err(NotMoved::Problem)? {
-            Some(Said::Moved(ids)) => {
+            Some(TaskReceipt::Moved(ids)) => {
                 let history = self.history().await.map_err(NotMoved::Problem)?;
                 let set = |id: &ChangeSetId| history.sets().iter().find(|set| set.id == *id).cloned();
                 Ok(ids.iter().filter_map(set).collect())
             }
-            Some(Said::NotMoved(why)) => Err(why.into()),
+            Some(TaskReceipt::NotMoved(why)) => Err(why.into()),
             _ => Err(NotMoved::Problem(unreadable())),
         }
     }
@@ -278,7 +278,7 @@ impl TaskList {
         key: Option<TaskKey>,
         with_log: bool,
         work: impl FnOnce(TaskBook) -> TaskWork + Send + 'static,
-    ) -> Result<Option<Said>, Problem> {
+    ) -> Result<Option<TaskReceipt>, Problem> {
         let change = TaskChange { now: at.now, key, with_log, work: Box::new(work) };
         let (answer, events) = match self.deps.world.store.change_tasks(change).await.map_err(store_problem)? {
             TaskChanged::Done { answer, events } => (answer, events),
@@ -286,7 +286,7 @@ impl TaskList {
             TaskChanged::Reused => return Ok(None),
         };
         for event in events {
-            self.deps.hub.publish(&event.session.clone(), News::Event(Arc::new(event)));
+            self.deps.hub.publish(&event.session.clone(), Update::Event(Arc::new(event)));
         }
         serde_json::from_str(&answer).map(Some).map_err(|_| unreadable())
     }
@@ -325,7 +325,7 @@ fn folded(book: &TaskBook) -> TaskHistory {
     history
 }
 
-type Moves = (Vec<TaskWrite>, Vec<TasksFact>, Vec<ChangeSetId>);
+type TaskMoves = (Vec<TaskWrite>, Vec<TasksFact>, Vec<ChangeSetId>);
 
 fn moved(
     book: &TaskBook,
@@ -333,7 +333,7 @@ fn moved(
     on_conflict: OnConflict,
     at: Moment,
     change_set: ChangeSetId,
-) -> Result<Moves, Unmoved> {
+) -> Result<TaskMoves, Unmoved> {
     let history = folded(book);
     let (sets, in_force) = (history.sets(), history.in_force());
     let mut tasks = book.tasks.clone();
@@ -426,7 +426,7 @@ fn audited_move(fact: &TasksFact) -> AuditEntry {
 /// What a transaction says to whoever asked for it; kept as text under the key of the wish.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Said {
+enum TaskReceipt {
     Applied(Applied),
     Invalid(Validation),
     Unconfirmed(DryRun),
@@ -452,7 +452,7 @@ impl From<Unmoved> for NotMoved {
     }
 }
 
-fn written(said: &Said) -> String {
+fn written(said: &TaskReceipt) -> String {
     serde_json::to_string(said).unwrap_or_default()
 }
 
@@ -461,7 +461,7 @@ fn unreadable() -> Problem {
         .hint("`trimtab doctor` looks for damage.")
 }
 
-fn refused(said: &Said) -> TaskWork {
+fn refused(said: &TaskReceipt) -> TaskWork {
     TaskWork { answer: written(said), ..TaskWork::default() }
 }
 
@@ -471,7 +471,7 @@ fn done(
     facts: Vec<TasksFact>,
     audit: Vec<AuditEntry>,
     at: Moment,
-    said: &Said,
+    said: &TaskReceipt,
 ) -> TaskWork {
     let mut said_facts: Vec<Fact> = Vec::new();
     if book.seq == 0 && !facts.is_empty() {

@@ -9,24 +9,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, watch};
 use trimtab_engine::terminal::{Readable, readable};
-use trimtab_engine::{Change, Input, Ran, Way};
+use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, Look, MadePicture, OnConflict,
-    Overtime, RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, MadePicture, OnConflict,
+    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, names,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
-use crate::actor::Trouble;
+use crate::actor::ActorError;
 use crate::client::Deps;
 
 use crate::effects::{Reporter, find_room, written};
-use crate::hands::{Contents, Ended, FileNow, Told};
-use crate::hub::News;
+use crate::hands::{CommandUpdate, Contents, EndedCommand, FileNow};
+use crate::hub::Update;
 use crate::prepare::{narrow, prepare};
-use crate::snapshot::{self, Before};
+use crate::snapshot::{self, FolderBefore};
 
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
@@ -39,23 +39,23 @@ const PASSED_ON: usize = 64 * 1024;
 const SHOWN_WHOLE: usize = 1024;
 
 /// What a tool asks for.
-pub(crate) enum Work {
-    Look(Look),
+pub(crate) enum ToolWork {
+    Look(ReadOp),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
-    Prepare { change: Change, seen: BTreeMap<String, String> },
+    Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
     Narrow { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
-    Run { plan: CommandPlan, watch: Option<Watch>, overtime: mpsc::Receiver<Overtime> },
-    Survey(Watch),
+    Run { plan: CommandPlan, watch: Option<SnapshotLimits>, overtime: mpsc::Receiver<Overtime> },
+    Survey(SnapshotLimits),
 }
 
 /// A tool call to carry out.
-pub(crate) struct Order {
+pub(crate) struct ToolOrder {
     pub(crate) request: RequestId,
     pub(crate) call: CallId,
     pub(crate) folder: String,
-    pub(crate) work: Work,
+    pub(crate) work: ToolWork,
     /// Whether the request already has room among the running ones.
     pub(crate) has_room: bool,
 }
@@ -64,21 +64,21 @@ pub(crate) struct Order {
 pub(crate) async fn carry_out(
     deps: Arc<Deps>,
     reporter: Reporter,
-    order: Order,
+    order: ToolOrder,
     controller: StreamController,
-) -> Result<(), Trouble> {
-    let Order { request, call, folder, work, has_room } = order;
+) -> Result<(), ActorError> {
+    let ToolOrder { request, call, folder, work, has_room } = order;
     if !has_room {
         tokio::select! {
             biased;
-            () = controller.aborted(), if !matches!(work, Work::Apply(_) | Work::Survey(_)) => return aborted(&deps, &reporter, call, &work).await,
+            () = controller.aborted(), if !matches!(work, ToolWork::Apply(_) | ToolWork::Survey(_)) => return aborted(&deps, &reporter, call, &work).await,
             found = find_room(&deps, &reporter, &request) => found?,
         }
         let _ = reporter.nudges.send(Input::Admitted { request: request.clone() }).await;
     }
     let session = reporter.lease.session().clone();
     match work {
-        Work::Look(look) => {
+        ToolWork::Look(look) => {
             let seen = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
@@ -86,7 +86,7 @@ pub(crate) async fn carry_out(
             };
             let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
         }
-        Work::Draw { model, prompt, count, after_ms } => {
+        ToolWork::Draw { model, prompt, count, after_ms } => {
             let order = DrawOrder { prompt, count, size: None };
             tokio::select! {
                 biased;
@@ -96,11 +96,11 @@ pub(crate) async fn carry_out(
                 }
             }
         }
-        Work::Recall { key, offset, limit } => {
+        ToolWork::Recall { key, offset, limit } => {
             let seen = recall(&deps, &reporter, &key, offset, limit).await?;
             let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
         }
-        Work::Prepare { change, seen } => {
+        ToolWork::Prepare { change, seen } => {
             let prepared = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
@@ -108,7 +108,7 @@ pub(crate) async fn carry_out(
             };
             let _ = reporter.nudges.send(Input::Prepared { call, prepared }).await;
         }
-        Work::Narrow { writes, parts } => {
+        ToolWork::Narrow { writes, parts } => {
             let narrowed = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
@@ -116,16 +116,16 @@ pub(crate) async fn carry_out(
             };
             let _ = reporter.nudges.send(Input::Narrowed { call, parts, narrowed }).await;
         }
-        Work::Apply(plan) => {
+        ToolWork::Apply(plan) => {
             let problem = apply(&deps, &reporter, &plan).await?;
             report(&deps, &reporter, &Input::Applied { call, problem }).await?;
         }
-        Work::Run { plan, watch: note, overtime } => {
+        ToolWork::Run { plan, watch: note, overtime } => {
             let before = match note {
                 Some(note) => Some(snapshot::before(&deps, &session, &call, &folder, note, &controller).await?),
                 None => None,
             };
-            if let Some(Before::Stopped) = before {
+            if let Some(FolderBefore::Stopped) = before {
                 let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
                 return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
             }
@@ -147,12 +147,12 @@ pub(crate) async fn carry_out(
                 let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
                 let time = deps.world.clock.now();
                 let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
-                deps.hub.publish(&session, News::Event(Arc::new(event)));
+                deps.hub.publish(&session, Update::Event(Arc::new(event)));
             };
             let (due, mut dues) = watch::channel(0_u32);
-            let tell = |told: Told<'_>| match told {
-                Told::Output(text) => show(text),
-                Told::Overdue => due.send_modify(|times| *times += 1),
+            let tell = |told: CommandUpdate<'_>| match told {
+                CommandUpdate::Output(text) => show(text),
+                CommandUpdate::Overdue => due.send_modify(|times| *times += 1),
             };
             let pass_on = async {
                 while dues.changed().await.is_ok() {
@@ -176,7 +176,7 @@ pub(crate) async fn carry_out(
             };
             report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
         }
-        Work::Survey(watch) => {
+        ToolWork::Survey(watch) => {
             let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
             report(&deps, &reporter, &Input::Surveyed { call, effects }).await?;
         }
@@ -185,8 +185,8 @@ pub(crate) async fn carry_out(
 }
 
 /// Reads what a command has written, and stores it if not all of it will be shown.
-async fn read(deps: &Deps, session: &SessionId, ended: Ended, key: Option<RefKey>) -> Result<Ran, StoreError> {
-    let Ended { mut ran, output, dropped } = ended;
+async fn read(deps: &Deps, session: &SessionId, ended: EndedCommand, key: Option<RefKey>) -> Result<Ran, StoreError> {
+    let EndedCommand { mut ran, output, dropped } = ended;
     let Readable { mut text, is_whole, is_binary } = readable(&output);
     let total = text.len() as u64 + dropped;
     if text.len() > PASSED_ON {
@@ -213,8 +213,8 @@ async fn read(deps: &Deps, session: &SessionId, ended: Ended, key: Option<RefKey
 }
 
 /// Stopped before it began: a command did not run, and that is known.
-async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &Work) -> Result<(), Trouble> {
-    if let Work::Run { .. } = work {
+async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
+    if let ToolWork::Run { .. } = work {
         let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
         report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
     }
@@ -230,7 +230,7 @@ async fn draw(
     model: &str,
     order: &DrawOrder,
     after_ms: u64,
-) -> Result<Input, Trouble> {
+) -> Result<Input, ActorError> {
     tokio::time::sleep(Duration::from_millis(after_ms)).await;
     let never = |problem| Fault { problem, retry: Retry::Never };
     let drawn = match deps.world.models.find(model) {
@@ -252,7 +252,7 @@ async fn draw(
     Ok(Input::Drawn { call: call.clone(), time: deps.world.clock.now(), pictures, fault })
 }
 
-async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), Trouble> {
+async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), ActorError> {
     let input = NewInput { payload: written(input), ..NewInput::default() };
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
@@ -260,7 +260,7 @@ async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), T
 }
 
 /// What the session has stored of files.
-struct Kept {
+struct StoredTexts {
     deps: Arc<Deps>,
     session: SessionId,
     /// The store failed, which says nothing about the bytes.
@@ -268,7 +268,7 @@ struct Kept {
 }
 
 #[async_trait]
-impl Contents for Kept {
+impl Contents for StoredTexts {
     async fn bytes(&self, hash: &str) -> Option<Vec<u8>> {
         let key = RefKey::file_of(&self.session, hash);
         match self.deps.world.store.bytes(Some(&self.session), &key).await {
@@ -283,7 +283,7 @@ impl Contents for Kept {
 
 async fn apply(deps: &Arc<Deps>, reporter: &Reporter, plan: &FilePlan) -> Result<Option<String>, StoreError> {
     let session = reporter.lease.session().clone();
-    let kept = Arc::new(Kept { deps: Arc::clone(deps), session, failed: Mutex::default() });
+    let kept = Arc::new(StoredTexts { deps: Arc::clone(deps), session, failed: Mutex::default() });
     let problem = deps.world.hands.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
     let failed = kept.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (problem, failed) {
@@ -298,9 +298,9 @@ pub(crate) async fn compare(
     deps: Arc<Deps>,
     reporter: Reporter,
     folder: String,
-    ways: Vec<Way>,
+    ways: Vec<RewindPath>,
     on_conflict: OnConflict,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let (store, hands) = (deps.world.store.as_ref(), deps.world.hands.as_ref());
     let compared = crate::walk::walk(store, hands, reporter.lease.session(), &folder, ways, on_conflict).await?;
     let _ = reporter.nudges.send(Input::Compared { compared }).await;
@@ -308,7 +308,7 @@ pub(crate) async fn compare(
 }
 
 /// Puts files as the history wants them.
-pub(crate) async fn restore(deps: Arc<Deps>, reporter: Reporter, plan: FilePlan) -> Result<(), Trouble> {
+pub(crate) async fn restore(deps: Arc<Deps>, reporter: Reporter, plan: FilePlan) -> Result<(), ActorError> {
     let problem = apply(&deps, &reporter, &plan).await?;
     report(&deps, &reporter, &Input::Restored { problem }).await
 }
@@ -320,8 +320,8 @@ async fn recall(
     key: &RefKey,
     offset: usize,
     limit: usize,
-) -> Result<Seen, StoreError> {
-    let seen = |status, text| Seen { status, text, images: Vec::new(), files: Vec::new() };
+) -> Result<ReadResult, StoreError> {
+    let seen = |status, text| ReadResult { status, text, images: Vec::new(), files: Vec::new() };
     let Some(bytes) = deps.world.store.bytes(Some(reporter.lease.session()), key).await? else {
         return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
     };
@@ -357,19 +357,19 @@ pub(crate) async fn load(
     request: RequestId,
     folder: String,
     named: Named,
-) -> Result<(), Trouble> {
+) -> Result<(), ActorError> {
     let hands = &deps.world.hands;
     let Named { files, marked, urls, instructions: named } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let looks = files
         .into_iter()
-        .map(|path| (path.clone(), Look::Read { path, offset: None, limit: None }))
-        .chain(urls.into_iter().map(|url| (url.clone(), Look::Fetch { url })));
+        .map(|path| (path.clone(), ReadOp::Read { path, offset: None, limit: None }))
+        .chain(urls.into_iter().map(|url| (url.clone(), ReadOp::Fetch { url })));
     for (name, look) in looks {
         let mut seen = hands.look(&folder, &look).await;
-        if let (ToolStatus::Error, Look::Read { path, .. }) = (seen.status, look) {
+        if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, look) {
             // It may be a folder.
-            seen = hands.look(&folder, &Look::List { path, depth: 2 }).await;
+            seen = hands.look(&folder, &ReadOp::List { path, depth: 2 }).await;
         }
         match seen.status {
             ToolStatus::Ok | ToolStatus::Partial if left > 0 => {

@@ -2,13 +2,13 @@
 //! of them is touched.
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
-use trimtab_engine::proposal::compare::{self, Stats};
-use trimtab_engine::{Compared, Leg, Walked, Way};
+use trimtab_engine::proposal::compare::{self, LineStats};
+use trimtab_engine::{Compared, RewindPath, RewindStep, Walked};
 use trimtab_vocab::event::Conflict;
 use trimtab_vocab::{FileState, OnConflict, RefKey, SessionId};
 use trimtab_world::store::{Store, StoreError};
 
-use crate::hands::Hands;
+use crate::hands::Workspace;
 use crate::prepare::keep;
 
 /// Conflicts that are shown; one is enough to refuse.
@@ -20,19 +20,19 @@ const SIDE: usize = 2_000;
 /// thousand files is never in memory at once.
 pub async fn walk(
     store: &dyn Store,
-    hands: &dyn Hands,
+    hands: &dyn Workspace,
     session: &SessionId,
     folder: &str,
-    ways: Vec<Way>,
+    ways: Vec<RewindPath>,
     on_conflict: OnConflict,
 ) -> Result<Compared, StoreError> {
-    let walker = Walk { store, hands, session, folder, prefer: prefer(on_conflict) };
+    let walker = RewindWalk { store, hands, session, folder, prefer: prefer(on_conflict) };
     let (mut walked, mut conflicts, mut all) = (Vec::new(), Vec::new(), 0);
     for way in &ways {
         match walker.along(way).await? {
             Ok(legs) => walked.extend(legs),
-            Err(Stop::Reason(reason)) => return Ok(Compared::Refused { reason, conflicts: Vec::new() }),
-            Err(Stop::Clashes(clashes)) => {
+            Err(RewindObstacle::Reason(reason)) => return Ok(Compared::Refused { reason, conflicts: Vec::new() }),
+            Err(RewindObstacle::Clashes(clashes)) => {
                 all += clashes.len();
                 let room = SHOWN.saturating_sub(conflicts.len());
                 conflicts.extend(clashes.into_iter().take(room).map(|clash| shown(&way.path, clash)));
@@ -65,14 +65,14 @@ fn prefer(on_conflict: OnConflict) -> Prefer {
 }
 
 /// Why a file cannot go its way.
-enum Stop {
+enum RewindObstacle {
     Reason(String),
     Clashes(Vec<Clash>),
 }
 
-struct Walk<'a> {
+struct RewindWalk<'a> {
     store: &'a dyn Store,
-    hands: &'a dyn Hands,
+    hands: &'a dyn Workspace,
     session: &'a SessionId,
     folder: &'a str,
     prefer: Prefer,
@@ -85,9 +85,9 @@ struct At {
     fresh: Option<Vec<u8>>,
 }
 
-impl Walk<'_> {
+impl RewindWalk<'_> {
     /// The legs that are not as the history says.
-    async fn along(&self, way: &Way) -> Result<Result<Vec<Walked>, Stop>, StoreError> {
+    async fn along(&self, way: &RewindPath) -> Result<Result<Vec<Walked>, RewindObstacle>, StoreError> {
         let is_as_left =
             |state: &Option<FileState>| way.legs.first().is_some_and(|leg| leg.from == *state && leg.hunks.is_empty());
         // What a command made of a file may be a link, or a folder: then it is no file that could be read.
@@ -104,7 +104,7 @@ impl Walk<'_> {
             // A file that a command made too large to be read can still be replaced by what it was.
             Err(reason) => match self.hands.state(self.folder, &way.path).await {
                 state @ Some(_) if is_as_left(&state) => At { state, fresh: None },
-                _ => return Ok(Err(Stop::Reason(format!("{reason} Nothing was changed.")))),
+                _ => return Ok(Err(RewindObstacle::Reason(format!("{reason} Nothing was changed.")))),
             },
         };
         let mut walked = Vec::new();
@@ -118,7 +118,7 @@ impl Walk<'_> {
             let (from, bytes) = (at.state.clone(), self.bytes_of(&mut at).await?);
             let (base, wanted) = match self.sides(leg, &way.path).await? {
                 Ok(sides) => sides,
-                Err(reason) => return Ok(Err(Stop::Reason(reason))),
+                Err(reason) => return Ok(Err(RewindObstacle::Reason(reason))),
             };
             fn file<'a>(state: &Option<FileState>, bytes: &'a Option<Vec<u8>>) -> Option<File<'a>> {
                 Some(File { bytes: bytes.as_deref()?, mode: state.as_ref()?.mode })
@@ -132,7 +132,7 @@ impl Walk<'_> {
             );
             let merged = match merged {
                 Ok(merged) => merged,
-                Err(clashes) => return Ok(Err(Stop::Clashes(clashes))),
+                Err(clashes) => return Ok(Err(RewindObstacle::Clashes(clashes))),
             };
             let stats = counted(bytes.as_deref(), merged.as_ref().map(|(bytes, _)| bytes.as_slice()));
             // What is there now must be there to come back to.
@@ -148,7 +148,7 @@ impl Walk<'_> {
         }
         let mut found = Vec::new();
         for (leg, from, to, counts) in walked {
-            let Stats { added, removed, modified } = match counts {
+            let LineStats { added, removed, modified } = match counts {
                 Some(counts) => counts,
                 None if !way.is_undo => continue,
                 None => self.counts(&from, &to).await?,
@@ -174,7 +174,7 @@ impl Walk<'_> {
     /// Both ends of a leg, as the history has them.
     async fn sides(
         &self,
-        leg: &Leg,
+        leg: &RewindStep,
         path: &str,
     ) -> Result<Result<(Option<Vec<u8>>, Option<Vec<u8>>), String>, StoreError> {
         let mut sides = Vec::new();
@@ -209,7 +209,7 @@ impl Walk<'_> {
         })
     }
 
-    async fn counts(&self, from: &Option<FileState>, to: &Option<FileState>) -> Result<Stats, StoreError> {
+    async fn counts(&self, from: &Option<FileState>, to: &Option<FileState>) -> Result<LineStats, StoreError> {
         let mut sides = Vec::new();
         for state in [from, to] {
             sides.push(match state {
@@ -222,11 +222,11 @@ impl Walk<'_> {
 }
 
 /// Lines that were changed; what is no text has none.
-fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> Stats {
+fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> LineStats {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     match compare::is_binary(before) || compare::is_binary(after) {
-        true => Stats::default(),
-        false => Stats::of(&compare::blocks(before, after)),
+        true => LineStats::default(),
+        false => LineStats::of(&compare::blocks(before, after)),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn about(row: &SessionRow) -> Value {
 pub(crate) fn pieces(client: Client, row: SessionRow) -> mpsc::Receiver<Result<String, Problem>> {
     let (to, pieces) = mpsc::channel(PIECES);
     tokio::spawn(async move {
-        if let Err(Stop::Problem(problem)) = write(&client, &row, &to).await {
+        if let Err(ExportStop::Problem(problem)) = write(&client, &row, &to).await {
             // Whoever has gone does not need to know.
             let _ = to.send(Err(problem)).await;
         }
@@ -36,27 +36,31 @@ pub(crate) fn pieces(client: Client, row: SessionRow) -> mpsc::Receiver<Result<S
 }
 
 /// Why an object is not written to its end.
-enum Stop {
+enum ExportStop {
     /// Nobody reads it any more.
     Unread,
     Problem(Problem),
 }
 
-impl From<Problem> for Stop {
+impl From<Problem> for ExportStop {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
 }
 
-async fn write(client: &Client, row: &SessionRow, to: &mpsc::Sender<Result<String, Problem>>) -> Result<(), Stop> {
-    let print = async |piece: String| to.send(Ok(piece)).await.map_err(|_| Stop::Unread);
+async fn write(
+    client: &Client,
+    row: &SessionRow,
+    to: &mpsc::Sender<Result<String, Problem>>,
+) -> Result<(), ExportStop> {
+    let print = async |piece: String| to.send(Ok(piece)).await.map_err(|_| ExportStop::Unread);
     let head = about(row).to_string();
     print(head.strip_suffix('}').unwrap_or(&head).to_owned()).await?;
     print(r#","events":["#.to_owned()).await?;
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
-    let mut ends: BTreeMap<RequestId, End> = BTreeMap::new();
+    let mut ends: BTreeMap<RequestId, RequestEnd> = BTreeMap::new();
     loop {
         let page = client.events(&row.id, last).await?;
         if page.is_empty() {
@@ -115,7 +119,7 @@ fn bug(event: &Event) -> Option<Value> {
 
 /// How a request stands at the end of the log, and what of it was said on the way there.
 #[derive(Default)]
-struct End {
+struct RequestEnd {
     /// Absent: it has not ended.
     status: Option<Status>,
     usage: Usage,
@@ -124,7 +128,7 @@ struct End {
     time: Option<Time>,
 }
 
-impl End {
+impl RequestEnd {
     /// On the first way through the log.
     fn see(&mut self, fact: &Fact) {
         match fact {

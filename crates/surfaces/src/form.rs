@@ -41,8 +41,8 @@ fn longest_run(code: &str) -> usize {
 /// The words of a reply as it comes: all of it, or the summary alone where the reply turns out to be such an object.
 /// Time is linear in what came, however small the pieces are.
 #[derive(Debug, Default)]
-pub(crate) struct Speech {
-    state: State,
+pub(crate) struct StructuredAnswer {
+    state: FormState,
     /// What has come, as far as it is not only words.
     raw: String,
     /// Bytes of it that were looked at.
@@ -50,7 +50,7 @@ pub(crate) struct Speech {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FormState {
     /// Everything is said as it comes.
     #[default]
     Words,
@@ -68,34 +68,34 @@ const KEY: &str = "\"summary\"";
 /// Bytes in which it must show whether a reply is an object, or whether a key has a value.
 const LONGEST_BEGINNING: usize = 256;
 
-impl Speech {
+impl StructuredAnswer {
     /// For a model that may answer in the form, or that never does.
     pub(crate) fn new(may_be_form: bool) -> Self {
-        let state = if may_be_form { State::Beginning } else { State::Words };
+        let state = if may_be_form { FormState::Beginning } else { FormState::Words };
         Self { state, ..Self::default() }
     }
 
     /// A piece has come: the words that are to be shown for it.
     pub(crate) fn take<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
-        if self.state == State::Words {
+        if self.state == FormState::Words {
             return Cow::Borrowed(piece);
         }
         self.raw.push_str(piece);
         let mut said = String::new();
-        if self.state == State::Beginning {
+        if self.state == FormState::Beginning {
             match begins(&self.raw) {
                 None => return Cow::Borrowed(""),
-                Some(Some(at)) => (self.state, self.seen) = (State::Before, at),
+                Some(Some(at)) => (self.state, self.seen) = (FormState::Before, at),
                 Some(None) => {
-                    self.state = State::Words;
+                    self.state = FormState::Words;
                     return Cow::Owned(std::mem::take(&mut self.raw));
                 }
             }
         }
-        if self.state == State::Before {
+        if self.state == FormState::Before {
             self.look_for_summary();
         }
-        if self.state == State::Summary {
+        if self.state == FormState::Summary {
             self.read_on(&mut said);
         }
         Cow::Owned(said)
@@ -103,7 +103,7 @@ impl Speech {
 
     /// The rest of a reply that is there whole now: what is to be shown beyond what was. None: it is another one.
     pub(crate) fn rest(&mut self, whole: &str, shown: &str) -> Option<String> {
-        let came = if self.state == State::Words { shown } else { &self.raw };
+        let came = if self.state == FormState::Words { shown } else { &self.raw };
         let rest = whole.strip_prefix(came)?.to_owned();
         Some(self.take(&rest).into_owned())
     }
@@ -121,8 +121,8 @@ impl Speech {
                 continue;
             };
             match value.strip_prefix('"') {
-                Some(words) => (self.state, self.seen) = (State::Summary, self.raw.len() - words.len()),
-                None => self.state = State::After,
+                Some(words) => (self.state, self.seen) = (FormState::Summary, self.raw.len() - words.len()),
+                None => self.state = FormState::After,
             }
             return;
         }
@@ -138,7 +138,7 @@ impl Speech {
             let rest = &raw[self.seen + c.len_utf8()..];
             match c {
                 '"' => {
-                    self.state = State::After;
+                    self.state = FormState::After;
                     return;
                 }
                 '\\' => {
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     fn said(pieces: &[&str]) -> String {
-        let mut speech = Speech::new(true);
+        let mut speech = StructuredAnswer::new(true);
         pieces.iter().map(|piece| speech.take(piece).into_owned()).collect()
     }
 
@@ -247,7 +247,7 @@ mod tests {
             let each: Vec<&str> = words.split_inclusive(|_| true).collect();
             assert_eq!(said(&each), words);
         }
-        let mut speech = Speech::new(false);
+        let mut speech = StructuredAnswer::new(false);
         assert_eq!(speech.take("{\"summary\":\"x\"}"), "{\"summary\":\"x\"}");
     }
 
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_when_the_whole_is_there() {
         let whole = r#"{"summary":"one two"}"#;
-        let mut speech = Speech::new(true);
+        let mut speech = StructuredAnswer::new(true);
         let shown = speech.take(&whole[..17]).into_owned();
         assert_eq!((shown.as_str(), speech.rest(whole, &shown).as_deref()), ("one t", Some("wo")));
-        assert_eq!(Speech::new(true).rest("plain", "").as_deref(), Some("plain"));
-        let mut plain = Speech::new(false);
+        assert_eq!(StructuredAnswer::new(true).rest("plain", "").as_deref(), Some("plain"));
+        let mut plain = StructuredAnswer::new(false);
         assert_eq!(plain.rest("plain", "pla").as_deref(), Some("in"));
         assert_eq!(plain.rest("other", "pla"), None);
     }

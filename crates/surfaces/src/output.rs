@@ -11,14 +11,14 @@ use trimtab_vocab::visible::visible;
 
 /// One of the two standard streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum StdStream {
     /// Standard output.
     Out,
     /// Standard error.
     Err,
 }
 
-impl Stream {
+impl StdStream {
     /// Whether a person reads it directly.
     pub fn is_terminal(self) -> bool {
         match self {
@@ -112,7 +112,7 @@ pub(crate) struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = Stream::Err.write(&Ink::text(&String::from_utf8_lossy(bytes)));
+        let _ = StdStream::Err.write(&Ink::text(&String::from_utf8_lossy(bytes)));
         Ok(bytes.len())
     }
 

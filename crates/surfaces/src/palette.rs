@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
 
-use crate::diff::Token;
-use crate::output::Stream;
+use crate::diff::SyntaxToken;
+use crate::output::StdStream;
 
 /// How long a terminal may take to say what its background is. One that never does is found out at once.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -37,7 +37,7 @@ pub enum Background {
 
 impl Palette {
     /// Of the terminal that this stream is, if it is one.
-    pub fn of(stream: Stream) -> Self {
+    pub fn of(stream: StdStream) -> Self {
         if !stream.is_terminal() || no_colour() {
             return Self::Plain;
         }
@@ -87,29 +87,29 @@ fn asked() -> Option<Background> {
 }
 
 /// The colour of a kind of word, of 256.
-pub(crate) fn many(token: Token, ground: Background) -> Option<u8> {
+pub(crate) fn many(token: SyntaxToken, ground: Background) -> Option<u8> {
     let (dark, light) = match token {
-        Token::Text | Token::Heading => return None,
-        Token::Keyword => (111, 25),
-        Token::Name => (222, 94),
-        Token::Type => (80, 23),
-        Token::String => (180, 130),
-        Token::Constant => (183, 91),
-        Token::Comment => (248, 241),
+        SyntaxToken::Text | SyntaxToken::Heading => return None,
+        SyntaxToken::Keyword => (111, 25),
+        SyntaxToken::Name => (222, 94),
+        SyntaxToken::Type => (80, 23),
+        SyntaxToken::String => (180, 130),
+        SyntaxToken::Constant => (183, 91),
+        SyntaxToken::Comment => (248, 241),
     };
     Some(if ground == Background::Dark { dark } else { light })
 }
 
 /// The colour of a kind of word.
-pub(crate) fn full(token: Token, ground: Background) -> Option<(u8, u8, u8)> {
+pub(crate) fn full(token: SyntaxToken, ground: Background) -> Option<(u8, u8, u8)> {
     let (dark, light) = match token {
-        Token::Text | Token::Heading => return None,
-        Token::Keyword => ((127, 179, 255), (11, 79, 179)),
-        Token::Name => ((240, 213, 138), (110, 74, 0)),
-        Token::Type => ((111, 217, 200), (0, 98, 86)),
-        Token::String => ((232, 185, 138), (146, 56, 0)),
-        Token::Constant => ((205, 172, 255), (106, 43, 176)),
-        Token::Comment => ((158, 168, 180), (88, 96, 105)),
+        SyntaxToken::Text | SyntaxToken::Heading => return None,
+        SyntaxToken::Keyword => ((127, 179, 255), (11, 79, 179)),
+        SyntaxToken::Name => ((240, 213, 138), (110, 74, 0)),
+        SyntaxToken::Type => ((111, 217, 200), (0, 98, 86)),
+        SyntaxToken::String => ((232, 185, 138), (146, 56, 0)),
+        SyntaxToken::Constant => ((205, 172, 255), (106, 43, 176)),
+        SyntaxToken::Comment => ((158, 168, 180), (88, 96, 105)),
     };
     Some(if ground == Background::Dark { dark } else { light })
 }

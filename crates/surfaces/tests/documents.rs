@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use trimtab_host::config::{KEYS, Key, Kind, PROVIDER_KEYS, env_name};
+use trimtab_host::config::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name};
 use trimtab_testkit::program::Program;
 use trimtab_vocab::event::KNOWN_TYPES;
 
@@ -329,9 +329,9 @@ fn the_page_about_the_server_lists_every_route() {
 
 fn settings_table() -> String {
     let mut table = String::from("| setting | environment | default | what it is for |\n|---|---|---|---|\n");
-    let mut row = |path: &str, key: &Key| {
+    let mut row = |path: &str, key: &SettingKey| {
         let choices = match key.kind {
-            Kind::Choice(choices) => {
+            SettingKind::Choice(choices) => {
                 format!(" One of {}.", choices.iter().map(|one| format!("`\"{one}\"`")).collect::<Vec<_>>().join(", "))
             }
             _ => String::new(),

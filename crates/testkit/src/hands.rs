@@ -10,21 +10,23 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, Ended, FileNow, Hands, RealHands, Snapshot, StreamController, Survey, Told};
-use trimtab_vocab::{CommandPlan, FilePlan, Look, Overtime, Seen};
+use trimtab_host::{
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Snapshot, StreamController, Survey, Workspace,
+};
+use trimtab_vocab::{CommandPlan, FilePlan, Overtime, ReadOp, ReadResult};
 
 /// Real files, plain commands.
-pub struct PlainHands(RealHands);
+pub struct PlainHands(LocalWorkspace);
 
 impl Default for PlainHands {
     fn default() -> Self {
-        Self(RealHands::new([], &[]))
+        Self(LocalWorkspace::new([], &[]))
     }
 }
 
 #[async_trait]
-impl Hands for PlainHands {
-    async fn look(&self, folder: &str, look: &Look) -> Seen {
+impl Workspace for PlainHands {
+    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
         self.0.look(folder, look).await
     }
 
@@ -51,10 +53,10 @@ impl Hands for PlainHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
+        tell: &(dyn for<'t> Fn(CommandUpdate<'t>) + Send + Sync),
         stop: &StreamController,
         mut overtime: mpsc::Receiver<Overtime>,
-    ) -> Ended {
+    ) -> EndedCommand {
         let run = plan.run();
         let mut command = tokio::process::Command::new("sh");
         let line = format!("exec 2>&1; {}", run.command);
@@ -69,7 +71,7 @@ impl Hands for PlainHands {
         let mut output = Vec::new();
         let ends = async {
             let _ = stdout.read_to_end(&mut output).await;
-            tell(Told::Output(&String::from_utf8_lossy(&output)));
+            tell(CommandUpdate::Output(&String::from_utf8_lossy(&output)));
             child.wait().await
         };
         // One who is there is asked; without anybody, its time is up for good.
@@ -80,7 +82,7 @@ impl Hands for PlainHands {
                 if !run.attended {
                     return;
                 }
-                tell(Told::Overdue);
+                tell(CommandUpdate::Overdue);
                 match overtime.recv().await {
                     Some(Overtime::Seconds(more)) => seconds = more,
                     Some(Overtime::None) => return,
@@ -94,7 +96,7 @@ impl Hands for PlainHands {
             ended = ends => Ran { exit_code: ended.ok().and_then(|status| status.code()), ..Ran::default() },
             () = over => Ran { timed_out: true, signal: Some(15), ..Ran::default() },
         };
-        Ended { ran, output, dropped: 0 }
+        EndedCommand { ran, output, dropped: 0 }
     }
 }
 

@@ -18,8 +18,8 @@ use trimtab_vocab::{
 };
 use trimtab_world::store::{
     Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
-    NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange, TaskChanged,
-    TokenKind, TokenRow, Wanted,
+    NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError, TaskBook, TaskChange,
+    TaskChanged, TokenKind, TokenRow,
 };
 
 use crate::dice::Dice;
@@ -268,7 +268,7 @@ impl State {
         }
     }
 
-    fn put_child(&mut self, NewSession { row, events, shares }: NewSession) {
+    fn put_child(&mut self, SeededSession { row, events, shares }: SeededSession) {
         for (there, here) in shares {
             if let Some(bytes) = self.bytes.get(&there).cloned() {
                 self.bytes.insert(here, bytes);
@@ -347,7 +347,7 @@ impl Store for MemoryStore {
         .await
     }
 
-    async fn create_child(&self, child: NewSession) -> Result<()> {
+    async fn create_child(&self, child: SeededSession) -> Result<()> {
         self.write(|state, _| {
             if state.sessions.contains_key(&child.row.id) {
                 return Err(StoreError::Taken);
@@ -372,7 +372,7 @@ impl Store for MemoryStore {
         .await
     }
 
-    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>> {
+    async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>> {
         let rows = self.sessions(folder).await?;
         self.operate(|state, _| {
             let holds = |row: &SessionRow| {

@@ -61,14 +61,14 @@ use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 use tokio::sync::Notify;
-use trimtab_host::{Answered, Asked, Client, Pills, Say, Sent, Target, World, config};
+use trimtab_host::{Answered, Client, Pills, Say, SendTo, Sent, TaskQuestion, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
     Ask, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem,
     ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
-use trimtab_world::models::{DrawOrder, Drawn, Model, Models, Piece, PieceStream};
+use trimtab_world::models::{DrawOrder, DrawnImage, Model, ModelRegistry, PieceStream, ReplyPiece};
 use trimtab_world::store::SqliteStore;
 
 mod pictures;
@@ -314,7 +314,7 @@ struct ScriptedModels {
     easel: pictures::Easel,
 }
 
-impl Models for ScriptedModels {
+impl ModelRegistry for ScriptedModels {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
         Ok(Arc::new(self.clone()))
     }
@@ -326,7 +326,7 @@ impl Model for ScriptedModels {
         "scripted"
     }
 
-    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         self.easel.draw(order, &self.silent).await
     }
 
@@ -336,8 +336,12 @@ impl Model for ScriptedModels {
             self.summed_up.lock().unwrap_or_else(PoisonError::into_inner).extend(inputs);
             let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
             let text = "They talked about things.".to_owned();
-            let pieces =
-                [Piece::Text { block: 0, text }, Piece::Usage(usage), Piece::Stop(StopReason::EndTurn), Piece::End];
+            let pieces = [
+                ReplyPiece::Text { block: 0, text },
+                ReplyPiece::Usage(usage),
+                ReplyPiece::Stop(StopReason::EndTurn),
+                ReplyPiece::End,
+            ];
             return stream::iter(pieces.map(Ok)).boxed();
         }
         let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -355,13 +359,13 @@ impl Model for ScriptedModels {
         if let Ending::Panic = end {
             panic!("as the script says");
         }
-        let mut pieces: Vec<Result<Piece, Fault>> =
-            says.into_iter().map(|text| Ok(Piece::Text { block: 0, text })).collect();
+        let mut pieces: Vec<Result<ReplyPiece, Fault>> =
+            says.into_iter().map(|text| Ok(ReplyPiece::Text { block: 0, text })).collect();
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         for (at, (name, input)) in tools.into_iter().enumerate() {
             let block = u32::try_from(at + 1).expect("few");
             let id = format!("toolu_{number}_{}", at + 1);
-            pieces.push(Ok(Piece::Tool { block, id: Some(id), name: Some(name), arguments: input }));
+            pieces.push(Ok(ReplyPiece::Tool { block, id: Some(id), name: Some(name), arguments: input }));
         }
         let mut falls_silent = false;
         match end {
@@ -370,7 +374,7 @@ impl Model for ScriptedModels {
             Ending::Fault(fault) => pieces.push(Err(fault)),
             Ending::Stop(reason) => {
                 let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
-                pieces.extend([Ok(Piece::Usage(usage)), Ok(Piece::Stop(reason)), Ok(Piece::End)]);
+                pieces.extend([Ok(ReplyPiece::Usage(usage)), Ok(ReplyPiece::Stop(reason)), Ok(ReplyPiece::End)]);
             }
         }
         let silent = Arc::clone(&self.silent);
@@ -581,7 +585,8 @@ impl Stage {
     async fn say(&mut self, text: String) {
         let settings = self.settings.clone();
         if let Some(ask) = self.ask.clone() {
-            let sent = self.client.ask(Asked { text, mode: self.mode, ask, settings }).await.expect("is taken in");
+            let sent =
+                self.client.ask(TaskQuestion { text, mode: self.mode, ask, settings }).await.expect("is taken in");
             self.awaited = Some(sent.request.clone());
             if self.sessions.last() != Some(&sent.session) {
                 self.sessions.push(sent.session.clone());
@@ -590,8 +595,8 @@ impl Stage {
             return;
         }
         let target = match self.sessions.last() {
-            Some(session) => Target::Session(session.clone()),
-            None => Target::New { folder: self.home.path().join("project").display().to_string() },
+            Some(session) => SendTo::Session(session.clone()),
+            None => SendTo::New { folder: self.home.path().join("project").display().to_string() },
         };
         let project = self.home.path().join("project").display().to_string();
         let home = BTreeMap::from([("TRIMTAB_HOME".to_owned(), self.home.path().join("user").display().to_string())]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use trimtab_vocab::{Fault, Message, Part, ProblemKind, Prompt, Reply, Retry};
-use trimtab_world::models::{Assembly, Model, Piece};
+use trimtab_world::models::{Assembly, Model, ReplyPiece};
 
 use crate::provider::{Answer, FakeProvider};
 
@@ -32,7 +32,7 @@ pub struct Outcome {
     /// What a person should know about the call.
     pub warnings: Vec<String>,
     /// Every piece, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ReplyPiece>,
 }
 
 impl Outcome {
@@ -160,7 +160,7 @@ impl Cuts {
                     assert_eq!(reply.message.text(), WORDS.concat(), "{place}");
                 }
                 Err(fault) => {
-                    assert!(bytes >= told || !outcome.pieces.contains(&Piece::End), "{place}");
+                    assert!(bytes >= told || !outcome.pieces.contains(&ReplyPiece::End), "{place}");
                     assert!(!self.exact || bytes < told, "{place}");
                     assert!(matches!(fault.problem.kind, ProblemKind::Network | ProblemKind::Truncated), "{place}");
                     assert_eq!(fault.retry, LATER, "{place}");

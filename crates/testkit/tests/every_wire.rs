@@ -9,7 +9,7 @@ use serde_json::json;
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
 use trimtab_testkit::wire::{LATER, Outcome, PATIENT, ask};
 use trimtab_vocab::{Fault, Message, ProblemKind, Prompt, Retry};
-use trimtab_world::models::{Dialect, Model, Models, Piece, Provider, Registry};
+use trimtab_world::models::{Dialect, Model, ModelRegistry, Provider, Registry, ReplyPiece};
 
 const KEY: &str = "key-0123456789abcdef";
 
@@ -184,7 +184,8 @@ async fn dropping_the_stream_closes_the_connection() {
         let gate = provider.gate();
         provider.push((wire.answer)(Reply::new().text(["Hel", "lo"])).gated(&gate));
         let mut pieces = wire.model(&provider).stream(&hello());
-        let hel = |piece: &Result<Piece, Fault>| matches!(piece, Ok(Piece::Text { text, .. }) if text == "Hel");
+        let hel =
+            |piece: &Result<ReplyPiece, Fault>| matches!(piece, Ok(ReplyPiece::Text { text, .. }) if text == "Hel");
         let mut heard = false;
         while !heard {
             gate.release(1);

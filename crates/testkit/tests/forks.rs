@@ -10,7 +10,7 @@ use trimtab_testkit::scenario::{only, play};
 use trimtab_vocab::event::{BannerFact, Level, SessionFact};
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, Time};
 use trimtab_world::clock::SystemClock;
-use trimtab_world::models::{Model, Models};
+use trimtab_world::models::{Model, ModelRegistry};
 use trimtab_world::store::{SessionRow, Store};
 
 const KINDS: [&str; 9] = [
@@ -174,7 +174,7 @@ fn the_name_that_a_person_gave_stays() {
 
 struct NoModels;
 
-impl Models for NoModels {
+impl ModelRegistry for NoModels {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
         Err(Problem::new(ProblemKind::NoKey, "Nobody is asked here."))
     }

@@ -14,7 +14,7 @@ use serde_json::json;
 use trimtab_engine::handoff::Child;
 use trimtab_engine::merge::{self, File, Prefer};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Session, step};
-use trimtab_host::RealHands;
+use trimtab_host::LocalWorkspace;
 use trimtab_testkit::dice::Dice;
 use trimtab_testkit::memory_store::{Disk, MemoryStore};
 use trimtab_vocab::event::{ChangeFact, CheckpointFact, Fact};
@@ -275,7 +275,7 @@ struct Rig {
     runtime: tokio::runtime::Runtime,
     base: tempfile::TempDir,
     folder: Folder,
-    hands: RealHands,
+    hands: LocalWorkspace,
     store: MemoryStore,
     disk: Disk,
     /// In the model's order.
@@ -298,7 +298,7 @@ impl Rig {
             runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
             base,
             folder,
-            hands: RealHands::new([], &[]),
+            hands: LocalWorkspace::new([], &[]),
             store: disk.process(seed, None, 0),
             disk,
             sessions: Vec::new(),

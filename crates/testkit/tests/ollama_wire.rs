@@ -11,7 +11,7 @@ use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORD
 use trimtab_vocab::{
     Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
 };
-use trimtab_world::models::{Assembly, Dialect, Listed, Model, Models, Piece, Provider, Registry};
+use trimtab_world::models::{Assembly, Dialect, Listed, Model, ModelRegistry, Provider, Registry, ReplyPiece};
 
 const KEY: &str = "ollama-key-0123456789abcdef";
 const ROOMY: u64 = 131_072;
@@ -419,7 +419,7 @@ async fn a_prompt_that_does_not_fit_is_not_sent_without_a_warning() {
     let provider = server(8_192);
     provider.push(Answer::ollama("Hi"));
     let outcome = ask(&*named(provider.url(), "narrow"), &long(9_000)).await;
-    assert!(matches!(outcome.pieces.first(), Some(Piece::Warning(_))), "it comes first: {:?}", outcome.pieces);
+    assert!(matches!(outcome.pieces.first(), Some(ReplyPiece::Warning(_))), "it comes first: {:?}", outcome.pieces);
     let warning = "The conversation has about 9035 tokens, but narrow holds only 8192: Ollama leaves out the oldest \
                    part. Begin a new conversation, or choose a model with a larger window.";
     assert_eq!(outcome.warnings[0], warning);
@@ -445,7 +445,7 @@ async fn a_prompt_that_was_cut_is_noticed_by_what_the_server_read() {
 async fn warnings_have_their_bounds() {
     let mut assembly = Assembly::default();
     for _ in 0..30 {
-        assembly.push(Piece::Warning("ü".repeat(600))).expect("fits");
+        assembly.push(ReplyPiece::Warning("ü".repeat(600))).expect("fits");
     }
     assert_eq!(assembly.warnings(), vec!["ü".repeat(500); 20]);
 }

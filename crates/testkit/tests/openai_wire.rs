@@ -11,7 +11,7 @@ use trimtab_vocab::{
     Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec,
     Usage,
 };
-use trimtab_world::models::{Dialect, DrawOrder, Drawn, Listed, Model, Models, Provider, Registry};
+use trimtab_world::models::{Dialect, DrawOrder, DrawnImage, Listed, Model, ModelRegistry, Provider, Registry};
 
 const KEY: &str = "sk-proj-0123456789abcdef";
 
@@ -1226,7 +1226,7 @@ fn crabs(count: u32) -> DrawOrder {
     DrawOrder { prompt: "A crab".into(), count, size: Some("1024x1024".into()) }
 }
 
-async fn drawn(answer: Answer) -> Result<Vec<Drawn>, Fault> {
+async fn drawn(answer: Answer) -> Result<Vec<DrawnImage>, Fault> {
     let provider = FakeProvider::start();
     provider.push(answer);
     tokio::time::timeout(BOUND, model(provider.url(), PATIENT).draw(&crab())).await.expect("a call that ends")
@@ -1245,7 +1245,7 @@ async fn pictures_are_ordered_as_documented_and_come_as_their_bytes() {
         ], "usage": {"total_tokens": 100}}),
     ));
     let pictures = model(provider.url(), PATIENT).draw(&crabs(4)).await.expect("pictures");
-    let picture = |bytes: &[u8], media_type, revised: Option<&str>| Drawn {
+    let picture = |bytes: &[u8], media_type, revised: Option<&str>| DrawnImage {
         bytes: bytes.to_vec(),
         media_type,
         revised_prompt: revised.map(str::to_owned),
@@ -1278,7 +1278,7 @@ async fn the_bytes_behind_an_address_are_fetched_at_once_and_without_the_key() {
     provider.push(Answer::json(200, json!({"data": [{"url": gone}, {"url": url, "revised_prompt": "A red crab"}]})));
     let pictures = model(provider.url(), PATIENT).draw(&crab()).await.expect("the one that is there");
     let revised_prompt = Some("A red crab".to_owned());
-    assert_eq!(pictures, [Drawn { bytes: b"GIF89a!".to_vec(), media_type: "image/gif", revised_prompt }]);
+    assert_eq!(pictures, [DrawnImage { bytes: b"GIF89a!".to_vec(), media_type: "image/gif", revised_prompt }]);
     let requests = provider.requests();
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
     assert_eq!(paths, ["/v1/images/generations", "/gone.gif", "/crab.gif"]);

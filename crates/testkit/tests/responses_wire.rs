@@ -10,7 +10,7 @@ use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORD
 use trimtab_vocab::{
     Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
 };
-use trimtab_world::models::{Dialect, DrawOrder, Listed, Model, Models, Provider, Registry};
+use trimtab_world::models::{Dialect, DrawOrder, Listed, Model, ModelRegistry, Provider, Registry};
 
 const KEY: &str = "sk-proj-0123456789abcdef";
 

@@ -13,8 +13,8 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, MemoryChange, NewInput, NewJob, NewSession, SessionRow, SqliteStore,
-    Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, Wanted, tasks_session,
+    Admission, Claim, Commit, JobState, Lease, MemoryChange, NewInput, NewJob, SeededSession, SessionQuery, SessionRow,
+    SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -128,7 +128,7 @@ async fn sessions_are_found_by_what_was_said_in_them() {
         }
         let found = async |folder: Option<&str>, tags: &[&str], words: &str| {
             let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
-            let rows = store.search(folder, Wanted::new(&tags, words)).await.expect("read");
+            let rows = store.search(folder, SessionQuery::new(&tags, words)).await.expect("read");
             let mut ids: Vec<String> = rows.into_iter().map(|row| row.id.to_string()).collect();
             ids.sort();
             ids.join(" ")
@@ -281,7 +281,7 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         store.create_session(older, vec![]).await.expect("made");
         store.create_session(SessionRow { title: "same".into(), ..row("s4", "/c") }, vec![]).await.expect("made");
         assert_eq!(ids(store.sessions(Some("/c")).await.expect("read")), ["s4", "s5"], "the youngest first");
-        let searched = store.search(Some("/c"), Wanted::new(&[], "same")).await.expect("read");
+        let searched = store.search(Some("/c"), SessionQuery::new(&[], "same")).await.expect("read");
         assert_eq!(ids(searched), ["s4", "s5"], "what is found is listed in the same order");
         store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
         assert_eq!(store.delete_session(&session("s1"), 0, NewInput::default()).await, Err(StoreError::NoSession));
@@ -488,7 +488,7 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         ["s2", "s3"].map(|name| {
             let row = SessionRow { parent: Some(session("s1")), ..row(name, "/a") };
             let events = vec![event(name, 1, "inherited")];
-            NewSession { row, events, shares: vec![(key("s1"), key(name))] }
+            SeededSession { row, events, shares: vec![(key("s1"), key(name))] }
         })
     };
     for ground in grounds() {
@@ -745,7 +745,7 @@ async fn a_fork_shares_names_and_is_no_heir() {
     let (shared, own): (RefKey, RefKey) = ("reply-s1-c1".parse().expect("a key"), "input-r2".parse().expect("a key"));
     let fork = || {
         let row = SessionRow { parent: Some(session("s1")), forked: Some(1), ..row("s2", "/a") };
-        NewSession { row, events: vec![event("s2", 1, "x")], shares: vec![(shared.clone(), shared.clone())] }
+        SeededSession { row, events: vec![event("s2", 1, "x")], shares: vec![(shared.clone(), shared.clone())] }
     };
     for ground in grounds() {
         let store = ground.process();

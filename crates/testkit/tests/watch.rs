@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_host::{Client, Say, Target, Watch, World};
+use trimtab_host::{Client, Say, SendTo, SessionWatch, World};
 use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
-use trimtab_world::models::{Model, Models, Piece, PieceStream};
+use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
 use trimtab_world::store::{Claim, Commit, SessionRow, SqliteStore, Store};
 
 /// A model that says ten thousand words.
 struct Talkative;
 
-impl Models for Talkative {
+impl ModelRegistry for Talkative {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
         Ok(Arc::new(Talkative))
     }
@@ -29,8 +29,8 @@ impl Model for Talkative {
     }
 
     fn stream(&self, _: &Prompt) -> PieceStream {
-        let words = (0..10_000).map(|n| Ok(Piece::Text { block: 0, text: format!("{n} ") }));
-        stream::iter(words.chain([Ok(Piece::End)]).collect::<Vec<_>>()).boxed()
+        let words = (0..10_000).map(|n| Ok(ReplyPiece::Text { block: 0, text: format!("{n} ") }));
+        stream::iter(words.chain([Ok(ReplyPiece::End)]).collect::<Vec<_>>()).boxed()
     }
 }
 
@@ -77,7 +77,7 @@ async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
     let client = Client::with(world(Arc::new(disk.process(0, None, 0))), 10);
     let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
     let say = Say::new("talk", settings);
-    let sent = client.send(Target::New { folder: "/a".into() }, say).await.expect("is taken in");
+    let sent = client.send(SendTo::New { folder: "/a".into() }, say).await.expect("is taken in");
     let mut slow = client.watch(&sent.session, 0);
     let mut quick = client.watch(&sent.session, 0);
     let is_end = |event: &Event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }));
@@ -105,7 +105,7 @@ async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
 /// A model that begins to speak and never ends.
 struct Thoughtful;
 
-impl Models for Thoughtful {
+impl ModelRegistry for Thoughtful {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
         Ok(Arc::new(Thoughtful))
     }
@@ -117,7 +117,7 @@ impl Model for Thoughtful {
     }
 
     fn stream(&self, _: &Prompt) -> PieceStream {
-        let words = ["One ", "two ", "three"].map(|text| Ok(Piece::Text { block: 0, text: text.into() }));
+        let words = ["One ", "two ", "three"].map(|text| Ok(ReplyPiece::Text { block: 0, text: text.into() }));
         stream::iter(words).chain(stream::pending()).boxed()
     }
 }
@@ -127,8 +127,8 @@ async fn whoever_comes_late_gets_the_words_that_are_in_no_log_yet() {
     let world = World { models: Arc::new(Thoughtful), ..world(Arc::new(Disk::default().process(0, None, 0))) };
     let client = Client::with(world, 10);
     let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
-    let sent = client.send(Target::New { folder: "/a".into() }, Say::new("talk", settings)).await.expect("is taken in");
-    let words = async |watch: &mut Watch| {
+    let sent = client.send(SendTo::New { folder: "/a".into() }, Say::new("talk", settings)).await.expect("is taken in");
+    let words = async |watch: &mut SessionWatch| {
         let mut said = String::new();
         while !said.ends_with("three") {
             if let Fact::Reply(ReplyFact::Delta { text, .. }) = watch.next().await.expect("a fact").fact {

@@ -364,7 +364,7 @@ const TABLE: &[(ControlFile, &[&str])] = &[
 ];
 
 /// What a row asks of the parts of a path.
-struct Row {
+struct ControlFileRow {
     kind: ControlFile,
     /// The names before the last one, in lower case.
     above: Vec<String>,
@@ -372,18 +372,18 @@ struct Row {
     pattern: String,
 }
 
-struct Rows {
-    named: HashMap<String, Vec<Row>>,
-    patterns: Vec<Row>,
+struct ControlFileTable {
+    named: HashMap<String, Vec<ControlFileRow>>,
+    patterns: Vec<ControlFileRow>,
 }
 
-static ROWS: LazyLock<Rows> = LazyLock::new(|| {
-    let mut rows = Rows { named: HashMap::new(), patterns: Vec::new() };
+static ROWS: LazyLock<ControlFileTable> = LazyLock::new(|| {
+    let mut rows = ControlFileTable { named: HashMap::new(), patterns: Vec::new() };
     for (kind, names) in TABLE {
         for name in *names {
             let mut parts: Vec<String> = name.split('/').map(str::to_lowercase).collect();
             let Some(last) = parts.pop() else { continue };
-            let row = Row { kind: *kind, above: parts, pattern: last.clone() };
+            let row = ControlFileRow { kind: *kind, above: parts, pattern: last.clone() };
             match last.contains('*') {
                 true => rows.patterns.push(row),
                 false => rows.named.entry(last).or_default().push(row),
@@ -413,7 +413,9 @@ fn folded(name: &str) -> String {
 }
 
 fn ends_in_control(above: &[String], name: &str) -> Option<ControlFile> {
-    let fits = |row: &&Row| above.len() >= row.above.len() && above[above.len() - row.above.len()..] == row.above[..];
+    let fits = |row: &&ControlFileRow| {
+        above.len() >= row.above.len() && above[above.len() - row.above.len()..] == row.above[..]
+    };
     let named = ROWS.named.get(name).into_iter().flatten().find(fits);
     let row = named.or_else(|| ROWS.patterns.iter().filter(|row| is_like(name, &row.pattern)).find(fits));
     row.map(|row| row.kind)

@@ -7,7 +7,7 @@ use crate::FileWrite;
 /// How much of a folder is noted before a command runs, so that what the command did can be told and undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Watch {
+pub struct SnapshotLimits {
     /// Files at most; in a folder with more, nothing is noted.
     pub files: u32,
     /// Bytes of files that are newly kept, at most.
@@ -21,7 +21,7 @@ pub struct Watch {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-pub struct Effects {
+pub struct FileEffects {
     /// What can be undone: both states of each file are stored.
     pub writes: Vec<FileWrite>,
     /// The change of each that is shown, for people: a unified diff. As many as `writes`; empty: it is not shown.
@@ -34,7 +34,7 @@ pub struct Effects {
     pub unobserved: Option<Unobserved>,
 }
 
-impl Effects {
+impl FileEffects {
     /// Nothing could be seen.
     pub fn unobserved(why: Unobserved) -> Self {
         Self { unobserved: Some(why), ..Self::default() }

@@ -52,13 +52,13 @@ pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
-pub use effects::{Effects, Unkept, Unobserved, Watch, WhyUnkept};
+pub use effects::{FileEffects, SnapshotLimits, Unkept, Unobserved, WhyUnkept};
 pub use event::{Event, Fact};
 pub use id::{
     BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
     TimerId,
 };
-pub use look::{FileMark, InstructionFile, Look, Seen};
+pub use look::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};

@@ -19,7 +19,7 @@ pub struct InstructionFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "look", rename_all = "snake_case")]
-pub enum Look {
+pub enum ReadOp {
     /// Lines of a file, or a picture.
     Read {
         /// The file.
@@ -72,7 +72,7 @@ pub enum Look {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Seen {
+pub struct ReadResult {
     /// How it went: ok, partial when there is more to see, or error.
     pub status: ToolStatus,
     /// What the model reads.

@@ -13,7 +13,7 @@ mod repositories;
 mod syntax;
 
 pub use repositories::{Repositories, worktrees};
-use syntax::Setting;
+use syntax::GitSetting;
 
 /// Bytes of a settings file, at most.
 const LONGEST: u64 = 1024 * 1024;
@@ -106,13 +106,13 @@ impl Orders {
 
     fn with(folder: &Path, of_the_user: &[PathBuf], repositories: &[Repository]) -> Self {
         let mut orders = Orders::default();
-        let mut user = Settings::default();
+        let mut user = GitSettings::default();
         for file in of_the_user {
             user.read(file, 0);
         }
         orders.take(folder, &user, &[]);
         for repository in repositories {
-            let mut own = Settings::default();
+            let mut own = GitSettings::default();
             own.read_repository(repository);
             let mut bases: Vec<PathBuf> = repository.work_tree.iter().cloned().collect();
             bases.extend(repository.path.parent().filter(|_| bases.is_empty()).map(Path::to_owned));
@@ -126,7 +126,7 @@ impl Orders {
         orders
     }
 
-    fn take(&mut self, folder: &Path, settings: &Settings, bases: &[PathBuf]) {
+    fn take(&mut self, folder: &Path, settings: &GitSettings, bases: &[PathBuf]) {
         for file in &settings.files {
             self.add(folder, file, false);
         }
@@ -180,13 +180,13 @@ impl Orders {
 
 /// Settings, and the files that they stand in.
 #[derive(Default)]
-struct Settings {
+struct GitSettings {
     files: BTreeSet<PathBuf>,
-    all: Vec<Setting>,
+    all: Vec<GitSetting>,
     unknown: Option<String>,
 }
 
-impl Settings {
+impl GitSettings {
     fn read_repository(&mut self, repository: &Repository) {
         let mut homes = vec![repository.path.clone()];
         homes.extend(common_folder(&repository.path));

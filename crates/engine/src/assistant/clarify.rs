@@ -6,9 +6,9 @@ use trimtab_vocab::{Choosable, Question, Selection, TaskId, TaskShown};
 
 use super::{candidates, go_on};
 use crate::flow::clarify::{SKIP, SUBMIT};
-use crate::flow::{self, Asked, Asking};
-use crate::record::{About, Active, Assist};
-use crate::step::Step;
+use crate::flow::{self, FlowQuestion, FlowWait};
+use crate::record::{Assist, CheckpointSubject, RunningRequest};
+use crate::step::Transition;
 use crate::turn::answers::choice;
 
 /// What is asked where the router found no better words.
@@ -24,7 +24,7 @@ const LONGEST: usize = 8_000;
 const ALL: &[&str] = &["all", "all of them", "all of these", "both", "both of them", "everything", "each of them"];
 
 /// An answer.
-pub(crate) struct Answered {
+pub(crate) struct ClarifyAnswer {
     /// What the person said, or what they chose in words.
     pub(crate) words: String,
     /// What they chose; also where they do not want to choose.
@@ -32,7 +32,12 @@ pub(crate) struct Answered {
 }
 
 /// The question with what is offered, and what more there would be.
-pub(super) fn question(active: &Active, assist: &Assist, text: &str, named: &[TaskId]) -> (Question, Vec<Choosable>) {
+pub(super) fn question(
+    active: &RunningRequest,
+    assist: &Assist,
+    text: &str,
+    named: &[TaskId],
+) -> (Question, Vec<Choosable>) {
     let settings = &active.request.settings.auto_mode;
     let shown = assist.view.as_ref().map(|view| &view.shown);
     let found = shown.map(|shown| candidates::candidates(&active.request.text, shown, named)).unwrap_or_default();
@@ -59,7 +64,7 @@ fn inline(task: &TaskShown) -> String {
 }
 
 /// Asks what the router wants to know.
-pub(super) fn ask(step: &mut Step<'_>) {
+pub(super) fn ask(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = active.assist.as_deref() else { return };
     let questions = active.flow.analysis.as_ref().map(|analysis| analysis.questions.clone()).unwrap_or_default();
@@ -73,16 +78,16 @@ pub(super) fn ask(step: &mut Step<'_>) {
     if !more.is_empty() {
         body.insert("moreOptions".into(), json!(more));
     }
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Clarification,
         title: asked.text.clone(),
-        about: About::Clarify { questions },
+        about: CheckpointSubject::Clarify { questions },
         choices: vec![choice(SUBMIT, "Submit"), choice(SKIP, "Skip")],
         body,
         // A question is not approved, it is answered.
         approving: None,
     };
-    if flow::ask(step, asking) == Asked::Settled {
+    if flow::ask(step, asking) == FlowWait::Settled {
         go_on(step);
     }
 }
@@ -104,10 +109,10 @@ fn sections(assist: &Assist, question: &Question) -> Vec<&'static str> {
 }
 
 /// Reads an answer: a choice of tasks by their numbers or titles, `{"ids":[…],"date":…,"priority":…}`, or words.
-pub(crate) fn read(question: &Question, choice: &str, text: Option<&str>) -> Answered {
+pub(crate) fn read(question: &Question, choice: &str, text: Option<&str>) -> ClarifyAnswer {
     if choice != SUBMIT {
         let words = "Do what seems best; I do not want to choose.".to_owned();
-        return Answered { words, selection: Some(Selection::default()) };
+        return ClarifyAnswer { words, selection: Some(Selection::default()) };
     }
     let text = text.unwrap_or_default();
     let text = text[..text.floor_char_boundary(LONGEST)].trim();
@@ -115,7 +120,7 @@ pub(crate) fn read(question: &Question, choice: &str, text: Option<&str>) -> Ans
     if let Ok(Value::Object(given)) = serde_json::from_str::<Value>(text) {
         let selection: Selection = serde_json::from_value(Value::Object(given.clone())).unwrap_or_default();
         if !selection.is_empty() {
-            return Answered { words: chosen(question, &selection), selection: Some(selection) };
+            return ClarifyAnswer { words: chosen(question, &selection), selection: Some(selection) };
         }
         let said = given.get(&question.id).or_else(|| given.get("1")).or_else(|| given.get("text"));
         words = match said {
@@ -130,9 +135,9 @@ pub(crate) fn read(question: &Question, choice: &str, text: Option<&str>) -> Ans
     match ids(question, &words) {
         Some(ids) => {
             let selection = Selection { ids, ..Selection::default() };
-            Answered { words: chosen(question, &selection), selection: Some(selection) }
+            ClarifyAnswer { words: chosen(question, &selection), selection: Some(selection) }
         }
-        None => Answered { words, selection: None },
+        None => ClarifyAnswer { words, selection: None },
     }
 }
 

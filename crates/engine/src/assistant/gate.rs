@@ -4,7 +4,7 @@ use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{AutoMode, Entities, Where};
 
 use super::scope;
-use crate::route::Words;
+use crate::route::RequestSignals;
 
 /// Above this, a question that names nothing is only a question, whatever the router says.
 const VERY_SURE: f64 = 0.85;
@@ -15,7 +15,7 @@ pub(super) struct Case {
     pub(super) confidence: f64,
     pub(super) entities: Entities,
     pub(super) filter: Where,
-    pub(super) words: Words,
+    pub(super) words: RequestSignals,
     /// It answers a question of ours.
     pub(super) answers: bool,
     /// There is something that could be asked: a question of the router's, or tasks to choose from.
@@ -86,7 +86,7 @@ mod tests {
             confidence: 0.3,
             entities: Entities::default(),
             filter: Where::default(),
-            words: Words::default(),
+            words: RequestSignals::default(),
             answers: false,
             askable: true,
             asked: false,

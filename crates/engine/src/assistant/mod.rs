@@ -24,14 +24,14 @@ use trimtab_vocab::{
     RequestId, Role, Said, TasksView,
 };
 
-use crate::record::{Active, Assist, AssistStand, Session};
-use crate::step::Step;
+use crate::record::{Assist, AssistState, RunningRequest, Session};
+use crate::step::Transition;
 use crate::turn::{self, budget};
 use crate::{Effect, tasks};
-use prompt::{Focus, Scene};
+use prompt::{Focus, PromptContext};
 
 pub use path::TASKS;
-pub use snapshot::{Wanted, view};
+pub use snapshot::{TaskSelection, view};
 pub(crate) use words::APPLIED;
 
 /// What each call is for, as the record says it.
@@ -50,28 +50,28 @@ const RAW: usize = 4 * 1024;
 const RAW_FULL: usize = 16 * 1024;
 
 /// Does what comes next.
-pub(crate) fn go_on(step: &mut Step<'_>) {
+pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     match assist.stand {
-        AssistStand::Routing if !path::needs_a_look(active) => path::choose(step),
-        AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing if assist.view.is_none() => look(step),
-        AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing => call(step),
-        AssistStand::Asking => clarify::ask(step),
-        AssistStand::Judging | AssistStand::Rejudging => judge(step),
-        AssistStand::Repairing | AssistStand::Summarizing => call(step),
+        AssistState::Routing if !path::needs_a_look(active) => path::choose(step),
+        AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => look(step),
+        AssistState::Routing | AssistState::Chatting | AssistState::Proposing => call(step),
+        AssistState::Asking => clarify::ask(step),
+        AssistState::Judging | AssistState::Rejudging => judge(step),
+        AssistState::Repairing | AssistState::Summarizing => call(step),
     }
 }
 
-fn look(step: &mut Step<'_>) {
+fn look(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let request = active.request.id.clone();
     let (wanted, stage) = match assist.stand {
-        AssistStand::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
+        AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
         stand => {
-            let stage = (stand == AssistStand::Routing).then_some((Stage::Routing, "Routing…"));
-            (Wanted::Overview { words: path::named_in(active, assist) }, stage)
+            let stage = (stand == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
+            (TaskSelection::Overview { words: path::named_in(active, assist) }, stage)
         }
     };
     if let Some((stage, label)) = stage {
@@ -81,9 +81,9 @@ fn look(step: &mut Step<'_>) {
 }
 
 /// The tasks were looked at.
-pub(crate) fn viewed(step: &mut Step<'_>, request: &RequestId, view: Box<TasksView>) {
+pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
-        let looks = matches!(assist.stand, AssistStand::Routing | AssistStand::Chatting | AssistStand::Proposing);
+        let looks = matches!(assist.stand, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
         looks && assist.view.is_none()
     };
     if !is_loading(step, request, awaits) {
@@ -93,36 +93,36 @@ pub(crate) fn viewed(step: &mut Step<'_>, request: &RequestId, view: Box<TasksVi
     go_on(step);
 }
 
-fn is_loading(step: &Step<'_>, request: &RequestId, awaits: impl Fn(&Assist) -> bool) -> bool {
+fn is_loading(step: &Transition<'_>, request: &RequestId, awaits: impl Fn(&Assist) -> bool) -> bool {
     let Some(active) = step.session.active().filter(|active| active.request.id == *request) else { return false };
     let stopping = matches!(active.phase, crate::Phase::Stopping { .. });
     !stopping && active.assist.as_deref().is_some_and(awaits)
 }
 
 /// Calls the model that the stand needs, if there is money for it.
-fn call(step: &mut Step<'_>) {
+fn call(step: &mut Transition<'_>) {
     let Some((mut prompt, purpose)) = prompt(step.session) else { return };
     match budget::allow(step.session, &prompt) {
-        budget::Verdict::Free => {}
-        budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
-        budget::Verdict::TooDear(_) if is_dispensable(step) => {
+        budget::BudgetVerdict::Free => {}
+        budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
+        budget::BudgetVerdict::TooDear(_) if is_dispensable(step) => {
             let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, "The budget has no room for this call.");
             return given_up(step, &problem);
         }
-        budget::Verdict::TooDear(bill) => return budget::ask(step, &bill),
+        budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
     turn::send(step, prompt, Some(purpose));
 }
 
 /// Whether the request goes on without the call that it stands before.
-pub(crate) fn is_dispensable(step: &Step<'_>) -> bool {
+pub(crate) fn is_dispensable(step: &Transition<'_>) -> bool {
     let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
-    matches!(stand, Some(AssistStand::Routing | AssistStand::Repairing | AssistStand::Summarizing))
+    matches!(stand, Some(AssistState::Routing | AssistState::Repairing | AssistState::Summarizing))
 }
 
 /// Whether the call was one for the small model.
 pub(crate) fn was_small(assist: &Assist) -> bool {
-    matches!(assist.stand, AssistStand::Routing | AssistStand::Rejudging | AssistStand::Summarizing)
+    matches!(assist.stand, AssistState::Routing | AssistState::Rejudging | AssistState::Summarizing)
 }
 
 fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
@@ -133,20 +133,20 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
     let (mut parts, purpose, tokens, format) = match assist.stand {
-        AssistStand::Routing => {
+        AssistState::Routing => {
             let recent = path::recent(session, assist);
             (prompt::route(&scene, recent.as_ref()), ROUTE, BRIEF, Some(trimtab_vocab::Format::Json))
         }
-        AssistStand::Chatting => (prompt::chat(&scene), CHAT, BRIEF, None),
-        AssistStand::Proposing => (prompt::propose(&scene, most), PROPOSE, 4_096, Some(prompt::format(strict))),
-        AssistStand::Repairing => {
+        AssistState::Chatting => (prompt::chat(&scene), CHAT, BRIEF, None),
+        AssistState::Proposing => (prompt::propose(&scene, most), PROPOSE, 4_096, Some(prompt::format(strict))),
+        AssistState::Repairing => {
             (prompt::repair(&scene, &assist.operations, most), REPAIR, 4_096, Some(prompt::format(strict)))
         }
-        AssistStand::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, BRIEF, None),
-        AssistStand::Asking | AssistStand::Judging | AssistStand::Rejudging => return None,
+        AssistState::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, BRIEF, None),
+        AssistState::Asking | AssistState::Judging | AssistState::Rejudging => return None,
     };
     parts.system.push_str(&crate::memory::shown(session));
-    let small = matches!(assist.stand, AssistStand::Routing | AssistStand::Repairing | AssistStand::Summarizing);
+    let small = matches!(assist.stand, AssistState::Routing | AssistState::Repairing | AssistState::Summarizing);
     let (model, facts) = match small {
         true => turn::fast(&active.request),
         false => (settings.model.as_str(), settings.facts),
@@ -162,8 +162,8 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     Some((prompt, purpose))
 }
 
-fn scene<'a>(session: &Session, active: &'a Active, assist: &'a Assist) -> Option<Scene<'a>> {
-    Some(Scene {
+fn scene<'a>(session: &Session, active: &'a RunningRequest, assist: &'a Assist) -> Option<PromptContext<'a>> {
+    Some(PromptContext {
         view: assist.view.as_ref()?,
         turns: turns(session, active),
         instruction: &active.request.text,
@@ -178,7 +178,7 @@ fn scene<'a>(session: &Session, active: &'a Active, assist: &'a Assist) -> Optio
 }
 
 /// What was said last before the request: as the client tells it, or as the session remembers it.
-fn turns(session: &Session, active: &Active) -> Vec<Said> {
+fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
     let told = active.request.ask.as_ref().and_then(|ask| ask.transcript.as_ref());
     let said: Vec<Said> = match told {
         Some(told) => told.clone(),
@@ -211,11 +211,11 @@ fn turns(session: &Session, active: &Active) -> Vec<Said> {
 }
 
 /// The model has spoken; `words` is what it said.
-pub(crate) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str) {
+pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     match assist.stand {
-        AssistStand::Routing => path::replied(step, words),
-        AssistStand::Chatting => {
+        AssistState::Routing => path::replied(step, words),
+        AssistState::Chatting => {
             let mut text = clean::cleaned(words);
             if text.is_empty() {
                 text = clean::OKAY.to_owned();
@@ -223,34 +223,34 @@ pub(crate) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str) {
             text.push_str(path::suggestion(step.session));
             answer(step, request, text);
         }
-        AssistStand::Judging | AssistStand::Rejudging => {
-            if assist.stand == AssistStand::Judging {
+        AssistState::Judging | AssistState::Rejudging => {
+            if assist.stand == AssistState::Judging {
                 say_stage(step, request, Stage::Validating, "Validating…");
             }
             judge(step);
         }
-        AssistStand::Summarizing => match clean::cleaned(words) {
+        AssistState::Summarizing => match clean::cleaned(words) {
             text if text.is_empty() => summed_up_by_rule(step, request, "empty_text"),
             text => {
                 audit(step, request, "assistant_message", json!({"conversational_fallback": false}));
                 answer(step, request, text);
             }
         },
-        AssistStand::Asking | AssistStand::Proposing | AssistStand::Repairing => {}
+        AssistState::Asking | AssistState::Proposing | AssistState::Repairing => {}
     }
 }
 
 /// A call that the request can do without came to nothing.
-pub(crate) fn given_up(step: &mut Step<'_>, problem: &Problem) {
+pub(crate) fn given_up(step: &mut Transition<'_>, problem: &Problem) {
     let Some(active) = step.session.active() else { return };
     let (request, stand) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.stand));
     match stand {
-        Some(AssistStand::Routing) => path::failed(step),
-        Some(AssistStand::Repairing) => {
+        Some(AssistState::Routing) => path::failed(step),
+        Some(AssistState::Repairing) => {
             audit(step, &request, "repair_error", json!({"error": problem.message, "repair_success": false}));
             repaired(step, &request, RepairOutcome::Error);
         }
-        Some(AssistStand::Summarizing) => summed_up_by_rule(step, &request, &problem.message),
+        Some(AssistState::Summarizing) => summed_up_by_rule(step, &request, &problem.message),
         _ => {}
     }
 }
@@ -269,7 +269,7 @@ fn operations(assist: &Assist) -> (Value, Vec<Annotated>) {
     (body, read)
 }
 
-fn judge(step: &mut Step<'_>) {
+fn judge(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, (_, operations)) = (active.request.id.clone(), operations(assist));
@@ -277,8 +277,8 @@ fn judge(step: &mut Step<'_>) {
 }
 
 /// It is known what the operations would do.
-pub(crate) fn judged(step: &mut Step<'_>, request: &RequestId, judged: DryRun) {
-    let awaits = |assist: &Assist| matches!(assist.stand, AssistStand::Judging | AssistStand::Rejudging);
+pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: DryRun) {
+    let awaits = |assist: &Assist| matches!(assist.stand, AssistState::Judging | AssistState::Rejudging);
     if !is_loading(step, request, awaits) {
         return;
     }
@@ -290,7 +290,7 @@ pub(crate) fn judged(step: &mut Step<'_>, request: &RequestId, judged: DryRun) {
         results.into_iter().enumerate().map(|(at, one)| words::within(most, at, one)).collect();
     let invalid = results.iter().filter(|one| !one.valid).count();
     let valid = results.len() - invalid;
-    let first = assist.stand == AssistStand::Judging;
+    let first = assist.stand == AssistState::Judging;
     let id =
         assist.proposal.clone().unwrap_or_else(|| ProposalId::of(request, &CallId::nth(step.session.next_call() - 1)));
     let version = assist.version + 1;
@@ -306,7 +306,7 @@ pub(crate) fn judged(step: &mut Step<'_>, request: &RequestId, judged: DryRun) {
         open(step, request, id, &results, version);
         warn(step, request, &warnings);
         let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
-        if stand == Some(AssistStand::Repairing) {
+        if stand == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
             say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
         } else {
@@ -330,19 +330,19 @@ pub(crate) fn judged(step: &mut Step<'_>, request: &RequestId, judged: DryRun) {
     repaired(step, request, RepairOutcome::Failed);
 }
 
-fn open(step: &mut Step<'_>, request: &RequestId, proposal: ProposalId, results: &[Previewed], version: u32) {
+fn open(step: &mut Transition<'_>, request: &RequestId, proposal: ProposalId, results: &[Previewed], version: u32) {
     let operations = results.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
     let opened = ProposalFact::Opened { proposal, call: None, kind: ProposalKind::Tasks, operations, version };
     step.say(Some(request), opened);
 }
 
-fn warn(step: &mut Step<'_>, request: &RequestId, warnings: &[String]) {
+fn warn(step: &mut Transition<'_>, request: &RequestId, warnings: &[String]) {
     for text in warnings {
         step.say(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
     }
 }
 
-fn repaired(step: &mut Step<'_>, request: &RequestId, outcome: RepairOutcome) {
+fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutcome) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
@@ -352,20 +352,20 @@ fn repaired(step: &mut Step<'_>, request: &RequestId, outcome: RepairOutcome) {
 }
 
 /// Nobody could sum it up: the operations say it themselves.
-fn summed_up_by_rule(step: &mut Step<'_>, request: &RequestId, error: &str) {
+fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     let text = words::summary(&assist.operations);
     audit(step, request, "assistant_message", json!({"conversational_fallback": true, "error": error}));
     answer(step, request, text);
 }
 
-fn answer(step: &mut Step<'_>, request: &RequestId, summary: String) {
+fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
     step.say(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
     turn::finish(step, request, Status::Completed, None);
 }
 
 /// Operations of an earlier request that nobody has applied are left when others take their place.
-fn leave_earlier(step: &mut Step<'_>) {
+fn leave_earlier(step: &mut Transition<'_>) {
     let Some(open) = step.session.task_memory().proposal.clone() else { return };
     let is_own = step.session.active().is_some_and(|active| active.request.id == open.request);
     if !is_own {
@@ -373,7 +373,7 @@ fn leave_earlier(step: &mut Step<'_>) {
     }
 }
 
-fn close(step: &mut Step<'_>, open: &crate::record::OpenProposal, applied: bool, operations: usize) {
+fn close(step: &mut Transition<'_>, open: &crate::record::OpenProposal, applied: bool, operations: usize) {
     let verdict = if applied { words::APPLIED } else { words::LEFT };
     step.say(Some(&open.request), ProposalFact::Resolved { proposal: open.id.clone(), verdict: verdict.into() });
     let fields = json!({
@@ -385,14 +385,14 @@ fn close(step: &mut Step<'_>, open: &crate::record::OpenProposal, applied: bool,
 
 /// A person has applied operations, or said that they do not want them. Whose they are is not asked: what was
 /// proposed last is what a person has before them.
-pub(crate) fn decided(step: &mut Step<'_>, applied: u32) {
+pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
     if let Some(open) = step.session.task_memory().proposal.clone() {
         close(step, &open, applied > 0, applied as usize);
     }
 }
 
 /// Says where the request is, unless that was said last.
-fn say_stage(step: &mut Step<'_>, request: &RequestId, stage: Stage, label: &str) {
+fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;
@@ -401,14 +401,14 @@ fn say_stage(step: &mut Step<'_>, request: &RequestId, stage: Stage, label: &str
 }
 
 /// Tells the audit. The door by which the request came is part of most entries.
-fn audit(step: &mut Step<'_>, request: &RequestId, action: &'static str, fields: Value) {
+fn audit(step: &mut Transition<'_>, request: &RequestId, action: &'static str, fields: Value) {
     let ask = step.session.unfinished(request).and_then(|active| active.request.ask.as_ref());
     let via = ask.map(|ask| json!({"mode": ask.via.name()})).unwrap_or_default();
     step.audit(request, action, words::joined(via, fields));
 }
 
 /// What the model said, and what was read of it, as far as it is to be kept.
-fn raw(active: &Active, assist: &Assist) -> Value {
+fn raw(active: &RunningRequest, assist: &Assist) -> Value {
     let most = match active.request.settings.auto_mode.audit_raw {
         Raw::Off => return Value::Null,
         Raw::Truncated => RAW,

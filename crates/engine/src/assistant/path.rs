@@ -5,12 +5,12 @@ use trimtab_vocab::event::{RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Entities, Mode, Question, Where};
 
 use super::gate::{self, Case};
-use super::snapshot::Wanted;
-use super::verdict::{self, Verdict};
+use super::snapshot::TaskSelection;
+use super::verdict::{self, RouterVerdict};
 use super::{audit, clarify, go_on, scope};
-use crate::record::{Active, Assist, Session};
+use crate::record::{Assist, RunningRequest, Session};
 use crate::route;
-use crate::step::Step;
+use crate::step::Transition;
 
 /// Marks a route as one about tasks.
 pub const TASKS: &str = "tasks";
@@ -20,7 +20,7 @@ const QUESTIONS: u32 = 3;
 const SHORT: usize = 6;
 
 /// Whether a model is asked which path it is.
-pub(super) fn needs_a_look(active: &Active) -> bool {
+pub(super) fn needs_a_look(active: &RunningRequest) -> bool {
     let chosen = active
         .assist
         .as_ref()
@@ -30,7 +30,7 @@ pub(super) fn needs_a_look(active: &Active) -> bool {
 }
 
 /// What a person chose needs no look.
-pub(super) fn choose(step: &mut Step<'_>) {
+pub(super) fn choose(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let selection = active.assist.as_ref().and_then(|assist| assist.clarify.as_ref()?.selection.clone());
@@ -58,7 +58,7 @@ pub(super) fn choose(step: &mut Step<'_>) {
 }
 
 /// The router has looked.
-pub(super) fn replied(step: &mut Step<'_>, words: &str) {
+pub(super) fn replied(step: &mut Transition<'_>, words: &str) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = active.assist.as_deref() else { return };
     let Some(today) = assist.view.as_ref().map(|view| view.today) else { return };
@@ -76,7 +76,7 @@ pub(super) fn replied(step: &mut Step<'_>, words: &str) {
 }
 
 /// Nobody could look: operations are proposed, and a person sees them before anything happens.
-pub(super) fn failed(step: &mut Step<'_>) {
+pub(super) fn failed(step: &mut Transition<'_>) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let told = json!({
         "decision": "plan", "confidence": 0.0, "question": null, "reason": "the router failed", "stage": "routing",
@@ -91,8 +91,8 @@ fn asked(fact: &RouteFact) -> Option<&Question> {
     fact.analysis.as_ref().filter(|_| fact.decision == RouteDecision::Clarify)?.questions.first()
 }
 
-fn decided(session: &Session, active: &Active, assist: &Assist, verdict: Verdict) -> RouteFact {
-    let Verdict { decision, category, confidence, question: text, options, entities, missing, filter } = verdict;
+fn decided(session: &Session, active: &RunningRequest, assist: &Assist, verdict: RouterVerdict) -> RouteFact {
+    let RouterVerdict { decision, category, confidence, question: text, options, entities, missing, filter } = verdict;
     let today = assist.view.as_ref().map(|view| view.today);
     let words = route::words(&active.request.text);
     let (entities, mut filter) = scoped(&active.request.text, today, entities, filter);
@@ -157,32 +157,32 @@ pub(super) fn recent(session: &Session, assist: &Assist) -> Option<Where> {
 }
 
 /// What the planner is shown.
-pub(super) fn wanted(active: &Active, assist: &Assist) -> Wanted {
+pub(super) fn wanted(active: &RunningRequest, assist: &Assist) -> TaskSelection {
     match assist.filter.is_everything() {
-        true => Wanted::Foremost { words: named_in(active, assist) },
+        true => TaskSelection::Foremost { words: named_in(active, assist) },
         false => {
             // Whoever names tasks by their numbers means these and no others.
             let words = if assist.filter.ids.is_some() { "" } else { instruction(active, assist) };
-            Wanted::Focused { filter: assist.filter.clone(), words: words.to_owned() }
+            TaskSelection::Focused { filter: assist.filter.clone(), words: words.to_owned() }
         }
     }
 }
 
 /// All words that may name a task: what was asked for first, what was said last, and what the router made of it.
-pub(super) fn named_in(active: &Active, assist: &Assist) -> String {
+pub(super) fn named_in(active: &RunningRequest, assist: &Assist) -> String {
     let about = assist.entities.text.as_deref().unwrap_or_default();
     let first = assist.instruction.as_deref().unwrap_or_default();
     [about, first, active.request.text.as_str()].join(" ")
 }
 
 /// What was asked for first.
-pub(super) fn instruction<'a>(active: &'a Active, assist: &'a Assist) -> &'a str {
+pub(super) fn instruction<'a>(active: &'a RunningRequest, assist: &'a Assist) -> &'a str {
     assist.instruction.as_deref().unwrap_or(&active.request.text)
 }
 
 /// What an answer in words ends with where changes seem to be wanted.
 pub(super) fn suggestion(session: &Session) -> &'static str {
-    let wants = |active: &Active| {
+    let wants = |active: &RunningRequest| {
         let words = route::words(&active.request.text);
         let named = active.assist.as_ref().is_some_and(|assist| !assist.entities.is_empty());
         named && words.change && active.is_routed_by_model() && active.request.settings.auto_mode.suggest_changes

@@ -6,7 +6,7 @@ use trimtab_vocab::{Date, ScheduledRange, Task, TaskId, TaskShown, TasksShown, T
 
 use super::candidates;
 use super::prompt::line;
-use crate::tasks::{self, Moment, Tasks, aggregates, filtered, occurrences};
+use crate::tasks::{self, Moment, TaskMap, aggregates, filtered, occurrences};
 
 /// Tasks of this week that the router sees.
 const WEEK: usize = 60;
@@ -27,7 +27,7 @@ const TITLE: usize = 120;
 
 /// What a model is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum TaskSelection {
     /// This week and some of the rest: to find out what is meant, and to answer in words.
     Overview {
         /// What was asked for: what it names by its title is shown as well, whenever it is planned.
@@ -48,27 +48,27 @@ pub enum Wanted {
 }
 
 /// Looks at the tasks.
-pub fn view(tasks: &Tasks, moment: Moment, timezone: &str, wanted: &Wanted) -> TasksView {
+pub fn view(tasks: &TaskMap, moment: Moment, timezone: &str, wanted: &TaskSelection) -> TasksView {
     let Moment { now, today } = moment;
     let shown = match wanted {
-        Wanted::Overview { words } => overview(tasks, moment, words),
-        Wanted::Foremost { words } => TasksShown {
+        TaskSelection::Overview { words } => overview(tasks, moment, words),
+        TaskSelection::Foremost { words } => TasksShown {
             top: Some(top(tasks, today, words)),
             aggregates: counted(tasks, moment),
             ..TasksShown::default()
         },
-        Wanted::Focused { filter, words } => focused(tasks, moment, filter, words),
+        TaskSelection::Focused { filter, words } => focused(tasks, moment, filter, words),
     };
     TasksView { now, today, timezone: timezone.to_owned(), shown }
 }
 
-fn counted(tasks: &Tasks, moment: Moment) -> Option<serde_json::Value> {
+fn counted(tasks: &TaskMap, moment: Moment) -> Option<serde_json::Value> {
     serde_json::to_value(aggregates(tasks, moment.today)).ok()
 }
 
 /// This week, Monday to Sunday, each task once; what is late, and a sample of what is planned for no day. Whoever asks
 /// for a task by its name is shown it, be it planned for next year.
-fn overview(tasks: &Tasks, moment: Moment, words: &str) -> TasksShown {
+fn overview(tasks: &TaskMap, moment: Moment, words: &str) -> TasksShown {
     let today = moment.today;
     let (from, to) = (today.monday(), today.monday().plus(6));
     let open = || tasks.values().filter(|task| !task.completed);
@@ -97,7 +97,7 @@ fn overview(tasks: &Tasks, moment: Moment, words: &str) -> TasksShown {
 }
 
 /// The foremost, and in the place of the last of them what is named by its title.
-fn top(tasks: &Tasks, today: Date, words: &str) -> Vec<TaskShown> {
+fn top(tasks: &TaskMap, today: Date, words: &str) -> Vec<TaskShown> {
     let mut top: Vec<&Task> = foremost(tasks.values().collect(), today).into_iter().take(TOP).collect();
     let named = named(tasks, words, &top.iter().map(|task| task.id).collect(), NAMED);
     top.truncate(TOP - named.len());
@@ -105,12 +105,12 @@ fn top(tasks: &Tasks, today: Date, words: &str) -> Vec<TaskShown> {
 }
 
 /// What is open and named by its title, but for what is shown already.
-fn named<'a>(tasks: &'a Tasks, words: &str, but: &BTreeSet<TaskId>, most: usize) -> Vec<&'a Task> {
+fn named<'a>(tasks: &'a TaskMap, words: &str, but: &BTreeSet<TaskId>, most: usize) -> Vec<&'a Task> {
     let open = tasks.values().filter(|task| !task.completed && !but.contains(&task.id));
     candidates::titled(words, open).into_iter().take(most).collect()
 }
 
-fn backlog(tasks: &Tasks, but: &BTreeSet<TaskId>, most: usize) -> Vec<TaskShown> {
+fn backlog(tasks: &TaskMap, but: &BTreeSet<TaskId>, most: usize) -> Vec<TaskShown> {
     let without_a_day = |task: &&Task| !task.completed && task.scheduled_for.is_none() && !but.contains(&task.id);
     let mut backlog: Vec<&Task> = tasks.values().filter(without_a_day).collect();
     backlog.sort_by_key(|task| (std::cmp::Reverse(task.priority), std::cmp::Reverse(task.id)));
@@ -128,7 +128,7 @@ fn foremost(mut tasks: Vec<&Task>, today: Date) -> Vec<&Task> {
 
 /// What a filter fits, and what is named by its title. Of one that repeats, every day counts on which it occurs;
 /// about a day, a little of the backlog stands beside it, which may have to take its place.
-fn focused(tasks: &Tasks, moment: Moment, filter: &Where, words: &str) -> TasksShown {
+fn focused(tasks: &TaskMap, moment: Moment, filter: &Where, words: &str) -> TasksShown {
     let range = filter.scheduled_range;
     let whenever = Where { scheduled_range: None, ..filter.clone() };
     let in_range = |task: &&Task| {

@@ -6,17 +6,17 @@ use trimtab_vocab::{
     TaskLimits, Time, Usage, Where,
 };
 
-use super::snapshot::{Wanted, view};
-use crate::tasks::{self, Moment, Tasks};
+use super::snapshot::{TaskSelection, view};
+use crate::tasks::{self, Moment, TaskMap};
 use crate::{Effect, Input, Interrupted, Output, Session, step};
 
 fn moment(today: &str) -> Moment {
     Moment { now: Time::from_millis(0), today: today.parse().expect("a day") }
 }
 
-fn made(operations: serde_json::Value, at: Moment) -> Tasks {
+fn made(operations: serde_json::Value, at: Moment) -> TaskMap {
     let read = tasks::operations_in(operations).into_iter().map(|one| tasks::read(one, at.today)).collect();
-    let trial = tasks::try_out(&Tasks::new(), 1, read, at);
+    let trial = tasks::try_out(&TaskMap::new(), 1, read, at);
     assert!(trial.annotated().iter().all(|one| one.errors.is_empty()), "{:?}", trial.annotated());
     trial.writes().iter().filter_map(|write| write.after.clone()).map(|task: Task| (task.id, task)).collect()
 }
@@ -40,7 +40,7 @@ fn the_week_runs_from_monday_to_sunday_whatever_day_it_is() {
         moment("2026-11-15"),
     );
     let week = |today: &str| {
-        let shown = view(&tasks, moment(today), "UTC", &Wanted::Overview { words: String::new() }).shown;
+        let shown = view(&tasks, moment(today), "UTC", &TaskSelection::Overview { words: String::new() }).shown;
         let week = shown.week.expect("a week");
         (format!("{} {}", week.from, week.to), ids(Some(&week.items)), ids(shown.backlog.as_ref()))
     };
@@ -54,13 +54,13 @@ fn what_is_shown_is_bounded_and_what_is_meant_comes_first() {
         .map(|n| serde_json::json!({"op": "create", "title": format!("T{n} {}", "x".repeat(300)), "scheduledFor": "2026-11-15"}))
         .collect();
     let tasks = made(many.into(), moment("2026-11-15"));
-    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Foremost { words: "T80 x".into() }).shown;
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &TaskSelection::Foremost { words: "T80 x".into() }).shown;
     assert_eq!(shown.top.as_ref().map(Vec::len), Some(40));
     assert!(shown.aggregates.is_some() && shown.week.is_none());
     let today: Date = "2026-11-15".parse().expect("a day");
     let range = trimtab_vocab::ScheduledRange { from: Some(today), to: Some(today) };
     let filter = Where { scheduled_range: Some(range), ..Where::default() };
-    let focused = Wanted::Focused { filter, words: String::new() };
+    let focused = TaskSelection::Focused { filter, words: String::new() };
     let shown = view(&tasks, moment("2026-11-15"), "UTC", &focused).shown;
     assert_eq!(shown.focused.as_ref().map(Vec::len), Some(50));
     assert!(serde_json::to_string(&shown).expect("JSON").len() < 16 * 1024);
@@ -78,10 +78,10 @@ fn what_is_asked_for_by_its_name_and_what_is_late_is_shown_whenever_it_is_planne
     );
     let tasks = made(operations.into(), moment("2026-11-15"));
     let words = "When do I see the dentist?".to_owned();
-    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Overview { words: words.clone() }).shown;
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &TaskSelection::Overview { words: words.clone() }).shown;
     assert_eq!((ids(shown.overdue.as_ref()), ids(shown.focused.as_ref())), (vec![62], vec![61]));
     assert_eq!(shown.aggregates.expect("counts")["open"], 62);
-    let shown = view(&tasks, moment("2026-11-15"), "UTC", &Wanted::Foremost { words }).shown;
+    let shown = view(&tasks, moment("2026-11-15"), "UTC", &TaskSelection::Foremost { words }).shown;
     let top = ids(shown.top.as_ref());
     assert_eq!((top.len(), top[0], top.last()), (40, 62, Some(&61)), "it takes the place of the last");
 }
@@ -101,7 +101,7 @@ fn about_a_day_its_tasks_are_shown_with_a_little_backlog_and_what_is_named() {
     let today: Date = "2026-11-15".parse().expect("a day");
     let range = trimtab_vocab::ScheduledRange { from: Some(today), to: Some(today) };
     let filter = Where { scheduled_range: Some(range), ..Where::default() };
-    let wanted = Wanted::Focused { filter, words: "Do what is on today instead of the call with Bob".into() };
+    let wanted = TaskSelection::Focused { filter, words: "Do what is on today instead of the call with Bob".into() };
     let shown = view(&tasks, moment("2026-11-15"), "UTC", &wanted).shown;
     assert_eq!((ids(shown.focused.as_ref()), ids(shown.backlog.as_ref())), (vec![1, 5, 2], vec![4]));
     assert!(shown.top.is_none());
@@ -143,11 +143,11 @@ fn play(mode: Mode, strict: bool, killed_after: usize, words: impl Fn(&Prompt) -
             inputs.push_back(match effect {
                 Effect::Admit { request } => Input::Admitted { request },
                 Effect::ViewTasks { request, wanted } => {
-                    let view = view(&Tasks::new(), at, "UTC", &wanted);
+                    let view = view(&TaskMap::new(), at, "UTC", &wanted);
                     Input::TasksViewed { request, view: Box::new(view) }
                 }
                 Effect::JudgeTasks { request, operations } => {
-                    let judged = tasks::try_out(&Tasks::new(), 1, operations, at).dry_run(TaskLimits::default());
+                    let judged = tasks::try_out(&TaskMap::new(), 1, operations, at).dry_run(TaskLimits::default());
                     Input::TasksJudged { request, judged: Box::new(judged) }
                 }
                 Effect::CallModel { call, prompt } => {

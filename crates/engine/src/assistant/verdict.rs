@@ -50,7 +50,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 
 /// What the router made of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct RouterVerdict {
     /// Chat, plan or clarify.
     pub(super) decision: Option<RouteDecision>,
     pub(super) category: Option<Category>,
@@ -64,7 +64,7 @@ pub(super) struct Verdict {
 }
 
 /// Reads the router's answer; none if there is nothing to read.
-pub(super) fn read(words: &str, today: Date) -> Option<Verdict> {
+pub(super) fn read(words: &str, today: Date) -> Option<RouterVerdict> {
     let value = reader::read(words, &SCHEMA).ok()?.value;
     let decision = match text(&value, "decision").to_lowercase().as_str() {
         "chat" => RouteDecision::Chat,
@@ -77,7 +77,7 @@ pub(super) fn read(words: &str, today: Date) -> Option<Verdict> {
     let filter = value.get("where").map(|value| filter(value, today)).unwrap_or_default();
     let options = value.get("options").and_then(Value::as_array).into_iter().flatten();
     let missing = value.get("missing").and_then(Value::as_array).into_iter().flatten();
-    Some(Verdict {
+    Some(RouterVerdict {
         decision: Some(decision),
         category: Category::ALL.into_iter().find(|known| known.name() == category),
         confidence: if confidence > 1.0 && confidence <= 100.0 {
@@ -139,7 +139,7 @@ fn number(value: &Value) -> Option<TaskId> {
 mod tests {
     use super::*;
 
-    fn verdict(words: &str) -> Option<Verdict> {
+    fn verdict(words: &str) -> Option<RouterVerdict> {
         read(words, "2026-11-15".parse().expect("a day"))
     }
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Stage, StageFact};
 use trimtab_vocab::{Choosable, Question};
 
-use super::{Asked, Asking, line};
-use crate::record::{About, Active};
-use crate::step::Step;
+use super::{FlowQuestion, FlowWait, line};
+use crate::record::{CheckpointSubject, RunningRequest};
+use crate::step::Transition;
 use crate::turn::answers::choice;
 
 /// The answers are given.
@@ -29,7 +29,7 @@ const MISSING: [(&str, &str); 4] = [
 ];
 
 /// Whether something must be asked before anything else: once, before the first call of the model.
-pub(super) fn is_due(active: &Active) -> bool {
+pub(super) fn is_due(active: &RunningRequest) -> bool {
     let flow = &active.flow;
     let asks = flow.analysis.as_ref().is_some_and(|analysis| !analysis.questions.is_empty());
     let talks = matches!(active.route, None | Some(RouteDecision::Chat | RouteDecision::Image));
@@ -37,7 +37,7 @@ pub(super) fn is_due(active: &Active) -> bool {
 }
 
 /// What is asked: the model's own questions, or one for each thing that is missing.
-fn questions(active: &Active) -> Vec<Question> {
+fn questions(active: &RunningRequest) -> Vec<Question> {
     let analysis = active.flow.analysis.clone().unwrap_or_default();
     let mut questions = analysis.questions;
     if questions.is_empty() {
@@ -61,8 +61,8 @@ fn questions(active: &Active) -> Vec<Question> {
     questions
 }
 
-pub(super) fn ask(step: &mut Step<'_>) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
+pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
     let questions = questions(active);
     let title = match questions.as_slice() {
@@ -70,9 +70,9 @@ pub(super) fn ask(step: &mut Step<'_>) -> Asked {
         several => format!("{} questions before this is begun.", several.len()),
     };
     step.say(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Clarification,
-        about: About::Clarify { questions },
+        about: CheckpointSubject::Clarify { questions },
         title,
         choices: vec![choice(SUBMIT, "Submit"), choice(SKIP, "Skip")],
         body: Map::new(),

@@ -8,9 +8,9 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
-use super::{Asked, Asking, intent, line, object_in};
-use crate::record::{About, Active, Session};
-use crate::step::Step;
+use super::{FlowQuestion, FlowWait, intent, line, object_in};
+use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::step::Transition;
 use crate::turn::{self, answers};
 
 /// Not yet: the conversation goes on.
@@ -37,7 +37,7 @@ const MOST: usize = 60;
 const LONGEST: usize = 1_000;
 
 /// What the router would be asked for nothing: a person talks, or wants what was talked about.
-pub(crate) enum Choice {
+pub(crate) enum TalkOrWork {
     /// The path, and what was heard in the words.
     Path(Box<RouteFact>, Option<IntentFact>),
     /// It cannot be done.
@@ -45,7 +45,7 @@ pub(crate) enum Choice {
 }
 
 /// Whether the request belongs to a conversation, and what becomes of it.
-pub(crate) fn decide(session: &Session, active: &Active) -> Option<Choice> {
+pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkOrWork> {
     let request = &active.request;
     let copilot = &request.settings.copilot;
     let talked = session.conversation().iter().any(|message| message.role == Role::Assistant);
@@ -53,12 +53,12 @@ pub(crate) fn decide(session: &Session, active: &Active) -> Option<Choice> {
     if wanted && !copilot.allow_execution_transition {
         let problem = Problem::new(ProblemKind::Settings, "Going over from talk to work is switched off.")
             .hint("Set copilot.allow_execution_transition = true, or ask for the work in a request of its own.");
-        return Some(Choice::Refused(problem));
+        return Some(TalkOrWork::Refused(problem));
     }
     if wanted && !talked {
         let problem = Problem::new(ProblemKind::Usage, "Nothing was talked about yet that could be carried out.")
             .hint("Talk first, for example with `trimtab run --mode chat`, or ask for the work itself.");
-        return Some(Choice::Refused(problem));
+        return Some(TalkOrWork::Refused(problem));
     }
     let by_setting = request.mode == Mode::Auto && copilot.conversational && !session.is_implementing();
     if !wanted && !by_setting && request.mode != Mode::Chat {
@@ -69,23 +69,26 @@ pub(crate) fn decide(session: &Session, active: &Active) -> Option<Choice> {
         |phrase: &str, accepted: bool| IntentFact { intent: "implement".into(), phrase: phrase.into(), accepted };
     Some(match heard {
         _ if wanted => {
-            Choice::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))
+            TalkOrWork::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))
         }
         Some(phrase) if copilot.allow_execution_transition => {
             let reason = format!("the person says “{phrase}”: what was talked about is carried out");
-            Choice::Path(Box::new(work(active, &reason)), Some(intent(phrase, true)))
+            TalkOrWork::Path(Box::new(work(active, &reason)), Some(intent(phrase, true)))
         }
         heard => {
             let reason = match by_setting {
                 true => "the person talks first",
                 false => "the person chose a conversation",
             };
-            Choice::Path(Box::new(path(RouteDecision::Chat, reason, &[])), heard.map(|phrase| intent(phrase, false)))
+            TalkOrWork::Path(
+                Box::new(path(RouteDecision::Chat, reason, &[])),
+                heard.map(|phrase| intent(phrase, false)),
+            )
         }
     })
 }
 
-fn work(active: &Active, reason: &str) -> RouteFact {
+fn work(active: &RunningRequest, reason: &str) -> RouteFact {
     match active.request.settings.copilot.enable_planning {
         true => path(RouteDecision::Plan, reason, &["files"]),
         false => path(RouteDecision::Direct, reason, &["files", "commands", "web"]),
@@ -107,14 +110,14 @@ fn path(decision: RouteDecision, reason: &str, categories: &[&str]) -> RouteFact
 }
 
 /// Ends a request that cannot be.
-pub(crate) fn refuse(step: &mut Step<'_>, problem: Problem) {
+pub(crate) fn refuse(step: &mut Transition<'_>, problem: Problem) {
     if let Some(request) = step.session.active().map(|active| active.request.id.clone()) {
         turn::finish(step, &request, Status::Failed, Some(problem));
     }
 }
 
 /// The model has written down what was agreed on; or something else, which then stands for it.
-pub(super) fn compiled(step: &mut Step<'_>, words: &str) -> bool {
+pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return false };
     let requirements = match object_in(words, read) {
         Some(Ok(requirements)) => requirements,
@@ -132,7 +135,7 @@ pub(super) fn compiled(step: &mut Step<'_>, words: &str) -> bool {
 
 fn read(value: &Value) -> Result<Requirements, String> {
     #[derive(Deserialize)]
-    struct Written {
+    struct TalkReply {
         summary: String,
         #[serde(default)]
         requirements: Option<Vec<Value>>,
@@ -141,7 +144,7 @@ fn read(value: &Value) -> Result<Requirements, String> {
         #[serde(default)]
         open: Option<Vec<Value>>,
     }
-    let written: Written = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+    let written: TalkReply = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     let one = |value: &Value| match value {
         Value::String(text) => line(text, LONGEST),
         other => line(&other.to_string(), LONGEST),
@@ -158,16 +161,16 @@ fn read(value: &Value) -> Result<Requirements, String> {
 }
 
 /// Shows what was understood, before anything is planned.
-pub(super) fn confirm(step: &mut Step<'_>) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
+pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
-    let Some(requirements) = active.flow.requirements.clone() else { return Asked::Waits };
+    let Some(requirements) = active.flow.requirements.clone() else { return FlowWait::Waits };
     step.say(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
     let mut body = Map::new();
     body.insert("requirements".into(), json!(requirements));
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Confirm,
-        about: About::Understanding,
+        about: CheckpointSubject::Understanding,
         title: format!("Here's what I understand: {}", requirements.summary),
         choices: vec![
             answers::choice(answers::CONTINUE, "Yes, go ahead"),

@@ -11,27 +11,27 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trimtab_vocab::{Plan, PlanStep};
 
-use super::plan::{self, Fields, Ids, MOST_STEPS, Name};
+use super::plan::{self, MOST_STEPS, StepFields, StepIds, StepName};
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-enum Operation {
+enum PlanEdit {
     Reorder {
-        order: Vec<Name>,
+        order: Vec<StepName>,
     },
     Remove {
-        step: Name,
+        step: StepName,
     },
     Add {
         #[serde(default)]
-        after: Option<Name>,
+        after: Option<StepName>,
         #[serde(flatten)]
-        fields: Box<Fields>,
+        fields: Box<StepFields>,
     },
     Edit {
-        step: Name,
+        step: StepName,
         #[serde(flatten)]
-        fields: Box<Fields>,
+        fields: Box<StepFields>,
     },
 }
 
@@ -104,10 +104,10 @@ fn whole(plan: &Plan, value: Value) -> Result<Plan, String> {
 
 fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
     let told = operation.to_string();
-    let operation: Operation =
+    let operation: PlanEdit =
         serde_json::from_value(operation).map_err(|error| format!("This edit cannot be read: {told}: {error}."))?;
     match operation {
-        Operation::Reorder { order } => {
+        PlanEdit::Reorder { order } => {
             let mut places = Vec::with_capacity(order.len());
             for name in &order {
                 places.push(place(&plan, name)?);
@@ -120,7 +120,7 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
             plan.steps = places.into_iter().map(|place| plan.steps[place].clone()).collect();
             in_order(&plan)?;
         }
-        Operation::Remove { step } => {
+        PlanEdit::Remove { step } => {
             let removed = plan.steps.remove(place(&plan, &step)?);
             for step in &mut plan.steps {
                 step.depends_on.retain(|id| *id != removed.id);
@@ -129,7 +129,7 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
                 return Err("A plan without steps is none; cancel it instead.".into());
             }
         }
-        Operation::Add { after, fields } => {
+        PlanEdit::Add { after, fields } => {
             if plan.steps.len() >= MOST_STEPS {
                 return Err(format!("A plan has {MOST_STEPS} steps at most."));
             }
@@ -137,12 +137,12 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
                 Some(name) => place(&plan, &name)? + 1,
                 None => plan.steps.len(),
             };
-            let mut step = PlanStep { id: Ids::beyond(&plan.steps).next(), ..PlanStep::default() };
+            let mut step = PlanStep { id: StepIds::beyond(&plan.steps).next(), ..PlanStep::default() };
             plan::fill(&mut step, &fields).map_err(|wrong| format!("This step cannot be added: {wrong}"))?;
             step.depends_on = depends_on(&plan, &fields)?.unwrap_or_default();
             plan.steps.insert(at, step);
         }
-        Operation::Edit { step, fields } => {
+        PlanEdit::Edit { step, fields } => {
             let at = place(&plan, &step)?;
             let waits_for = depends_on(&plan, &fields)?;
             let step = &mut plan.steps[at];
@@ -155,7 +155,7 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
 }
 
 /// The place of the step that is meant: by its id, its number in the list, or its title.
-fn place(plan: &Plan, name: &Name) -> Result<usize, String> {
+fn place(plan: &Plan, name: &StepName) -> Result<usize, String> {
     let text = name.text();
     let by_id = plan.steps.iter().position(|step| step.id == text);
     by_id
@@ -163,9 +163,9 @@ fn place(plan: &Plan, name: &Name) -> Result<usize, String> {
         .ok_or_else(|| format!("There is no step {text:?} in this plan."))
 }
 
-fn depends_on(plan: &Plan, fields: &Fields) -> Result<Option<Vec<String>>, String> {
+fn depends_on(plan: &Plan, fields: &StepFields) -> Result<Option<Vec<String>>, String> {
     let Some(names) = &fields.depends_on else { return Ok(None) };
-    let id = |name: &Name| place(plan, name).map(|at| plan.steps[at].id.clone());
+    let id = |name: &StepName| place(plan, name).map(|at| plan.steps[at].id.clone());
     names.iter().map(id).collect::<Result<Vec<_>, _>>().map(Some)
 }
 

@@ -4,9 +4,9 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, Status, StepsFact};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
-use super::{Asked, Asking, line, plan};
-use crate::record::{About, Active, Flow, Stand};
-use crate::step::Step;
+use super::{FlowQuestion, FlowWait, line, plan};
+use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
+use crate::step::Transition;
 use crate::turn::{self, answers, ending};
 
 /// How a model says that it could not do a step.
@@ -77,7 +77,7 @@ fn in_order(flow: &Flow) -> impl Iterator<Item = &PlanStep> {
 
 /// Goes from step to step. `Some(true)`: somebody is asked, or the request has ended. `Some(false)`: the model
 /// works on a step. `None`: look again.
-pub(super) fn advance(step: &mut Step<'_>) -> Option<bool> {
+pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     let active = step.session.active()?;
     let flow = &active.flow;
     if flow.running().is_some() {
@@ -114,12 +114,12 @@ pub(super) fn advance(step: &mut Step<'_>) -> Option<bool> {
     None
 }
 
-fn waits(asked: Asked) -> Option<bool> {
-    (asked == Asked::Waits).then_some(true)
+fn waits(asked: FlowWait) -> Option<bool> {
+    (asked == FlowWait::Waits).then_some(true)
 }
 
 /// The model has ended its turn: the step is done, or it says that it could not do it.
-pub(super) fn ended(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> bool {
+pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) -> bool {
     let Some(active) = step.session.active() else { return false };
     let (request, Some(id)) = (active.request.id.clone(), active.flow.running().map(str::to_owned)) else {
         return false;
@@ -137,11 +137,11 @@ pub(super) fn ended(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>)
 }
 
 /// A person leaves a step out.
-pub(super) fn skip(step: &mut Step<'_>, request: &RequestId, id: &str) {
+pub(super) fn skip(step: &mut Transition<'_>, request: &RequestId, id: &str) {
     end(step, request, id, StepStatus::Skipped, String::new());
 }
 
-fn end(step: &mut Step<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
+fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
     let title = of_plan.title.clone();
@@ -150,7 +150,7 @@ fn end(step: &mut Step<'_>, request: &RequestId, id: &str, status: StepStatus, n
 }
 
 /// The list of steps as it stands, for the person.
-pub(super) fn tell_progress(step: &mut Step<'_>, request: &RequestId) {
+pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.unfinished(request) else { return };
     let done = |id: &str| matches!(active.flow.statuses.get(id), Some(StepStatus::Done));
     let todo = |one: &PlanStep| Todo { text: one.title.clone(), completed: done(&one.id) };
@@ -159,7 +159,7 @@ pub(super) fn tell_progress(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// All steps have ended: the model's last words are the answer.
-fn finish(step: &mut Step<'_>) {
+fn finish(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let flow = &active.flow;
@@ -178,8 +178,8 @@ fn finish(step: &mut Step<'_>) {
     turn::finish(step, &request, Status::Completed, None);
 }
 
-fn ask_before(step: &mut Step<'_>, id: &str) -> Asked {
-    let about = About::StepBefore { step: id.to_owned() };
+fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
+    let about = CheckpointSubject::StepBefore { step: id.to_owned() };
     let choices = vec![
         answers::choice(answers::CONTINUE, "Do it"),
         answers::choice(answers::TELL, "Do it, but differently"),
@@ -189,9 +189,9 @@ fn ask_before(step: &mut Step<'_>, id: &str) -> Asked {
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} comes next: {title}"))
 }
 
-fn ask_after(step: &mut Step<'_>, id: &str) -> Asked {
+fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let more = step.session.active().is_some_and(|active| next(&active.flow).is_some());
-    let about = About::StepAfter { step: id.to_owned() };
+    let about = CheckpointSubject::StepAfter { step: id.to_owned() };
     let mut choices = vec![answers::choice(answers::CONTINUE, if more { "Go on" } else { "Good" })];
     if more {
         choices.push(answers::choice(answers::TELL, "Go on, but differently"));
@@ -203,8 +203,8 @@ fn ask_after(step: &mut Step<'_>, id: &str) -> Asked {
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
 }
 
-fn ask_about_failure(step: &mut Step<'_>, id: &str) -> Asked {
-    let about = About::StepFailed { step: id.to_owned() };
+fn ask_about_failure(step: &mut Transition<'_>, id: &str) -> FlowWait {
+    let about = CheckpointSubject::StepFailed { step: id.to_owned() };
     let choices = vec![
         answers::choice(answers::RETRY, "Try it again"),
         answers::choice(answers::TELL, "Try it again, but differently"),
@@ -215,31 +215,31 @@ fn ask_about_failure(step: &mut Step<'_>, id: &str) -> Asked {
 }
 
 fn ask_about(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     id: &str,
-    about: About,
+    about: CheckpointSubject,
     choices: Vec<Choice>,
     title: impl Fn(&str, u32, u32) -> String,
-) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
-    let Some((of_plan, number, of)) = place(&active.flow, id) else { return Asked::Waits };
+) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
+    let Some((of_plan, number, of)) = place(&active.flow, id) else { return FlowWait::Waits };
     let mut body = Map::new();
     body.insert("number".into(), json!(number));
     body.insert("of".into(), json!(of));
     body.insert("details".into(), json!(of_plan.details));
     let title = title(&of_plan.title, number, of);
     // What went wrong is for a person to judge.
-    let approving = (!matches!(about, About::StepFailed { .. })).then_some(answers::CONTINUE);
-    super::ask(step, Asking { kind: CheckpointKind::Step, about, title, choices, body, approving })
+    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(answers::CONTINUE);
+    super::ask(step, FlowQuestion { kind: CheckpointKind::Step, about, title, choices, body, approving })
 }
 
 /// Whether a person wants to be asked before work without a plan begins. A simple task needs no approval, if
 /// the person has said so.
-pub(super) fn asks_to_begin(active: &Active) -> bool {
+pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
     let copilot = &active.request.settings.copilot;
     let flow = &active.flow;
     let simple = flow.analysis.as_ref().is_some_and(|analysis| !analysis.is_complex(flow.complexity));
-    flow.stand == Stand::Turn
+    flow.stand == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
         && copilot.approval_mode.before()
         && !flow.begun
@@ -247,12 +247,12 @@ pub(super) fn asks_to_begin(active: &Active) -> bool {
         && !(simple && copilot.auto_approve_simple)
 }
 
-pub(super) fn ask_to_begin(step: &mut Step<'_>) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
+pub(super) fn ask_to_begin(step: &mut Transition<'_>) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
     let title = format!("Begin with this? {}", line(&active.request.text, 200));
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Step,
-        about: About::Begin,
+        about: CheckpointSubject::Begin,
         title,
         choices: vec![
             answers::choice(answers::CONTINUE, "Begin"),

@@ -17,13 +17,13 @@ use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
 use trimtab_vocab::{Approve, StopReason};
 
-use crate::record::{About, Active, Checkpoint, Stand};
-use crate::step::Step;
+use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
+use crate::step::Transition;
 use crate::turn::{self, answers};
 
 /// Whether a person has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum FlowWait {
     /// It is answered already: go on.
     Settled,
     /// Somebody has to answer.
@@ -31,9 +31,9 @@ pub(crate) enum Asked {
 }
 
 /// A question of the flow.
-pub(crate) struct Asking {
+pub(crate) struct FlowQuestion {
     pub(crate) kind: CheckpointKind,
-    pub(crate) about: About,
+    pub(crate) about: CheckpointSubject,
     pub(crate) title: String,
     pub(crate) choices: Vec<Choice>,
     pub(crate) body: Map<String, Value>,
@@ -42,101 +42,106 @@ pub(crate) struct Asking {
 }
 
 /// Asks. The choice that changes nothing stands last, and is made where everything is refused.
-pub(crate) fn ask(step: &mut Step<'_>, asking: Asking) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
+pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
-    let Asking { kind, about, title, choices, body, approving } = asking;
+    let FlowQuestion { kind, about, title, choices, body, approving } = asking;
     let (choice, by) = match (active.request.settings.approve, approving) {
         (Approve::Auto, Some(choice)) => (Some(choice.to_owned()), "approve auto"),
         (Approve::Deny, _) => (choices.last().map(|choice| choice.id.clone()), "approve deny"),
         _ => (None, ""),
     };
-    let question = answers::Question { kind, about, title, choices, body };
+    let question = answers::CheckpointDraft { kind, about, title, choices, body };
     let Some(choice) = choice else {
         answers::ask(step, question, Status::NeedsUser);
-        return Asked::Waits;
+        return FlowWait::Waits;
     };
-    let Some(id) = answers::open(step, question) else { return Asked::Waits };
-    let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return Asked::Waits };
+    let Some(id) = answers::open(step, question) else { return FlowWait::Waits };
+    let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return FlowWait::Waits };
     let resolved = answers::resolved(id, &choice, by);
     step.say(Some(&request), resolved);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {
             turn::finish_for(step, &request, status, None, reason);
-            Asked::Waits
+            FlowWait::Waits
         }
         None => {
             step.say(Some(&request), RequestFact::Resumed { wish: false });
-            Asked::Settled
+            FlowWait::Settled
         }
     }
 }
 
 /// What must come before the next call of the model. Whether it takes the call's place: somebody is asked, or
 /// the request has ended.
-pub(crate) fn comes_first(step: &mut Step<'_>) -> bool {
+pub(crate) fn comes_first(step: &mut Transition<'_>) -> bool {
     loop {
         let Some(active) = step.session.active() else { return true };
         let asked = if clarify::is_due(active) {
             clarify::ask(step)
         } else {
             match active.flow.stand {
-                Stand::Understood => conversation::confirm(step),
-                Stand::Proposed => plan::present(step),
-                Stand::Executing => match execute::advance(step) {
+                FlowState::Understood => conversation::confirm(step),
+                FlowState::Proposed => plan::present(step),
+                FlowState::Executing => match execute::advance(step) {
                     Some(taken) => return taken,
-                    None => Asked::Settled,
+                    None => FlowWait::Settled,
                 },
-                Stand::Turn if execute::asks_to_begin(active) => execute::ask_to_begin(step),
-                Stand::Turn | Stand::Compiling | Stand::Planning => return false,
+                FlowState::Turn if execute::asks_to_begin(active) => execute::ask_to_begin(step),
+                FlowState::Turn | FlowState::Compiling | FlowState::Planning => return false,
             }
         };
-        if asked == Asked::Waits {
+        if asked == FlowWait::Waits {
             return true;
         }
     }
 }
 
 /// Whether the request may rest now. The step of a plan is completed first.
-pub(crate) fn may_rest(step: &Step<'_>) -> bool {
+pub(crate) fn may_rest(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.flow.running().is_none())
 }
 
 /// What a call is for, if not for the turn itself.
-pub(crate) fn purpose(active: &Active) -> Option<&'static str> {
-    (active.flow.stand == Stand::Compiling).then_some(conversation::PURPOSE)
+pub(crate) fn purpose(active: &RunningRequest) -> Option<&'static str> {
+    (active.flow.stand == FlowState::Compiling).then_some(conversation::PURPOSE)
 }
 
 /// The model has said all it wants to say. Whether something else follows than the answer.
-pub(crate) fn ended(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> bool {
+pub(crate) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) -> bool {
     let Some(active) = step.session.active() else { return false };
     match active.flow.stand {
-        Stand::Compiling => conversation::compiled(step, words),
-        Stand::Planning => plan::in_words(step, words),
-        Stand::Executing if active.flow.running().is_some() => execute::ended(step, words, stop),
+        FlowState::Compiling => conversation::compiled(step, words),
+        FlowState::Planning => plan::in_words(step, words),
+        FlowState::Executing if active.flow.running().is_some() => execute::ended(step, words, stop),
         _ => false,
     }
 }
 
 /// The answer is said. Whether something follows it.
-pub(crate) fn answered(step: &mut Step<'_>) -> bool {
+pub(crate) fn answered(step: &mut Transition<'_>) -> bool {
     pace::go_on(step) || satisfaction::ask(step)
 }
 
 /// Why an answer will not do, in words for the person.
-pub(crate) fn objection(step: &Step<'_>, checkpoint: &Checkpoint, choice: &str, text: Option<&str>) -> Option<String> {
+pub(crate) fn objection(
+    step: &Transition<'_>,
+    checkpoint: &Checkpoint,
+    choice: &str,
+    text: Option<&str>,
+) -> Option<String> {
     let needs_words = match &checkpoint.about {
-        About::Clarify { .. } => choice == clarify::SUBMIT,
-        About::Plan => choice == plan::MODIFY,
-        About::Satisfaction => choice == satisfaction::NEEDS_CHANGES,
+        CheckpointSubject::Clarify { .. } => choice == clarify::SUBMIT,
+        CheckpointSubject::Plan => choice == plan::MODIFY,
+        CheckpointSubject::Satisfaction => choice == satisfaction::NEEDS_CHANGES,
         _ => false,
     };
     match text {
-        Some(_) if checkpoint.about == About::Series => {
+        Some(_) if checkpoint.about == CheckpointSubject::Series => {
             turn::series::objection(step.session.unfinished(&checkpoint.request)?, choice, text)
         }
         None if needs_words => Some("This answer needs words: give them with --text.".into()),
-        Some(text) if checkpoint.about == About::Plan && choice == plan::MODIFY => {
+        Some(text) if checkpoint.about == CheckpointSubject::Plan && choice == plan::MODIFY => {
             let flow = &step.session.unfinished(&checkpoint.request)?.flow;
             plan::is_structured(text).then(|| edits::apply(flow.plan.as_ref()?, text).err()).flatten()
         }
@@ -147,30 +152,36 @@ pub(crate) fn objection(step: &Step<'_>, checkpoint: &Checkpoint, choice: &str, 
 /// What else follows from an answer that is recorded: facts that it makes, and whether the request ends with
 /// it and how.
 pub(crate) fn follow_up(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     checkpoint: &Checkpoint,
     choice: &str,
     text: Option<&str>,
 ) -> Option<(Status, Option<&'static str>)> {
     let request = &checkpoint.request;
     match &checkpoint.about {
-        About::Plan if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
-        About::Plan if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
-        About::Understanding if choice == conversation::TALK => return Some((Status::Completed, None)),
+        CheckpointSubject::Plan if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
+        CheckpointSubject::Plan if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
+        CheckpointSubject::Understanding if choice == conversation::TALK => return Some((Status::Completed, None)),
         // Whoever has said more meanwhile wants more.
-        About::Satisfaction if choice == satisfaction::SATISFIED => {
+        CheckpointSubject::Satisfaction if choice == satisfaction::SATISFIED => {
             let said = step.session.unfinished(request).is_some_and(|active| !active.untold.is_empty());
             return (!said).then_some((Status::Completed, None));
         }
-        About::Begin | About::StepBefore { .. } | About::StepAfter { .. } | About::StepFailed { .. } | About::Pause
+        CheckpointSubject::Begin
+        | CheckpointSubject::StepBefore { .. }
+        | CheckpointSubject::StepAfter { .. }
+        | CheckpointSubject::StepFailed { .. }
+        | CheckpointSubject::Pause
             if choice == answers::STOP =>
         {
             return Some((Status::Cancelled, Some(STOPPED_BY_USER)));
         }
-        About::StepBefore { step: id } | About::StepFailed { step: id } if choice == answers::SKIP => {
+        CheckpointSubject::StepBefore { step: id } | CheckpointSubject::StepFailed { step: id }
+            if choice == answers::SKIP =>
+        {
             execute::skip(step, request, id);
         }
-        About::StepAfter { .. } if choice == answers::SKIP => {
+        CheckpointSubject::StepAfter { .. } if choice == answers::SKIP => {
             let next = step.session.unfinished(request).and_then(|active| execute::next(&active.flow));
             if let Some(next) = next {
                 execute::skip(step, request, &next);

@@ -4,8 +4,8 @@
 use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
 
-use crate::record::{Active, Session, Stand, completed};
-use crate::step::Step;
+use crate::record::{FlowState, RunningRequest, Session, completed};
+use crate::step::Transition;
 use crate::turn;
 
 /// What the model is told.
@@ -20,18 +20,18 @@ const MOST: usize = 2;
 pub(crate) const CONTINUE: &str = "continue";
 
 /// Whether the pace holds for this turn. A plan has a pace of its own.
-pub(crate) fn applies(active: &Active) -> bool {
+pub(crate) fn applies(active: &RunningRequest) -> bool {
     active.request.settings.copilot.pace == Pace::Incremental
-        && active.flow.stand == Stand::Turn
+        && active.flow.stand == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
 }
 
 /// A round of tools is over: at the single pace, the person is asked before the model sees what came of it. A rest
 /// is the same whoever wanted it.
-pub(crate) fn after_round(step: &mut Step<'_>) {
-    let rests = |active: &&Active| {
+pub(crate) fn after_round(step: &mut Transition<'_>) {
+    let rests = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
-        single && !active.pausing && active.flow.stand == Stand::Turn && active.steers.is_empty()
+        single && !active.pausing && active.flow.stand == FlowState::Turn && active.steers.is_empty()
     };
     if let Some(request) = step.session.active().filter(rests).map(|active| active.request.id.clone()) {
         step.say(Some(&request), RequestFact::Pausing {});
@@ -39,7 +39,7 @@ pub(crate) fn after_round(step: &mut Step<'_>) {
 }
 
 /// Steps that were completed in this turn.
-fn newly_completed(session: &Session, active: &Active) -> usize {
+fn newly_completed(session: &Session, active: &RunningRequest) -> usize {
     completed(session.todos()).difference(&active.flow.done_before).count()
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<Nex
 }
 
 /// Flags a turn that has done more than it may.
-pub(crate) fn check(step: &mut Step<'_>) {
+pub(crate) fn check(step: &mut Transition<'_>) {
     let Some(active) = step.session.active().filter(|active| applies(active)) else { return };
     let (request, done) = (active.request.id.clone(), newly_completed(step.session, active));
     // What was small enough to be done at once needed no steps.
@@ -79,10 +79,10 @@ pub(crate) fn check(step: &mut Step<'_>) {
 
 /// Says "continue" by itself while steps are open and the last turn has completed one. Whether it does; limits
 /// of steps and money hold for all of it, and a pause is a pause.
-pub(super) fn go_on(step: &mut Step<'_>) -> bool {
-    let goes_by_itself = |active: &&Active| {
+pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
+    let goes_by_itself = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
-        !single && active.flow.stand == Stand::Turn && active.path() == Some(RouteDecision::Direct)
+        !single && active.flow.stand == FlowState::Turn && active.path() == Some(RouteDecision::Direct)
     };
     let Some(active) = step.session.active().filter(goes_by_itself) else { return false };
     let progressed = newly_completed(step.session, active) > 0;

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{BugFact, CheckpointKind, PlanFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
-use super::{Asked, Asking, edits, execute, line, object_in};
-use crate::record::{About, Flow};
-use crate::step::Step;
+use super::{FlowQuestion, FlowWait, edits, execute, line, object_in};
+use crate::record::{CheckpointSubject, Flow};
+use crate::step::Transition;
 use crate::turn::{self, answers, answers::choice};
 
 /// Carry it out.
@@ -36,7 +36,7 @@ dependsOn holds numbers of steps that must end first. Leave out what you do not 
 
 /// A plan as a model or a person writes it.
 #[derive(Deserialize)]
-struct Written {
+struct WrittenPlan {
     #[serde(default, alias = "goal", alias = "title")]
     summary: Option<String>,
     steps: Vec<WrittenStep>,
@@ -48,14 +48,14 @@ struct Written {
 #[serde(untagged)]
 enum WrittenStep {
     Words(String),
-    Whole(Box<Fields>),
+    Whole(Box<StepFields>),
 }
 
 /// The fields of a step; weak models have names of their own for them.
 #[derive(Deserialize, Default)]
-pub(super) struct Fields {
+pub(super) struct StepFields {
     #[serde(default)]
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<StepName>,
     #[serde(default, alias = "text", alias = "name", alias = "step")]
     pub(super) title: Option<String>,
     #[serde(default, alias = "description")]
@@ -65,21 +65,21 @@ pub(super) struct Fields {
     #[serde(default)]
     pub(super) commands: Option<Vec<String>>,
     #[serde(default, rename = "dependsOn", alias = "depends_on", alias = "dependencies")]
-    pub(super) depends_on: Option<Vec<Name>>,
+    pub(super) depends_on: Option<Vec<StepName>>,
     #[serde(default)]
-    pub(super) estimate: Option<Name>,
+    pub(super) estimate: Option<StepName>,
 }
 
 /// A name or a number.
 #[derive(Deserialize, Clone, PartialEq)]
 #[serde(untagged)]
-pub(super) enum Name {
+pub(super) enum StepName {
     Number(u64),
     Fraction(f64),
     Words(String),
 }
 
-impl Name {
+impl StepName {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
@@ -92,24 +92,24 @@ impl Name {
 /// Reads a plan; what is wrong with it is said in words that let the model do better. `known` are steps whose ids
 /// stay what they are.
 pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
-    let written: Written = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
+    let written: WrittenPlan = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
     if written.steps.is_empty() {
         return Err("the plan has no steps.".into());
     }
     if written.steps.len() > MOST_STEPS {
         return Err(format!("{} steps are too many; {MOST_STEPS} at most.", written.steps.len()));
     }
-    let fields: Vec<Fields> = written
+    let fields: Vec<StepFields> = written
         .steps
         .into_iter()
         .map(|step| match step {
-            WrittenStep::Words(title) => Fields { title: Some(title), ..Fields::default() },
+            WrittenStep::Words(title) => StepFields { title: Some(title), ..StepFields::default() },
             WrittenStep::Whole(fields) => *fields,
         })
         .collect();
-    let mut ids = Ids::beyond(known);
-    let named = |fields: &Fields| fields.id.as_ref().map(Name::text);
-    let kept = |fields: &Fields| named(fields).filter(|id| known.iter().any(|step| step.id == *id));
+    let mut ids = StepIds::beyond(known);
+    let named = |fields: &StepFields| fields.id.as_ref().map(StepName::text);
+    let kept = |fields: &StepFields| named(fields).filter(|id| known.iter().any(|step| step.id == *id));
     let mut steps: Vec<PlanStep> = Vec::with_capacity(fields.len());
     for fields in &fields {
         let taken = |id: &String| !steps.iter().any(|step: &PlanStep| step.id == *id);
@@ -164,9 +164,9 @@ fn arranged(mut plan: Plan, order: &[usize]) -> Plan {
 }
 
 /// New ids, none of which was ever in use.
-pub(super) struct Ids(usize);
+pub(super) struct StepIds(usize);
 
-impl Ids {
+impl StepIds {
     pub(super) fn beyond(known: &[PlanStep]) -> Self {
         let number = |step: &PlanStep| step.id.strip_prefix('s').and_then(|number| number.parse().ok());
         Self(known.iter().filter_map(number).max().unwrap_or(0))
@@ -179,7 +179,7 @@ impl Ids {
 }
 
 /// Puts what is written into a step; what is not written stays.
-pub(super) fn fill(step: &mut PlanStep, fields: &Fields) -> Result<(), String> {
+pub(super) fn fill(step: &mut PlanStep, fields: &StepFields) -> Result<(), String> {
     let list = |items: &Vec<String>| -> Vec<String> {
         items.iter().map(|item| line(item, 500)).filter(|item| !item.is_empty()).take(50).collect()
     };
@@ -240,18 +240,18 @@ pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
 }
 
 /// A plan was made.
-pub(crate) fn propose(step: &mut Step<'_>, request: &RequestId, plan: Plan, by: &str) {
+pub(crate) fn propose(step: &mut Transition<'_>, request: &RequestId, plan: Plan, by: &str) {
     let version = step.session.unfinished(request).map_or(0, |active| active.flow.version) + 1;
     step.say(Some(request), PlanFact::Proposed { version, plan, by: by.into() });
 }
 
 /// Shows the plan and asks, unless it may be carried out at once.
-pub(super) fn present(step: &mut Step<'_>) -> Asked {
-    let Some(active) = step.session.active() else { return Asked::Waits };
+pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
+    let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
     let by_mode = active.request.mode == Mode::Plan;
     let flow = &active.flow;
-    let (version, Some(plan)) = (flow.version, flow.plan.clone()) else { return Asked::Waits };
+    let (version, Some(plan)) = (flow.version, flow.plan.clone()) else { return FlowWait::Waits };
     let by = flow.approved.clone().or_else(|| {
         // Who chose to plan leaves it by their own word alone.
         (!by_mode && !active.request.settings.copilot.plan_approval).then(|| "setting".to_owned())
@@ -259,7 +259,7 @@ pub(super) fn present(step: &mut Step<'_>) -> Asked {
     if let Some(by) = by {
         step.say(Some(&request), PlanFact::Started { version, by });
         execute::tell_progress(step, &request);
-        return Asked::Settled;
+        return FlowWait::Settled;
     }
     let mut body = Map::new();
     body.insert("version".into(), json!(version));
@@ -272,9 +272,9 @@ pub(super) fn present(step: &mut Step<'_>) -> Asked {
         Some(&request),
         StageFact { stage: Stage::Planning, label: "Waiting for the plan to be approved...".into() },
     );
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Plan,
-        about: About::Plan,
+        about: CheckpointSubject::Plan,
         title: match version {
             1 => format!("Carry out this plan of {steps}?"),
             _ => format!("Carry out this plan of {steps}? (version {version})"),
@@ -317,7 +317,7 @@ pub(crate) fn is_structured(text: &str) -> bool {
 }
 
 /// The person has edited the plan themselves: that is the next version.
-pub(super) fn modified(step: &mut Step<'_>, request: &RequestId, text: &str) {
+pub(super) fn modified(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     if !is_structured(text) {
         return;
     }
@@ -354,7 +354,7 @@ pub(super) fn outline(plan: &Plan) -> String {
 
 /// The model has planned in words. A model without tools answers in the fixed form; another one that has only
 /// told its plan is asked to propose it. Words that are no plan are an answer. Whether something else follows.
-pub(super) fn in_words(step: &mut Step<'_>, words: &str) -> bool {
+pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
     let (has_tools, complaints) = (turn::has_tools(active), active.flow.complaints);

@@ -6,9 +6,9 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{Approve, Role};
 
-use super::{Asked, Asking, line};
-use crate::record::{About, Stand};
-use crate::step::Step;
+use super::{FlowQuestion, FlowWait, line};
+use crate::record::{CheckpointSubject, FlowState};
+use crate::step::Transition;
 use crate::turn::answers::choice;
 
 /// It is as it should be.
@@ -20,20 +20,21 @@ pub(crate) const START_OVER: &str = "start_over";
 
 /// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
 /// after talk, and never where nobody is there. Whether it does.
-pub(super) fn ask(step: &mut Step<'_>) -> bool {
+pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     let Some(active) = step.session.active() else { return false };
     let settings = &active.request.settings;
     let wanted = settings.copilot.approval_mode.after() && settings.attended && settings.approve == Approve::Ask;
-    let worked = active.flow.stand == Stand::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
+    let worked =
+        active.flow.stand == FlowState::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
     if !(wanted && worked) {
         return false;
     }
     let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
     let mut body = Map::new();
     body.insert("result".into(), json!(line(&said.map(|message| message.text()).unwrap_or_default(), 1_000)));
-    let asking = Asking {
+    let asking = FlowQuestion {
         kind: CheckpointKind::Satisfaction,
-        about: About::Satisfaction,
+        about: CheckpointSubject::Satisfaction,
         title: "Does this result meet your needs?".into(),
         choices: vec![
             choice(SATISFIED, "Yes, done"),
@@ -43,7 +44,7 @@ pub(super) fn ask(step: &mut Step<'_>) -> bool {
         body,
         approving: Some(SATISFIED),
     };
-    super::ask(step, asking) == Asked::Waits
+    super::ask(step, asking) == FlowWait::Waits
 }
 
 /// What the model is told at a fresh start: what is there of the attempt before.

@@ -20,9 +20,9 @@ use trimtab_vocab::{
 
 pub use text::{context, prefill};
 
-use crate::record::{About, ChangeSet, Session};
-use crate::step::Step;
-use crate::turn::answers::{self, Question, choice};
+use crate::record::{ChangeSet, CheckpointSubject, Session};
+use crate::step::Transition;
+use crate::turn::answers::{self, CheckpointDraft, choice};
 
 /// The answer that goes on in a new session.
 pub const HANDOFF: &str = "handoff";
@@ -45,7 +45,7 @@ pub struct Child {
 }
 
 /// How full the conversation is.
-pub(crate) struct Fill {
+pub(crate) struct ContextFill {
     /// Tokens of the next prompt.
     pub(crate) used: u64,
     /// Tokens that it may have.
@@ -54,7 +54,7 @@ pub(crate) struct Fill {
     pub(crate) facts: ModelFacts,
 }
 
-impl Fill {
+impl ContextFill {
     /// Whether older turns are to be summed up now. Before a person is asked they are, unless a person wants
     /// to be asked first, or wants the conversation whole.
     pub(crate) fn is_to_be_summed_up(&self, session: &Session) -> bool {
@@ -95,7 +95,7 @@ impl Fill {
 
 /// Asks how to go on, if that must be asked; whether the request waits now. It never happens by itself: where
 /// nobody is to be asked, that is told, and the work goes on.
-pub(crate) fn ask(step: &mut Step<'_>, fill: &Fill) -> bool {
+pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     let Some((limit, used, of)) = fill.limit(step.session) else { return false };
     let Some(active) = step.session.active() else { return false };
     let (request, settings) = (active.request.id.clone(), &active.request.settings);
@@ -117,9 +117,9 @@ pub(crate) fn ask(step: &mut Step<'_>, fill: &Fill) -> bool {
         return false;
     }
     let body = json!({"limit": limit, "used": used, "of": of});
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Handoff,
-        about: About::Handoff,
+        about: CheckpointSubject::Handoff,
         title: format!("{what} How shall it go on?"),
         choices: vec![
             choice(
@@ -142,12 +142,13 @@ pub(crate) fn ask(step: &mut Step<'_>, fill: &Fill) -> bool {
 /// The question how to go on, if it is open and nothing else is under way.
 fn open_question(session: &Session) -> Option<CheckpointId> {
     let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
-    let mut open = session.checkpoints().filter(|(_, open)| open.about == About::Handoff && free(&open.request));
+    let mut open =
+        session.checkpoints().filter(|(_, open)| open.about == CheckpointSubject::Handoff && free(&open.request));
     open.next().map(|(id, _)| id.clone())
 }
 
 /// A person wants the session handed off, asked or not.
-pub(crate) fn wanted(step: &mut Step<'_>) {
+pub(crate) fn wanted(step: &mut Transition<'_>) {
     if let Some(id) = open_question(step.session) {
         return answers::answered(step, &id, HANDOFF.into(), None, answers::Answerer::person());
     }
@@ -158,7 +159,7 @@ pub(crate) fn wanted(step: &mut Step<'_>) {
 }
 
 /// A person wants the session extended, asked or not.
-pub(crate) fn extension_wanted(step: &mut Step<'_>) {
+pub(crate) fn extension_wanted(step: &mut Transition<'_>) {
     if let Some(id) = open_question(step.session) {
         return answers::answered(step, &id, EXTEND.into(), None, answers::Answerer::person());
     }
@@ -181,9 +182,9 @@ pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Optio
 }
 
 /// The documented order: the text, the change history, the new session, its input.
-pub(crate) fn hand_off(step: &mut Step<'_>, request: Option<&RequestId>) {
+pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
     let Some(parent) = step.session.id().cloned() else { return };
-    let stage = |step: &mut Step<'_>, stage, label: String| step.say(request, StageFact { stage, label });
+    let stage = |step: &mut Transition<'_>, stage, label: String| step.say(request, StageFact { stage, label });
     stage(step, Stage::Summarizing, "Generating the handoff context...".into());
     let text = context(step.session);
     let prefill = prefill(step.session);
@@ -252,7 +253,7 @@ fn inherited(session: &Session) -> Vec<Inherited> {
 
 /// Goes on here: with one document more, and with the turns that were summed up last in their place again, if
 /// they fit. Where nothing runs they are put back in any case: the next call sees to it that all fits.
-pub(crate) fn extend(step: &mut Step<'_>, request: Option<&RequestId>, room: Option<(u64, u64)>) {
+pub(crate) fn extend(step: &mut Transition<'_>, request: Option<&RequestId>, room: Option<(u64, u64)>) {
     let Some(id) = step.session.id() else { return };
     let extension = ExtensionId::nth(id, step.session.lineage().extensions + 1);
     step.say(request, SessionFact::Extended { extension });
@@ -267,7 +268,7 @@ pub(crate) fn extend(step: &mut Step<'_>, request: Option<&RequestId>, room: Opt
 }
 
 /// A session that had taken over was deleted. What it had handed on stays where it is.
-pub(crate) fn child_gone(step: &mut Step<'_>, child: SessionId, handed_on: BTreeMap<ChangeSetId, SessionId>) {
+pub(crate) fn child_gone(step: &mut Transition<'_>, child: SessionId, handed_on: BTreeMap<ChangeSetId, SessionId>) {
     if step.session.lineage().children.contains(&child) {
         step.say(None, SessionFact::Reclaimed { child, handed_on });
     }
@@ -323,8 +324,8 @@ mod tests {
         session
     }
 
-    fn fill(used: u64) -> Fill {
-        Fill { used, room: 90_000, facts: ModelFacts { window: 100_000, ..ModelFacts::default() } }
+    fn fill(used: u64) -> ContextFill {
+        ContextFill { used, room: 90_000, facts: ModelFacts { window: 100_000, ..ModelFacts::default() } }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use trimtab_vocab::{RefKey, Request};
 
-use crate::step::Step;
+use crate::step::Transition;
 use crate::tokens::estimate;
 use crate::turn::{guard, model};
 
@@ -31,7 +31,7 @@ pub(super) fn is_too_large(request: &Request, words: &str) -> bool {
 }
 
 /// Stores what is too large of a request: its words, and what a pill makes of them.
-pub(super) fn pass(step: &mut Step<'_>, request: &mut Request) {
+pub(super) fn pass(step: &mut Transition<'_>, request: &mut Request) {
     let typed = if request.pill.is_some() {
         // The model reads what the pill makes of it.
         request.text.len() > INLINE_LIMIT

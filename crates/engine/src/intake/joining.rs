@@ -7,21 +7,23 @@ use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 use super::gate;
 use crate::flow::{clarify, plan, satisfaction};
 use crate::pictures;
-use crate::record::{About, Active, Checkpoint, Phase, Session};
-use crate::step::Step;
-use crate::turn::tools::{self, Errand};
+use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
+use crate::step::Transition;
+use crate::turn::tools::{self, ToolAction};
 use crate::turn::{answers, control};
 
 /// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
 /// word. One that ended at a limit waits for more steps or money, and one whose reply was cut off has answered.
-fn met(session: &Session) -> Option<&Active> {
+fn met(session: &Session) -> Option<&RunningRequest> {
     let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
     let idle = session.active().is_none();
     running.or_else(|| session.parked().iter().rev().find(|parked| idle && !has_ended(session, parked)))
 }
 
-fn has_ended(session: &Session, parked: &Active) -> bool {
-    let about = |open: &Checkpoint| matches!(open.about, About::Steps | About::Budget | About::Recovery);
+fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
+    let about = |open: &Checkpoint| {
+        matches!(open.about, CheckpointSubject::Steps | CheckpointSubject::Budget | CheckpointSubject::Recovery)
+    };
     session.checkpoints().any(|(_, open)| open.request == parked.request.id && about(open))
 }
 
@@ -44,7 +46,7 @@ fn obstacle(request: &Request) -> Option<&'static str> {
 
 /// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
 /// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
-pub(super) fn join(step: &mut Step<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
+pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
     let found = met(step.session).map(|active| (active.request.id.clone(), pictures::applies(active)));
     let Some((into, draws)) = found else {
         return Err((Box::new(request), None));
@@ -91,15 +93,15 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
 
 /// The choice whose label the words are, of those that the model offers.
 fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
-    let About::Question { call } = &question.about else { return None };
+    let CheckpointSubject::Question { call } = &question.about else { return None };
     let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
-    let Ok(Errand::Ask { options, .. }) = tools::read(&item.wish.name, &item.wish.input, None) else { return None };
+    let Ok(ToolAction::Ask { options, .. }) = tools::read(&item.wish.name, &item.wish.input, None) else { return None };
     let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;
     Some(format!("o{number}")).filter(|choice| question.choices.contains(choice))
 }
 
 /// Ends what waits for a person, since something else is wanted now.
-pub(super) fn replace_waiting(step: &mut Step<'_>) {
+pub(super) fn replace_waiting(step: &mut Transition<'_>) {
     let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
     if let Some(id) = waits.map(|active| active.request.id.clone()) {
         control::controlled(step, Some(id), Control::Cancel);
@@ -107,7 +109,7 @@ pub(super) fn replace_waiting(step: &mut Step<'_>) {
 }
 
 /// Ends what runs; what it has done stays. `new` is in its place by now.
-pub(super) fn replace_running(step: &mut Step<'_>, new: &RequestId) {
+pub(super) fn replace_running(step: &mut Transition<'_>, new: &RequestId) {
     let runs = step.session.active().filter(|active| active.request.id != *new);
     if let Some(id) = runs.map(|active| active.request.id.clone()) {
         control::controlled(step, Some(id), Control::Cancel);

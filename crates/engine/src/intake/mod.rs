@@ -9,7 +9,7 @@ mod tags;
 use trimtab_vocab::event::{BannerFact, Level, RequestFact, RuleFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Request, WhileRunning};
 
-use crate::step::Step;
+use crate::step::Transition;
 use crate::turn::answers;
 use crate::{Effect, memory};
 
@@ -18,7 +18,7 @@ pub use references::{NamedUrl, References, references};
 pub(crate) use tags::path;
 pub use tags::tags;
 
-pub(crate) fn take_in(step: &mut Step<'_>, mut request: Request) {
+pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     if step.session.knows(&request.id) {
         return;
     }

@@ -34,7 +34,7 @@ pub struct Definition {
 
 /// Words that may call a pill: `/name`, and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct PillCall<'a> {
     /// What is called, without the slash.
     pub name: &'a str,
     /// The rest of the words.
@@ -43,11 +43,11 @@ pub struct Call<'a> {
 
 /// Reads words as a call: they begin with a slash and a name, which nothing but white space follows. A path
 /// such as `/etc/hosts` is none. Whether there is such a pill is another question.
-pub fn call(text: &str) -> Option<Call<'_>> {
+pub fn call(text: &str) -> Option<PillCall<'_>> {
     let rest = text.trim_start().strip_prefix('/')?;
     let (name, arguments) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
     let plain = name.strip_prefix("project:").or_else(|| name.strip_prefix("user:")).unwrap_or(name);
-    is_name(plain).then_some(Call { name, arguments: arguments.trim() })
+    is_name(plain).then_some(PillCall { name, arguments: arguments.trim() })
 }
 
 fn is_name(name: &str) -> bool {
@@ -66,7 +66,7 @@ pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
     if lines.next().is_none_or(|line| line.trim_end() != "---") {
         return Err("It does not begin with a line `---` and the lines that describe it.".into());
     }
-    let mut fields: Vec<(&str, Value)> = Vec::new();
+    let mut fields: Vec<(&str, PillValue)> = Vec::new();
     let mut closed = false;
     for (number, line) in lines.by_ref().enumerate() {
         let line = line.trim_end();
@@ -84,12 +84,12 @@ pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
 }
 
 #[derive(Debug)]
-enum Value {
+enum PillValue {
     Text(String),
     List(Vec<String>),
 }
 
-fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, Value)>) -> Result<(), String> {
+fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, PillValue)>) -> Result<(), String> {
     let plain = line.trim_start();
     if plain.is_empty() || plain.starts_with('#') {
         return Ok(());
@@ -97,9 +97,9 @@ fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, Value)>) -> Result<()
     if let Some(item) = plain.strip_prefix("- ") {
         let Some((_, value)) = fields.last_mut() else { return Err("an item stands under no list.".into()) };
         match value {
-            Value::List(items) => items.push(unquoted(item)),
-            Value::Text(text) if text.is_empty() => *value = Value::List(vec![unquoted(item)]),
-            Value::Text(_) => return Err("an item stands under no list.".into()),
+            PillValue::List(items) => items.push(unquoted(item)),
+            PillValue::Text(text) if text.is_empty() => *value = PillValue::List(vec![unquoted(item)]),
+            PillValue::Text(_) => return Err("an item stands under no list.".into()),
         }
         return Ok(());
     }
@@ -116,8 +116,8 @@ fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, Value)>) -> Result<()
     let value = value.trim();
     let list = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let value = match list.filter(|_| matches!(key, "tools" | "categories")) {
-        Some(items) => Value::List(items.split(',').map(unquoted).filter(|item| !item.is_empty()).collect()),
-        None => Value::Text(unquoted(value)),
+        Some(items) => PillValue::List(items.split(',').map(unquoted).filter(|item| !item.is_empty()).collect()),
+        None => PillValue::Text(unquoted(value)),
     };
     fields.push((key, value));
     Ok(())
@@ -134,7 +134,7 @@ fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
-fn define(stem: &str, fields: Vec<(&str, Value)>, body: &str) -> Result<Definition, String> {
+fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Definition, String> {
     if body.is_empty() {
         return Err("It has no text for the model below the lines that describe it.".into());
     }
@@ -149,14 +149,14 @@ fn define(stem: &str, fields: Vec<(&str, Value)>, body: &str) -> Result<Definiti
         body: body.to_owned(),
     };
     for (key, value) in fields {
-        let text = |value: Value| match value {
-            Value::Text(text) => Ok(text),
-            Value::List(_) => Err(format!("`{key}` is a text, not a list.")),
+        let text = |value: PillValue| match value {
+            PillValue::Text(text) => Ok(text),
+            PillValue::List(_) => Err(format!("`{key}` is a text, not a list.")),
         };
-        let list = |value: Value, known: &[&str]| {
+        let list = |value: PillValue, known: &[&str]| {
             let items = match value {
-                Value::List(items) => items,
-                Value::Text(text) => text.split(',').map(unquoted).filter(|item| !item.is_empty()).collect(),
+                PillValue::List(items) => items,
+                PillValue::Text(text) => text.split(',').map(unquoted).filter(|item| !item.is_empty()).collect(),
             };
             match items.iter().find(|item| !known.contains(&item.as_str())) {
                 Some(other) => Err(format!(
@@ -194,7 +194,7 @@ fn define(stem: &str, fields: Vec<(&str, Value)>, body: &str) -> Result<Definiti
 }
 
 /// The pill as a request runs it: the file's text with the arguments in their places.
-pub fn expand(definition: &Definition, called: Call<'_>, from: String) -> Result<Pill, String> {
+pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Result<Pill, String> {
     let words = split(called.arguments);
     let needed = definition.arguments.matches('<').count();
     if words.len() < needed {

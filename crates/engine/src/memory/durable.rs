@@ -40,7 +40,7 @@ pub fn lasting(message: &str) -> Vec<Lasting> {
 /// A message as it is, if it may be kept at all.
 pub(super) fn whole(message: &str) -> Option<Lasting> {
     let text = message.trim();
-    let fits = !text.is_empty() && text.len() <= LONGEST && !is_secret(&Words::of(text).lower);
+    let fits = !text.is_empty() && text.len() <= LONGEST && !is_secret(&SentenceWords::of(text).lower);
     fits.then(|| Lasting { text: text.to_owned(), personal: false })
 }
 
@@ -76,7 +76,7 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A sentence by its words.
-struct Words<'a> {
+struct SentenceWords<'a> {
     /// Where each begins in the sentence.
     at: Vec<usize>,
     /// In small letters, with plain apostrophes and no signs around them.
@@ -84,7 +84,7 @@ struct Words<'a> {
     sentence: &'a str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> SentenceWords<'a> {
     fn of(sentence: &'a str) -> Self {
         let (mut at, mut lower) = (Vec::new(), Vec::new());
         let mut from = 0;
@@ -129,7 +129,7 @@ fn judge(sentence: &str) -> Option<Lasting> {
     if sentence.len() > LONGEST || sentence.ends_with('?') {
         return None;
     }
-    let words = Words::of(sentence);
+    let words = SentenceWords::of(sentence);
     let mut first = 0;
     while let Some(more) = one_of(&words.lower[first..], BEFORE) {
         first += more;

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Ingest, MemoryEntry, MemoryFact, MemoryId, Remembered, RequestId};
 
-use crate::record::{Active, Session};
-use crate::step::Step;
+use crate::record::{RunningRequest, Session};
+use crate::step::Transition;
 
 pub use durable::{Lasting, lasting};
 
@@ -76,14 +76,14 @@ pub(crate) fn shown(session: &Session) -> String {
 }
 
 /// Tells the record what the model is told from here on, if that has changed.
-pub(crate) fn recalled(step: &mut Step<'_>, request: &RequestId, entries: Vec<Remembered>) {
+pub(crate) fn recalled(step: &mut Transition<'_>, request: &RequestId, entries: Vec<Remembered>) {
     if entries != step.session.recalled() {
         step.say(Some(request), MemoryFact::Recalled { entries });
     }
 }
 
 /// A request ends: what its person said for good is noted.
-pub(crate) fn ending(step: &mut Step<'_>, request: &RequestId, status: Status) {
+pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Status) {
     let Some(active) = step.session.unfinished(request).filter(|_| status == Status::Completed) else { return };
     let entries = noted(active, step.session);
     if !entries.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) fn ending(step: &mut Step<'_>, request: &RequestId, status: Status) {
     }
 }
 
-fn noted(active: &Active, session: &Session) -> Vec<Remembered> {
+fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
     // What was too large to send is material, not something that a person says of themselves.
     if !active.request.refs.is_empty() {
         return Vec::new();

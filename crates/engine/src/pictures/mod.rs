@@ -17,10 +17,10 @@ use trimtab_vocab::{
 };
 
 use crate::intake::References;
-use crate::record::{Active, Item, Progress};
-use crate::step::Step;
+use crate::record::{BatchItem, Progress, RunningRequest};
+use crate::step::Transition;
 use crate::turn::{self, batch, budget, retry};
-use crate::{Change, Effect};
+use crate::{Effect, ProposedChange};
 
 pub use count::count;
 
@@ -34,13 +34,13 @@ pub(crate) const PURPOSE: &str = "image.prompts";
 pub const MOST: u32 = 10;
 
 /// Whether a request makes or saves pictures, instead of being answered by a model.
-pub(crate) fn applies(active: &Active) -> bool {
+pub(crate) fn applies(active: &RunningRequest) -> bool {
     let wished = active.request.picture.is_some();
     wished || (active.path() == Some(RouteDecision::Image) && !active.request.settings.image.model.is_empty())
 }
 
 /// Whether the words of a request are what it is about. What wants something of the gallery names no files.
-pub(crate) fn reads_its_words(active: &Active) -> bool {
+pub(crate) fn reads_its_words(active: &RunningRequest) -> bool {
     !matches!(active.request.picture.as_deref(), Some(PictureWish::Regenerate { .. } | PictureWish::Save { .. }))
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn add_readme(words: &str, named: &mut References) {
 }
 
 /// A request that says what it wants of the gallery needs no other path.
-pub(crate) fn begin(step: &mut Step<'_>) {
+pub(crate) fn begin(step: &mut Transition<'_>) {
     let decided = RouteFact {
         decision: RouteDecision::Image,
         confidence: 1.0,
@@ -72,7 +72,7 @@ pub(crate) fn begin(step: &mut Step<'_>) {
 }
 
 /// Does what comes next.
-pub(crate) fn go_on(step: &mut Step<'_>) {
+pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     if active.batch.is_some() {
         return batch::advance(step);
@@ -84,7 +84,7 @@ pub(crate) fn go_on(step: &mut Step<'_>) {
     }
 }
 
-fn make(step: &mut Step<'_>, request: &RequestId, wish: Option<PictureWish>) {
+fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish>) {
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings.image;
     if settings.model.is_empty() {
@@ -118,7 +118,7 @@ fn make(step: &mut Step<'_>, request: &RequestId, wish: Option<PictureWish>) {
 }
 
 /// How many pictures the person asked for, and how many are made.
-fn wanted(active: &Active) -> (u32, u32) {
+fn wanted(active: &RunningRequest) -> (u32, u32) {
     let asked = match active.request.picture.as_deref() {
         Some(PictureWish::Make { count: Some(count) }) => *count,
         Some(PictureWish::Regenerate { .. }) => 1,
@@ -128,11 +128,11 @@ fn wanted(active: &Active) -> (u32, u32) {
 }
 
 /// Lets the fast model write the prompts; without money for that, the person's words are the prompts.
-pub(crate) fn call(step: &mut Step<'_>) {
+pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let prompt = prompts::ask(active, prompts_wanted(active));
-    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+    if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
     step.say(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
@@ -140,7 +140,7 @@ pub(crate) fn call(step: &mut Step<'_>) {
 }
 
 /// One prompt serves for all of them where they are to be variants.
-fn prompts_wanted(active: &Active) -> u32 {
+fn prompts_wanted(active: &RunningRequest) -> u32 {
     match active.request.settings.image.batch {
         ImageBatch::Distinct => wanted(active).1,
         ImageBatch::SamePrompt => 1,
@@ -148,25 +148,25 @@ fn prompts_wanted(active: &Active) -> u32 {
 }
 
 /// The model has written prompts, as well as it could.
-pub(crate) fn replied(step: &mut Step<'_>, said: &str) {
+pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     let Some(active) = step.session.active() else { return };
     let prompts = prompts::read(said, active.request.words(), prompts_wanted(active));
     plan_prompts(step, prompts);
 }
 
 /// Nobody could write prompts. The person's own words will do.
-pub(crate) fn given_up(step: &mut Step<'_>) {
+pub(crate) fn given_up(step: &mut Transition<'_>) {
     replied(step, "");
 }
 
-fn plan_prompts(step: &mut Step<'_>, prompts: Vec<String>) {
+fn plan_prompts(step: &mut Transition<'_>, prompts: Vec<String>) {
     let Some(active) = step.session.active() else { return };
     let each = if prompts.len() == 1 { wanted(active).1 } else { 1 };
     let plan_of = |prompt| PicturePlan { prompt, count: each, image: None };
     plan(step, prompts.into_iter().map(plan_of).collect());
 }
 
-fn plan(step: &mut Step<'_>, pictures: Vec<PicturePlan>) {
+fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let settings = active.request.settings.image.clone();
@@ -179,7 +179,7 @@ fn plan(step: &mut Step<'_>, pictures: Vec<PicturePlan>) {
 }
 
 /// Does the next thing that a call needs.
-pub(crate) fn go(step: &mut Step<'_>, call: &CallId, item: &Item) {
+pub(crate) fn go(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) {
     if item.wish.name == SAVE {
         let change = change_of(step, item);
         return batch::change_by_person(step, call, item, change);
@@ -187,21 +187,27 @@ pub(crate) fn go(step: &mut Step<'_>, call: &CallId, item: &Item) {
     draw(step, call, item, 0);
 }
 
-fn draw(step: &mut Step<'_>, call: &CallId, item: &Item, after_ms: u64) {
+fn draw(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, after_ms: u64) {
     let Some(active) = step.session.active() else { return };
     let model = active.request.settings.image.model.clone();
     let (prompt, count) = ordered(item);
     step.ask(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
 }
 
-fn ordered(item: &Item) -> (String, u32) {
+fn ordered(item: &BatchItem) -> (String, u32) {
     let prompt = item.wish.input.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned();
     let count = item.wish.input.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     (prompt, count.clamp(1, MOST))
 }
 
 /// A call came to its end.
-pub(crate) fn drawn(step: &mut Step<'_>, call: &CallId, time: Time, pictures: Vec<MadePicture>, fault: Option<Fault>) {
+pub(crate) fn drawn(
+    step: &mut Transition<'_>,
+    call: &CallId,
+    time: Time,
+    pictures: Vec<MadePicture>,
+    fault: Option<Fault>,
+) {
     let Some((request, item)) = batch::find(step, call) else { return };
     if item.progress != Progress::Started || item.wish.name != DRAW {
         return;
@@ -277,7 +283,7 @@ pub(crate) fn drawn(step: &mut Step<'_>, call: &CallId, time: Time, pictures: Ve
     batch::advance(step);
 }
 
-fn save(step: &mut Step<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
+fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
     if let Some(image) = images.iter().find(|image| is_missing(step.session.picture(image))) {
         return turn::finish(step, request, Status::Failed, Some(unknown(image)));
     }
@@ -291,7 +297,7 @@ fn save(step: &mut Step<'_>, request: &RequestId, images: Vec<ImageId>, folder: 
 }
 
 /// A person chose pictures, or chose them no longer. What is as they want it is not said again.
-pub(crate) fn select(step: &mut Step<'_>, images: Vec<ImageId>, selected: bool) {
+pub(crate) fn select(step: &mut Transition<'_>, images: Vec<ImageId>, selected: bool) {
     let is_news = |image: &ImageId| step.session.picture(image).is_some_and(|picture| picture.selected != selected);
     let images: Vec<ImageId> = images.into_iter().filter(is_news).collect();
     if !images.is_empty() {
@@ -303,7 +309,7 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
     picture.is_none_or(|picture| picture.key().is_none())
 }
 
-fn change_of(step: &Step<'_>, item: &Item) -> Change {
+fn change_of(step: &Transition<'_>, item: &BatchItem) -> ProposedChange {
     let named = item.wish.input.get("images").and_then(Value::as_array).into_iter().flatten();
     let ids = named.filter_map(|name| name.as_str()?.parse::<ImageId>().ok());
     let found = ids.filter_map(|id| {
@@ -311,11 +317,11 @@ fn change_of(step: &Step<'_>, item: &Item) -> Change {
         Some((picture.key()?, picture.media_type.clone()))
     });
     let folder = item.wish.input.get("folder").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Change::Save { folder, pictures: found.collect() }
+    ProposedChange::Save { folder, pictures: found.collect() }
 }
 
 /// All calls have ended: says what came of them, and ends the request.
-pub(crate) fn closed(step: &mut Step<'_>, outcomes: &[(ToolStatus, String)]) {
+pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     step.say(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
@@ -342,7 +348,7 @@ pub(crate) fn closed(step: &mut Step<'_>, outcomes: &[(ToolStatus, String)]) {
     turn::finish(step, &request, Status::Completed, None);
 }
 
-fn saved(step: &mut Step<'_>, request: &RequestId, outcomes: &[(ToolStatus, String)]) {
+fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus, String)]) {
     match outcomes.first() {
         Some((ToolStatus::Ok | ToolStatus::Partial, text)) => {
             let answer = Answer { summary: text.clone(), ..Answer::default() };

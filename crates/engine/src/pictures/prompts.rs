@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use trimtab_vocab::{Message, Prompt};
 
-use crate::record::Active;
+use crate::record::RunningRequest;
 use crate::turn;
 
 /// Bytes of the person's words and of each file that are sent.
@@ -16,7 +16,7 @@ const FILES: usize = 24 * 1024;
 const LONGEST: usize = 4_000;
 
 /// What to send to whoever writes the prompts. What the request names was read, and goes along.
-pub(super) fn ask(active: &Active, count: u32) -> Prompt {
+pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     let (model, facts) = turn::fast(&active.request);
     let what = if count == 1 { "one prompt".to_owned() } else { format!("{count} distinct prompts") };
     let system = format!(

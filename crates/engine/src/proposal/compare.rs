@@ -16,7 +16,7 @@ const BINARY_PREFIX: usize = 8_000;
 
 /// Lines that were replaced by others. One side may be empty, never both. Lines count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct ChangedBlock {
     /// The lines that went.
     pub before: Range<usize>,
     /// The lines that came.
@@ -25,16 +25,16 @@ pub struct Block {
 
 /// Blocks that stand close together, with the unchanged lines around them. Lines count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk {
+pub struct DiffHunk {
     /// The part of the earlier state that it covers.
     pub before: Range<usize>,
     /// The part of the later state that it covers.
     pub after: Range<usize>,
     /// What changed within, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ChangedBlock>,
 }
 
-impl Hunk {
+impl DiffHunk {
     /// As patches write it: `@@ -1,3 +1,4 @@`.
     pub fn header(&self) -> String {
         let side = |range: &Range<usize>| match range.len() {
@@ -48,7 +48,7 @@ impl Hunk {
 
 /// How many lines a change touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
+pub struct LineStats {
     /// Lines that are new, those of `modified` among them.
     pub added: u64,
     /// Lines that went, those of `modified` among them.
@@ -58,9 +58,9 @@ pub struct Stats {
     pub modified: u64,
 }
 
-impl Stats {
+impl LineStats {
     /// Of these blocks.
-    pub fn of(blocks: &[Block]) -> Self {
+    pub fn of(blocks: &[ChangedBlock]) -> Self {
         let mut stats = Self::default();
         for block in blocks {
             stats.removed += block.before.len() as u64;
@@ -82,7 +82,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
 }
 
 /// The blocks in which two texts differ, in order.
-pub fn blocks(before: &[u8], after: &[u8]) -> Vec<Block> {
+pub fn blocks(before: &[u8], after: &[u8]) -> Vec<ChangedBlock> {
     if before == after {
         return Vec::new();
     }
@@ -90,18 +90,18 @@ pub fn blocks(before: &[u8], after: &[u8]) -> Vec<Block> {
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);
     let range = |range: Range<u32>| range.start as usize..range.end as usize;
-    diff.hunks().map(|one| Block { before: range(one.before), after: range(one.after) }).collect()
+    diff.hunks().map(|one| ChangedBlock { before: range(one.before), after: range(one.after) }).collect()
 }
 
 /// The hunks in which two texts differ, in order; the first is number 1.
-pub fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
+pub fn hunks(before: &[u8], after: &[u8]) -> Vec<DiffHunk> {
     let last = lines(before).len();
     hunks_of(blocks(before, after), last, CONTEXT)
 }
 
 /// Blocks put together to hunks with so much context; `last`: how many lines the earlier state has.
-pub fn hunks_of(blocks: Vec<Block>, last: usize, context: usize) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
+pub fn hunks_of(blocks: Vec<ChangedBlock>, last: usize, context: usize) -> Vec<DiffHunk> {
+    let mut hunks: Vec<DiffHunk> = Vec::new();
     for block in blocks {
         let above = block.before.start.min(context);
         let below = (last - block.before.end).min(context);
@@ -114,7 +114,7 @@ pub fn hunks_of(blocks: Vec<Block>, last: usize, context: usize) -> Vec<Hunk> {
                 hunk.after.end = after.end;
                 hunk.blocks.push(block);
             }
-            _ => hunks.push(Hunk { before, after, blocks: vec![block] }),
+            _ => hunks.push(DiffHunk { before, after, blocks: vec![block] }),
         }
     }
     hunks
@@ -122,17 +122,20 @@ pub fn hunks_of(blocks: Vec<Block>, last: usize, context: usize) -> Vec<Hunk> {
 
 /// The change as a patch and its counts. A state that is absent is no file. What is no text has no lines
 /// to count.
-pub fn patch(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String, Stats) {
+pub fn patch(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String, LineStats) {
     let name = |there: bool, prefix: &str| if there { format!("{prefix}/{path}") } else { "/dev/null".to_owned() };
     let (from, to) = (name(before.is_some(), "a"), name(after.is_some(), "b"));
     let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
     if is_binary(old) || is_binary(new) {
         let same = old == new && before.is_some() == after.is_some();
-        return (if same { String::new() } else { format!("Binary files {from} and {to} differ\n") }, Stats::default());
+        return (
+            if same { String::new() } else { format!("Binary files {from} and {to} differ\n") },
+            LineStats::default(),
+        );
     }
     let (before, after) = (lines(old), lines(new));
     let blocks = blocks(old, new);
-    let stats = Stats::of(&blocks);
+    let stats = LineStats::of(&blocks);
     if blocks.is_empty() {
         return (String::new(), stats);
     }
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn a_replaced_block_counts_as_modified_as_far_as_both_sides_reach() {
         let of = |before: &str, after: &str| {
-            let stats = Stats::of(&blocks(before.as_bytes(), after.as_bytes()));
+            let stats = LineStats::of(&blocks(before.as_bytes(), after.as_bytes()));
             (stats.added, stats.removed, stats.modified)
         };
         assert_eq!(of("a\nb\nc\n", "a\nB\nB2\nc\n"), (2, 1, 1));
@@ -225,7 +228,7 @@ mod tests {
         -b
         ");
         assert_eq!(patch("b", Some(b"\0"), Some(b"\0\n")).0, "Binary files a/b and b/b differ\n");
-        assert_eq!(patch("b", Some(b"same"), Some(b"same")), (String::new(), Stats::default()));
+        assert_eq!(patch("b", Some(b"same"), Some(b"same")), (String::new(), LineStats::default()));
     }
 
     proptest! {

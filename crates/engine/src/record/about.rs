@@ -7,7 +7,7 @@ use trimtab_vocab::{CallId, Question};
 /// What a checkpoint is about. Part of its body in the log, so that a replay knows it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "camelCase")]
-pub enum About {
+pub enum CheckpointSubject {
     /// Money.
     #[default]
     Budget,
@@ -86,7 +86,7 @@ pub enum About {
     Handoff,
 }
 
-impl About {
+impl CheckpointSubject {
     /// The fields that a checkpoint's body begins with.
     pub(crate) fn body(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {

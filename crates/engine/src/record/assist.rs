@@ -6,14 +6,14 @@ use trimtab_vocab::{
     Time, Where,
 };
 
-use super::{Active, Checkpoint, Phase, Session};
+use super::{Checkpoint, Phase, RunningRequest, Session};
 use crate::assistant::clarify;
 
 /// How far a request about the tasks is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Assist {
     /// Where it stands.
-    pub stand: AssistStand,
+    pub stand: AssistState,
     /// The tasks as they are shown; absent: they are to be looked at.
     pub view: Option<TasksView>,
     /// What it is about: a habit, a goal, a task, an event.
@@ -48,7 +48,7 @@ pub struct Assist {
 
 /// Where a request about the tasks stands: what is done next, or is being done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AssistStand {
+pub enum AssistState {
     /// A path is to be found.
     #[default]
     Routing,
@@ -139,14 +139,14 @@ impl Session {
         let Some(assist) = &mut active.assist else { return };
         match fact {
             AskFact::Viewed { view } => {
-                if assist.stand == AssistStand::Proposing && assist.is_confirmed() {
+                if assist.stand == AssistState::Proposing && assist.is_confirmed() {
                     self.task_memory.scope = Some((assist.filter.clone(), view.now));
                 }
                 assist.view = Some(TasksView::clone(view));
             }
             AskFact::Repaired { .. } => {
                 assist.repaired = true;
-                assist.stand = AssistStand::Summarizing;
+                assist.stand = AssistState::Summarizing;
                 // Whoever could not repair it says nothing about the call that comes next.
                 active.failures = 0;
                 active.phase = Phase::Replied;
@@ -170,12 +170,12 @@ impl Session {
         assist.missing = fact.analysis.as_ref().map(|analysis| analysis.missing.clone()).unwrap_or_default();
         assist.confidence = fact.confidence;
         assist.stand = match fact.decision {
-            RouteDecision::Chat => AssistStand::Chatting,
-            RouteDecision::Clarify => AssistStand::Asking,
+            RouteDecision::Chat => AssistState::Chatting,
+            RouteDecision::Clarify => AssistState::Asking,
             _ => {
                 // What is shown for a plan depends on what it is about.
                 assist.view = None;
-                AssistStand::Proposing
+                AssistState::Proposing
             }
         };
     }
@@ -192,8 +192,8 @@ impl Session {
             active.phase = Phase::Replied;
         }
         let judged = match assist.stand {
-            AssistStand::Proposing => AssistStand::Judging,
-            AssistStand::Repairing => AssistStand::Rejudging,
+            AssistState::Proposing => AssistState::Judging,
+            AssistState::Repairing => AssistState::Rejudging,
             _ => return true,
         };
         assist.stand = judged;
@@ -223,8 +223,8 @@ impl Session {
         assist.said.clear();
         let invalid = assist.operations.len() > assist.valid();
         assist.stand = match invalid && version == 1 && active.request.settings.recovery.repairs > 0 {
-            true => AssistStand::Repairing,
-            false => AssistStand::Summarizing,
+            true => AssistState::Repairing,
+            false => AssistState::Summarizing,
         };
         active.phase = Phase::Replied;
         self.task_memory.proposal = Some(OpenProposal {
@@ -258,7 +258,7 @@ impl Session {
 
     /// A question was answered within the request that asked it.
     pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) -> bool {
-        let super::About::Clarify { questions } = &answered.about else { return false };
+        let super::CheckpointSubject::Clarify { questions } = &answered.about else { return false };
         let Some(active) = self.unfinished_mut(&answered.request) else { return false };
         let request_text = active.request.text.clone();
         let Some(assist) = &mut active.assist else { return false };
@@ -267,14 +267,14 @@ impl Session {
         assist.instruction.get_or_insert(request_text);
         assist.clarify = Some(Prior { question: question.text, selection: said.selection });
         assist.view = None;
-        assist.stand = AssistStand::Routing;
+        assist.stand = AssistState::Routing;
         active.request.text.clone_from(&said.words);
         self.push(Message::user(said.words));
         true
     }
 }
 
-impl Active {
+impl RunningRequest {
     /// Whether it finds its path by asking the router.
     pub(crate) fn is_routed_by_model(&self) -> bool {
         self.request.mode == Mode::Auto && self.request.settings.auto_mode.auto_mode

@@ -10,7 +10,7 @@ use crate::turn::outcome::timeless;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// The calls, in the model's order.
-    pub items: Vec<Item>,
+    pub items: Vec<BatchItem>,
     /// The conversation went on without the results: they are told in words.
     pub(super) passed_over: bool,
     /// Its changes come from an answer that was cut off: each is asked about.
@@ -25,7 +25,7 @@ pub struct Batch {
 
 /// One tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct BatchItem {
     /// Names it.
     pub call: CallId,
     /// What the model asked for.
@@ -33,19 +33,19 @@ pub struct Item {
     /// How far it is.
     pub progress: Progress,
     /// What a person said about it.
-    pub given: Option<Given>,
+    pub given: Option<UserDecision>,
     /// What it would make of the files.
     pub writes: Option<Vec<FileWrite>>,
     /// How many hunks each of these has.
     pub hunks: Vec<u32>,
     /// The part of that which a person wants, if it is not all.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<Selection>,
     /// A person wants it ended.
     pub stopping: bool,
     /// The command as the model had asked for it, if a person has edited it.
     pub edited_from: Option<String>,
     /// What came of it in the sandbox, while a person is asked whether to run it outside.
-    pub held: Option<Held>,
+    pub held: Option<WithheldResult>,
     /// A person wants it run outside of the sandbox.
     pub outside: bool,
     /// A person wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
@@ -64,7 +64,7 @@ pub struct Item {
 
 /// The part of a change that a person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct Selection {
     /// What is wanted.
     pub parts: Vec<ChangePart>,
     /// What is not.
@@ -76,7 +76,7 @@ pub struct Chosen {
 /// What came of a command, before the model is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Held {
+pub struct WithheldResult {
     /// How it ended.
     pub status: ToolStatus,
     /// What the model will read.
@@ -104,12 +104,12 @@ pub enum Progress {
     /// It acts: what it does cannot be taken for not done.
     Acting,
     /// It ended.
-    Done(Done),
+    Done(ToolOutcome),
 }
 
 /// What came of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct ToolOutcome {
     /// How it ended.
     pub status: ToolStatus,
     /// What the model reads.
@@ -120,7 +120,7 @@ pub struct Done {
 
 /// What a person said about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct UserDecision {
     /// The choice.
     pub choice: String,
     /// Words that came with it.
@@ -135,14 +135,14 @@ pub struct Given {
 
 impl Batch {
     pub(super) fn of(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
-        let item = |(number, wish)| Item::new(CallId::tool(call, number + 1), wish);
-        let items: Vec<Item> = wishes.enumerate().map(item).collect();
+        let item = |(number, wish)| BatchItem::new(CallId::tool(call, number + 1), wish);
+        let items: Vec<BatchItem> = wishes.enumerate().map(item).collect();
         (!items.is_empty()).then_some(Self { items, ..Self::default() })
     }
 
     /// The current command of a series.
     pub(super) fn of_series(call: &CallId, wish: ToolCall) -> Self {
-        let item = Item::new(call.clone(), wish);
+        let item = BatchItem::new(call.clone(), wish);
         Self { items: vec![item], passed_over: true, of_series: true, ..Self::default() }
     }
 
@@ -162,11 +162,11 @@ impl Batch {
     }
 
     /// One of its calls.
-    pub fn item(&self, call: &CallId) -> Option<&Item> {
+    pub fn item(&self, call: &CallId) -> Option<&BatchItem> {
         self.items.iter().find(|item| item.call == *call)
     }
 
-    pub(super) fn item_mut(&mut self, call: &CallId) -> Option<&mut Item> {
+    pub(super) fn item_mut(&mut self, call: &CallId) -> Option<&mut BatchItem> {
         self.items.iter_mut().find(|item| item.call == *call)
     }
 
@@ -189,13 +189,13 @@ impl Batch {
     pub(super) fn outcome(&self) -> String {
         self.items
             .iter()
-            .filter_map(Item::done)
+            .filter_map(BatchItem::done)
             .map(|done| format!("{:?} {}\n", done.status, timeless(&done.content)))
             .collect()
     }
 }
 
-impl Item {
+impl BatchItem {
     fn new(call: CallId, wish: ToolCall) -> Self {
         Self {
             call,
@@ -239,7 +239,7 @@ impl Item {
     }
 
     /// What came of it, once it ended.
-    pub fn done(&self) -> Option<&Done> {
+    pub fn done(&self) -> Option<&ToolOutcome> {
         match &self.progress {
             Progress::Done(done) => Some(done),
             _ => None,

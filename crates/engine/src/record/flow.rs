@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
 
-use super::{About, Active, Checkpoint, Session};
+use super::{Checkpoint, CheckpointSubject, RunningRequest, Session};
 use crate::flow::{self, clarify, execute, satisfaction};
 use crate::turn::answers;
 
@@ -16,7 +16,7 @@ const DECISIONS: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     /// Where it stands.
-    pub stand: Stand,
+    pub stand: FlowState,
     /// What the task looked like before it was begun.
     pub analysis: Option<Analysis>,
     /// How much work it looked like, 0 to 100.
@@ -57,7 +57,7 @@ pub struct Flow {
 
 /// Where a flow stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stand {
+pub enum FlowState {
     /// The turn itself: talk, or work without a plan.
     #[default]
     Turn,
@@ -82,7 +82,7 @@ impl Flow {
 
     /// Whether a plan is being carried out, which says itself what it does.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.stand == Stand::Executing
+        self.stand == FlowState::Executing
     }
 
     fn decide(&mut self, what: String) {
@@ -99,16 +99,16 @@ impl Flow {
     }
 }
 
-impl Active {
+impl RunningRequest {
     /// The path that it is on now. The route is where it set out; a plan that is carried out, and what was
     /// agreed on in a conversation, lead on from there.
     pub fn path(&self) -> Option<RouteDecision> {
         let route = self.route?;
         Some(match self.flow.stand {
-            Stand::Compiling | Stand::Understood => RouteDecision::Chat,
-            Stand::Planning | Stand::Proposed => RouteDecision::Plan,
-            Stand::Executing => RouteDecision::Direct,
-            Stand::Turn => match route {
+            FlowState::Compiling | FlowState::Understood => RouteDecision::Chat,
+            FlowState::Planning | FlowState::Proposed => RouteDecision::Plan,
+            FlowState::Executing => RouteDecision::Direct,
+            FlowState::Turn => match route {
                 RouteDecision::Plan | RouteDecision::Clarify => RouteDecision::Direct,
                 route => route,
             },
@@ -116,11 +116,11 @@ impl Active {
     }
 
     /// Where a path leads when nothing else comes first.
-    fn set_out(&self) -> Stand {
+    fn set_out(&self) -> FlowState {
         let plans = self.request.settings.copilot.enable_planning || self.request.mode == Mode::Plan;
         match self.route {
-            Some(RouteDecision::Plan | RouteDecision::Clarify) if plans => Stand::Planning,
-            _ => Stand::Turn,
+            Some(RouteDecision::Plan | RouteDecision::Clarify) if plans => FlowState::Planning,
+            _ => FlowState::Turn,
         }
     }
 }
@@ -137,7 +137,7 @@ impl Session {
             active.phase = super::Phase::Loading;
             active.flow.analysis.clone_from(&fact.analysis);
             active.flow.complexity = fact.complexity;
-            if active.flow.stand != Stand::Compiling {
+            if active.flow.stand != FlowState::Compiling {
                 active.flow.stand = active.set_out();
             }
             active.flow.done_before = done;
@@ -150,7 +150,7 @@ impl Session {
         }
         self.implementing = true;
         if let Some(active) = &mut self.active {
-            active.flow.stand = Stand::Compiling;
+            active.flow.stand = FlowState::Compiling;
             active.steers.push(flow::conversation::COMPILE.into());
         }
     }
@@ -158,7 +158,7 @@ impl Session {
     pub(super) fn fold_requirements(&mut self, requirements: &Requirements) {
         if let Some(active) = &mut self.active {
             active.flow.requirements = Some(requirements.clone());
-            active.flow.stand = Stand::Understood;
+            active.flow.stand = FlowState::Understood;
         }
     }
 
@@ -170,9 +170,9 @@ impl Session {
                 flow.plan = Some(plan.clone());
                 flow.version = *version;
                 flow.statuses.clear();
-                flow.stand = Stand::Proposed;
+                flow.stand = FlowState::Proposed;
             }
-            PlanFact::Started { .. } => flow.stand = Stand::Executing,
+            PlanFact::Started { .. } => flow.stand = FlowState::Executing,
             PlanFact::Step { step, status, .. } => {
                 flow.statuses.insert(step.clone(), *status);
                 match status {
@@ -196,10 +196,10 @@ impl Session {
 
     /// A person's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
-        if answered.about == About::Satisfaction && choice == satisfaction::START_OVER {
+        if answered.about == CheckpointSubject::Satisfaction && choice == satisfaction::START_OVER {
             return self.start_over(&answered.request);
         }
-        if answered.about == About::Understanding && choice == flow::conversation::TALK {
+        if answered.about == CheckpointSubject::Understanding && choice == flow::conversation::TALK {
             self.implementing = false;
         }
         if self.fold_task_answer(answered, choice, text) {
@@ -208,7 +208,7 @@ impl Session {
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         let words = || text.unwrap_or_default().to_owned();
         match &answered.about {
-            About::Clarify { questions } => {
+            CheckpointSubject::Clarify { questions } => {
                 let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
                 let told = clarify::told(questions, given.as_deref());
                 if given.is_some() {
@@ -218,14 +218,14 @@ impl Session {
                 active.steers.push(told);
                 active.flow.clarified = true;
             }
-            About::Begin => {
+            CheckpointSubject::Begin => {
                 active.flow.begun = true;
                 active.guide(text);
             }
-            About::Understanding => match choice {
+            CheckpointSubject::Understanding => match choice {
                 answers::TELL => {
                     active.steers.push(flow::conversation::corrected(&words()));
-                    active.flow.stand = Stand::Compiling;
+                    active.flow.stand = FlowState::Compiling;
                 }
                 _ => {
                     let agreed = active.flow.requirements.as_ref().map(flow::conversation::agreed);
@@ -237,21 +237,21 @@ impl Session {
                     active.guide(text);
                 }
             },
-            About::Plan => match choice {
+            CheckpointSubject::Plan => match choice {
                 flow::plan::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
                 flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
                 _ => {
                     active.steers.push(flow::plan::sent_back(&active.flow, choice, text));
-                    active.flow.stand = Stand::Planning;
+                    active.flow.stand = FlowState::Planning;
                     active.flow.complaints = 0;
                 }
             },
-            About::StepBefore { step } => {
+            CheckpointSubject::StepBefore { step } => {
                 active.flow.cleared = Some(step.clone());
                 active.guide(text);
             }
-            About::StepAfter { step } => {
+            CheckpointSubject::StepAfter { step } => {
                 let is_last = execute::next(&active.flow).is_none();
                 active.flow.checked = Some(step.clone());
                 // After the last step, words can only be about what was done.
@@ -260,13 +260,13 @@ impl Session {
                 }
                 active.guide(text);
             }
-            About::StepFailed { step } => {
+            CheckpointSubject::StepFailed { step } => {
                 if choice != answers::SKIP {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
-            About::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
+            CheckpointSubject::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
                 let task = active.request.text.clone();
                 active.flow.task.get_or_insert_with(|| task.clone());
                 active.request.text = format!("{task}\n\nUser Feedback: {}", words());
@@ -326,7 +326,7 @@ impl Session {
     }
 }
 
-impl Active {
+impl RunningRequest {
     /// Words that go with an answer: for the next step, and for those after it.
     fn guide(&mut self, text: Option<&str>) {
         self.hear(text);

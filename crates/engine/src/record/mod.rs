@@ -19,14 +19,14 @@ use trimtab_vocab::{
     TimerId, Todo, Usage,
 };
 
-pub use about::About;
-pub use assist::{Assist, AssistStand, OpenProposal, TaskMemory};
-pub use batch::{Batch, Chosen, Done, Given, Held, Item, Progress};
+pub use about::CheckpointSubject;
+pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
+pub use batch::{Batch, BatchItem, Progress, Selection, ToolOutcome, UserDecision, WithheldResult};
 pub(crate) use flow::completed;
-pub use flow::{Flow, Stand};
+pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
-pub use memory::{Memory, Pair};
-pub use pictures::Picture;
+pub use memory::{Exchange, Memory};
+pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
 
@@ -55,10 +55,10 @@ pub struct Session {
     summaries: usize,
     /// What the last summary stands for, until the next one.
     squeezed: Option<Squeezed>,
-    active: Option<Active>,
-    waiting: VecDeque<Active>,
+    active: Option<RunningRequest>,
+    waiting: VecDeque<RunningRequest>,
     /// Requests that ended for want of a person, and go on once somebody answers.
-    parked: Vec<Active>,
+    parked: Vec<RunningRequest>,
     checkpoints: BTreeMap<CheckpointId, Checkpoint>,
     budget: Option<f64>,
     known: BTreeSet<RequestId>,
@@ -81,14 +81,14 @@ pub struct Session {
     /// How many of them are in force.
     in_force: usize,
     /// The history is being moved.
-    moving: Option<Move>,
+    moving: Option<HistoryMove>,
     /// How many sets have taken back a part of another.
     undos: u64,
     /// It went over from talk to work.
     implementing: bool,
     task_memory: TaskMemory,
     /// Pictures that were made, in the order of their places.
-    gallery: Vec<Picture>,
+    gallery: Vec<SessionPicture>,
 }
 
 /// Files that were changed together.
@@ -104,7 +104,7 @@ pub struct ChangeSet {
 
 /// A move of the history that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Move {
+pub(crate) struct HistoryMove {
     /// How many sets shall be in force.
     pub(crate) to: usize,
     /// Where a person has edited the same lines since.
@@ -130,7 +130,7 @@ pub struct Checkpoint {
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
     /// What it is about.
-    pub about: About,
+    pub about: CheckpointSubject,
     /// The rule that would make it unnecessary.
     pub rule: Option<Rule>,
     /// The hash of the command that it is about.
@@ -141,7 +141,7 @@ pub struct Checkpoint {
 
 /// The request that is being worked on. A session works on one at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Active {
+pub struct RunningRequest {
     /// What was asked.
     pub request: Request,
     /// How far it is.
@@ -191,7 +191,7 @@ pub struct Active {
     /// Instructions that the person does not want used, as the rule that would accept them names them.
     pub declined: Option<String>,
     /// The last tools, if they asked for the same and came to the same, and how often.
-    pub repeat: Option<Repeat>,
+    pub repeat: Option<RepeatedCall>,
     /// A person said what to do instead of the tools that wait.
     pub diverted: bool,
     /// Commands that failed in the sandbox and that a person did not want to run outside.
@@ -230,7 +230,7 @@ pub struct Active {
 
 /// The same, again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repeat {
+pub struct RepeatedCall {
     /// What was asked for.
     pub signature: String,
     /// What it came to.
@@ -296,7 +296,7 @@ pub enum Phase {
     },
 }
 
-impl Active {
+impl RunningRequest {
     fn new(request: Request) -> Self {
         let assist = Assist::of(&request);
         Self {
@@ -424,7 +424,7 @@ impl Session {
     }
 
     /// What is being worked on.
-    pub fn active(&self) -> Option<&Active> {
+    pub fn active(&self) -> Option<&RunningRequest> {
         self.active.as_ref()
     }
 
@@ -449,7 +449,7 @@ impl Session {
     }
 
     /// Requests that have ended for want of a person, the earliest first.
-    pub(crate) fn parked(&self) -> &[Active] {
+    pub(crate) fn parked(&self) -> &[RunningRequest] {
         &self.parked
     }
 
@@ -459,7 +459,7 @@ impl Session {
     }
 
     /// A request that is worked on, waits for its turn, or has ended for want of a person.
-    pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&Active> {
+    pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
         self.active.iter().chain(&self.waiting).chain(&self.parked).find(|active| active.request.id == *request)
     }
 
@@ -492,7 +492,7 @@ impl Session {
     }
 
     /// The budget that a request was given: its own, or the one of the request that was handed over.
-    pub(crate) fn budget_of(&self, active: &Active) -> Option<f64> {
+    pub(crate) fn budget_of(&self, active: &RunningRequest) -> Option<f64> {
         active.request.settings.budget_usd.or(self.lineage.budget_usd)
     }
 
@@ -600,7 +600,7 @@ impl Session {
     }
 
     /// The move of the history that was begun and is not over.
-    pub(crate) fn moving(&self) -> Option<&Move> {
+    pub(crate) fn moving(&self) -> Option<&HistoryMove> {
         self.moving.as_ref()
     }
 

@@ -8,7 +8,7 @@ use crate::pictures::{DRAW, SAVE};
 
 /// A picture and who made it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct SessionPicture {
     /// The picture.
     pub image: GeneratedImage,
     /// The request.
@@ -121,6 +121,6 @@ impl Session {
         let number = batch.and_then(|batch| batch.items.iter().position(|item| item.call == *call)).unwrap_or(0);
         let order = (self.calls, number);
         let at = self.gallery.partition_point(|picture| picture.order <= order);
-        self.gallery.insert(at, Picture { image, request, order });
+        self.gallery.insert(at, SessionPicture { image, request, order });
     }
 }

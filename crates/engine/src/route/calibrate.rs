@@ -4,15 +4,15 @@
 use trimtab_vocab::event::{RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Copilot, Question, Routing};
 
-use super::classify::Verdict;
-use super::words::Words;
+use super::classify::RouteClass;
+use super::words::RequestSignals;
 
 /// What is asked when the model found nothing better.
 pub(crate) const DEFAULT_QUESTION: &str = "What exactly should be done, and how will you know that it is right?";
 
 /// The decision.
-pub(super) fn decide(verdict: Verdict, words: Words, copilot: &Copilot) -> RouteFact {
-    let Verdict { decision, confidence, complexity, categories, reason: said, mut analysis } = verdict;
+pub(super) fn decide(verdict: RouteClass, words: RequestSignals, copilot: &Copilot) -> RouteFact {
+    let RouteClass { decision, confidence, complexity, categories, reason: said, mut analysis } = verdict;
     let (is_unsure, is_sure) = (confidence < copilot.unsure_below, confidence > copilot.sure_above);
     let eager = copilot.intelligent_routing == Routing::Aggressive;
     let complex = analysis.is_complex(complexity);
@@ -78,9 +78,9 @@ mod tests {
         text: &str,
         decision: RouteDecision,
         confidence: f64,
-        change: impl Fn(&mut Verdict, &mut Copilot),
+        change: impl Fn(&mut RouteClass, &mut Copilot),
     ) -> RouteDecision {
-        let mut verdict = Verdict {
+        let mut verdict = RouteClass {
             decision,
             confidence,
             complexity: 10,
@@ -168,14 +168,14 @@ mod tests {
         use RouteDecision::{Chat, Direct, Image};
         assert_eq!(routed("Delete the old logs in this folder", Chat, 0.99, |_, _| {}), Direct);
         assert_eq!(routed("Add a logo to our header in src/app.html", Image, 0.99, |_, _| {}), Direct);
-        let idle = |verdict: &mut Verdict, _: &mut Copilot| verdict.analysis.tool_need = Some(0.1);
+        let idle = |verdict: &mut RouteClass, _: &mut Copilot| verdict.analysis.tool_need = Some(0.1);
         assert_eq!(routed("Tell me something about closures", Direct, 0.95, idle), Chat);
         assert_eq!(routed("Explain this function", Direct, 0.95, idle), Direct, "what is here must be looked at");
     }
 
     #[test]
     fn a_clarification_always_asks_something_and_nothing_else_does() {
-        let verdict = |decision| Verdict {
+        let verdict = |decision| RouteClass {
             decision,
             confidence: 0.9,
             complexity: 0,
@@ -184,12 +184,15 @@ mod tests {
             analysis: Analysis { questions: vec![], ..Analysis::default() },
         };
         let copilot = Copilot { intelligent_routing: Routing::Aggressive, ..Copilot::default() };
-        let fact = decide(verdict(RouteDecision::Clarify), Words::default(), &copilot);
+        let fact = decide(verdict(RouteDecision::Clarify), RequestSignals::default(), &copilot);
         assert_eq!(fact.analysis.expect("one").questions[0].text, DEFAULT_QUESTION);
         let mut other = verdict(RouteDecision::Direct);
         other.analysis.questions = vec![Question { text: "Really?".into(), ..Question::default() }];
         assert_eq!(
-            decide(other, Words { here: true, ..Words::default() }, &copilot).analysis.expect("one").questions,
+            decide(other, RequestSignals { here: true, ..RequestSignals::default() }, &copilot)
+                .analysis
+                .expect("one")
+                .questions,
             []
         );
     }

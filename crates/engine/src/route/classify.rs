@@ -117,7 +117,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 
 /// What the model made of the request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct RouteClass {
     pub(super) decision: RouteDecision,
     pub(super) confidence: f64,
     pub(super) complexity: u8,
@@ -127,7 +127,7 @@ pub(super) struct Verdict {
 }
 
 /// Reads the answer; none if there is nothing to read.
-pub(super) fn read(words: &str) -> Option<Verdict> {
+pub(super) fn read(words: &str) -> Option<RouteClass> {
     let value = reader::read(words, &SCHEMA).ok()?.value;
     let number = |name: &str| value.get(name).and_then(Value::as_f64).filter(|n| n.is_finite());
     let texts = |name: &str, known: &[&str]| -> Vec<String> {
@@ -152,7 +152,7 @@ pub(super) fn read(words: &str) -> Option<Verdict> {
         _ => RouteDecision::Plan,
     };
     let reason = value.get("reason").and_then(Value::as_str).map(shortened).unwrap_or_default();
-    Some(Verdict {
+    Some(RouteClass {
         decision,
         confidence: fraction("confidence").unwrap_or(0.0),
         complexity: number("complexity").map_or(0, |n| n.clamp(0.0, 100.0) as u8),

@@ -6,7 +6,7 @@ mod calibrate;
 mod classify;
 mod words;
 
-pub(crate) use words::{Words, read as words};
+pub(crate) use words::{RequestSignals, read as words};
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
 
 use crate::intake;
 use crate::record::Session;
-use crate::step::Step;
-use crate::turn::tools::Offer;
+use crate::step::Transition;
+use crate::turn::tools::ToolOffer;
 use crate::turn::{self, budget};
 
 /// What a call of this sort is for.
@@ -97,7 +97,7 @@ fn needs(decision: RouteDecision) -> Vec<String> {
 }
 
 /// Places the request that is worked on, or asks for a look at it.
-pub(crate) fn begin(step: &mut Step<'_>) {
+pub(crate) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     match by_rules(&active.request, step.session.folder().is_some()) {
         Some(fact) => turn::routed(step, fact),
@@ -111,9 +111,9 @@ pub(crate) fn begin(step: &mut Step<'_>) {
 }
 
 /// Asks for a look at the request.
-pub(crate) fn call(step: &mut Step<'_>) {
+pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(prompt) = prompt(step.session) else { return };
-    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+    if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
     turn::send(step, prompt, Some(PURPOSE));
@@ -142,7 +142,7 @@ fn prompt(session: &Session) -> Option<Prompt> {
 }
 
 /// The model has looked.
-pub(crate) fn replied(step: &mut Step<'_>, said: &str) {
+pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     let Some(active) = step.session.active() else { return };
     let Some(verdict) = classify::read(said) else { return failed(step) };
     let copilot = &active.request.settings.copilot;
@@ -154,18 +154,18 @@ pub(crate) fn replied(step: &mut Step<'_>, said: &str) {
 }
 
 /// Nobody could look. Permissions guard the work, so it begins.
-pub(crate) fn failed(step: &mut Step<'_>) {
+pub(crate) fn failed(step: &mut Transition<'_>) {
     let decision = RouteDecision::Direct;
     let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";
     turn::routed(step, RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) });
 }
 
 /// The tools that a path offers.
-pub(crate) fn offer(route: Option<RouteDecision>) -> Offer {
+pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
     match route {
-        Some(RouteDecision::Direct) => Offer::Everything,
-        Some(RouteDecision::Plan) => Offer::Looking,
-        _ => Offer::Nothing,
+        Some(RouteDecision::Direct) => ToolOffer::Everything,
+        Some(RouteDecision::Plan) => ToolOffer::Looking,
+        _ => ToolOffer::Nothing,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::pictures::count;
 
 /// What the words say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct RequestSignals {
     /// A greeting or thanks, and nothing else.
     pub(crate) small_talk: bool,
     /// They ask something.
@@ -121,13 +121,13 @@ i'm wondering, i am wondering, talk me through, talk through";
 const LOOKED_AT: usize = 4_000;
 
 /// Reads the words. Code in fences says nothing about what is wanted of it.
-pub(crate) fn read(text: &str) -> Words {
+pub(crate) fn read(text: &str) -> RequestSignals {
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
     let plain = plain(text);
     let all = plain.trim();
     let bare = all.trim_end_matches(['!', '.', '?', ' ', ',']);
     if listed(SMALL_TALK).any(|words| words == bare) {
-        return Words { small_talk: true, ..Words::default() };
+        return RequestSignals { small_talk: true, ..RequestSignals::default() };
     }
     let sentences: Vec<&str> = sentences(all).collect();
     let asks = |sentence: &str| sentence.ends_with('?') || listed(ASKING).any(|word| begins(sentence, word));
@@ -141,7 +141,7 @@ pub(crate) fn read(text: &str) -> Words {
         && wish.is_none()
         && !here
         && sentences.iter().any(|sentence| listed(IDEAS).any(|idea| begins(sentence, idea)));
-    Words {
+    RequestSignals {
         small_talk: false,
         question,
         change: wish.is_some() && !picture,

@@ -2,10 +2,10 @@
 
 use trimtab_vocab::{Task, Where};
 
-use super::Tasks;
+use super::TaskMap;
 
 /// The tasks that a filter fits, by number.
-pub fn filtered<'a>(tasks: &'a Tasks, wanted: &Where) -> Vec<&'a Task> {
+pub fn filtered<'a>(tasks: &'a TaskMap, wanted: &Where) -> Vec<&'a Task> {
     let words = wanted.text.as_deref().map(words);
     tasks.values().filter(|task| fits(task, wanted, words.as_deref())).collect()
 }

@@ -36,4 +36,4 @@ pub struct Moment {
 }
 
 /// Tasks by their number.
-pub type Tasks = BTreeMap<TaskId, Task>;
+pub type TaskMap = BTreeMap<TaskId, Task>;

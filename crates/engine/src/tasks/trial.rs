@@ -9,7 +9,7 @@ use trimtab_vocab::{
     Where,
 };
 
-use super::{Moment, Tasks, check, filter, occur};
+use super::{Moment, TaskMap, check, filter, occur};
 
 /// Sets of more operations are refused whole.
 const MOST_OPERATIONS: usize = 10_000;
@@ -35,19 +35,19 @@ struct Tried {
     errors: Vec<String>,
     /// Why it cannot be: a word for programs, and for people.
     failure: Option<(&'static str, String)>,
-    effect: Effect,
+    effect: TaskEffect,
 }
 
 #[derive(Debug, Clone)]
-enum Effect {
+enum TaskEffect {
     None,
     One { before: Option<Box<Task>>, after: Option<Box<Task>> },
     Many { ids: Vec<TaskId> },
 }
 
 /// Tries operations out, each on what the ones before it left. `next` is the number of the next new task.
-pub fn try_out(tasks: &Tasks, next: TaskId, operations: Vec<Annotated>, at: Moment) -> Trial {
-    let mut desk = Desk { tasks, changed: BTreeMap::new(), next, at, summary: TaskCounts::default() };
+pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Moment) -> Trial {
+    let mut desk = Workbench { tasks, changed: BTreeMap::new(), next, at, summary: TaskCounts::default() };
     let is_bulk = |one: &Annotated| one.op.operation().is_some_and(|op| op.name().starts_with("bulk_"));
     let too_many =
         operations.len() > MOST_OPERATIONS || operations.iter().filter(|one| is_bulk(one)).count() > MOST_BULK;
@@ -57,18 +57,18 @@ pub fn try_out(tasks: &Tasks, next: TaskId, operations: Vec<Annotated>, at: Mome
                 "too_many_operations: send at most {MOST_OPERATIONS} at once, {MOST_BULK} of them bulk operations"
             ));
         }
-        let mut tried = Tried { op, errors, failure: None, effect: Effect::None };
+        let mut tried = Tried { op, errors, failure: None, effect: TaskEffect::None };
         if let (true, Proposed::Read(operation)) = (tried.errors.is_empty(), &tried.op) {
             match desk.apply(operation) {
                 Ok(effect) => tried.effect = effect,
-                Err(Refusal::Invalid(errors)) => tried.errors = errors,
-                Err(Refusal::Failed(name, text)) => tried.failure = Some((name, text)),
+                Err(TaskRefusal::Invalid(errors)) => tried.errors = errors,
+                Err(TaskRefusal::Failed(name, text)) => tried.failure = Some((name, text)),
             }
         }
         tried
     };
     let tried = operations.into_iter().map(&mut attempt).collect();
-    let Desk { changed, summary, .. } = desk;
+    let Workbench { changed, summary, .. } = desk;
     let writes = changed.into_iter().map(|(id, after)| TaskWrite { id, before: tasks.get(&id).cloned(), after });
     let writes = writes.filter(|write| write.before != write.after).collect();
     Trial { tried, summary, writes }
@@ -116,7 +116,7 @@ impl Trial {
         }
         let mut changed = 0;
         for Tried { op, effect, .. } in &self.tried {
-            let (Some(operation), Effect::Many { ids }) = (op.operation(), effect) else { continue };
+            let (Some(operation), TaskEffect::Many { ids }) = (op.operation(), effect) else { continue };
             let (wanted, verb) = match operation {
                 Operation::BulkUpdate { r#where, .. } => (r#where, "changes"),
                 Operation::BulkComplete { r#where, .. } => (r#where, "completes"),
@@ -141,12 +141,12 @@ impl Trial {
     pub fn dry_run(&self, limits: TaskLimits) -> DryRun {
         let previewed = |tried: &Tried, Annotated { op, errors }: Annotated| {
             let preview = match &tried.effect {
-                Effect::None => None,
-                Effect::One { before, after } => {
+                TaskEffect::None => None,
+                TaskEffect::One { before, after } => {
                     let (before, after) = (before.as_deref().cloned(), after.as_deref().cloned());
                     Some(Preview { before, after, ..Preview::default() })
                 }
-                Effect::Many { ids } => {
+                TaskEffect::Many { ids } => {
                     let sample_ids = Some(ids.iter().take(SAMPLES).copied().collect());
                     Some(Preview { count: Some(ids.len() as u64), sample_ids, ..Preview::default() })
                 }
@@ -165,9 +165,9 @@ impl Trial {
                 None => (!errors.is_empty()).then(|| "invalid_op".to_owned()),
             };
             let (todo, ids) = match effect {
-                Effect::None => (None, None),
-                Effect::One { after, .. } => (after.map(|task| *task), None),
-                Effect::Many { ids } => (None, Some(ids)),
+                TaskEffect::None => (None, None),
+                TaskEffect::One { after, .. } => (after.map(|task| *task), None),
+                TaskEffect::Many { ids } => (None, Some(ids)),
             };
             let count = ids.as_ref().map(|ids| ids.len() as u64);
             OperationResult { ok: error.is_none(), op, todo, count, expanded_ids: ids, error }
@@ -178,21 +178,21 @@ impl Trial {
     }
 }
 
-enum Refusal {
+enum TaskRefusal {
     Invalid(Vec<String>),
     Failed(&'static str, String),
 }
 
 /// The tasks with what was done to them so far.
-struct Desk<'a> {
-    tasks: &'a Tasks,
+struct Workbench<'a> {
+    tasks: &'a TaskMap,
     changed: BTreeMap<TaskId, Option<Task>>,
     next: TaskId,
     at: Moment,
     summary: TaskCounts,
 }
 
-impl Desk<'_> {
+impl Workbench<'_> {
     fn task(&self, id: TaskId) -> Option<&Task> {
         self.changed.get(&id).map_or_else(|| self.tasks.get(&id), Option::as_ref)
     }
@@ -222,16 +222,16 @@ impl Desk<'_> {
         }
     }
 
-    fn apply(&mut self, operation: &Operation) -> Result<Effect, Refusal> {
+    fn apply(&mut self, operation: &Operation) -> Result<TaskEffect, TaskRefusal> {
         let before = match operation.id() {
             Some(id) => {
-                let missing = || Refusal::Failed("not_found", format!("there is no task #{id}"));
+                let missing = || TaskRefusal::Failed("not_found", format!("there is no task #{id}"));
                 Some(self.task(id).ok_or_else(missing)?.clone())
             }
             None => None,
         };
         if let Some(error) = before.as_ref().and_then(|task| check::fit(operation, task)) {
-            return Err(Refusal::Invalid(vec![error]));
+            return Err(TaskRefusal::Invalid(vec![error]));
         }
         let done = |completed: &Option<bool>| completed.unwrap_or(true);
         let id = match operation {
@@ -257,7 +257,7 @@ impl Desk<'_> {
             }
             Operation::CompleteOccurrence { id, occurrence_date, completed } => {
                 if !before.as_ref().is_some_and(Task::is_repeating) {
-                    return Err(Refusal::Failed("not_repeating", format!("#{id} does not repeat; use complete")));
+                    return Err(TaskRefusal::Failed("not_repeating", format!("#{id} does not repeat; use complete")));
                 }
                 self.change(*id, |task, _| mark(task, &[*occurrence_date], done(completed)));
                 self.summary.completed += 1;
@@ -269,11 +269,11 @@ impl Desk<'_> {
                 let ids = self.ids(|task| filter::matches(task, r#where));
                 self.changed.extend(ids.iter().map(|id| (*id, None)));
                 self.summary.deleted += ids.len() as u64;
-                return Ok(Effect::Many { ids });
+                return Ok(TaskEffect::Many { ids });
             }
         };
         let after = self.task(id).cloned().map(Box::new);
-        Ok(Effect::One { before: before.map(Box::new), after })
+        Ok(TaskEffect::One { before: before.map(Box::new), after })
     }
 
     fn create(&mut self, fields: &TaskFields) -> TaskId {
@@ -285,21 +285,21 @@ impl Desk<'_> {
         id
     }
 
-    fn bulk_update(&mut self, wanted: &Where, fields: &TaskFields) -> Result<Effect, Refusal> {
+    fn bulk_update(&mut self, wanted: &Where, fields: &TaskFields) -> Result<TaskEffect, TaskRefusal> {
         let ids = self.ids(|task| filter::matches(task, wanted));
         let wrong = |id: &TaskId| check::anchored(self.task(*id)?, fields).map(|error| (*id, error));
         if let Some((id, error)) = ids.iter().find_map(wrong) {
-            return Err(Refusal::Invalid(vec![format!("{error} (#{id} has none)")]));
+            return Err(TaskRefusal::Invalid(vec![format!("{error} (#{id} has none)")]));
         }
         for id in &ids {
             self.change(*id, |task, at| set(task, fields, at));
         }
         self.summary.updated += ids.len() as u64;
-        Ok(Effect::Many { ids })
+        Ok(TaskEffect::Many { ids })
     }
 
     /// One that repeats is done on the days of the range, or today; never as a whole.
-    fn bulk_complete(&mut self, wanted: &Where, done: bool) -> Effect {
+    fn bulk_complete(&mut self, wanted: &Where, done: bool) -> TaskEffect {
         let today = self.at.today;
         let range = wanted.scheduled_range;
         let whenever = Where { scheduled_range: None, ..wanted.clone() };
@@ -324,7 +324,7 @@ impl Desk<'_> {
             });
         }
         self.summary.completed += ids.len() as u64;
-        Effect::Many { ids }
+        TaskEffect::Many { ids }
     }
 }
 

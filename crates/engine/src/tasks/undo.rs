@@ -2,7 +2,7 @@
 
 use trimtab_vocab::{Date, OnConflict, Task, TaskConflict, TaskWrite, Time};
 
-use super::Tasks;
+use super::TaskMap;
 
 /// A change set the other way round.
 pub fn reversed(writes: &[TaskWrite]) -> Vec<TaskWrite> {
@@ -14,7 +14,7 @@ pub fn reversed(writes: &[TaskWrite]) -> Vec<TaskWrite> {
 /// What a move by these writes comes to on the tasks as they are now. Only fields that the writes change are
 /// touched; one that a person has changed since is a conflict.
 pub fn moved(
-    tasks: &Tasks,
+    tasks: &TaskMap,
     writes: &[TaskWrite],
     on_conflict: OnConflict,
     now: Time,

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use trimtab_vocab::{Aggregates, Category, Date, Item, Priority, Task, View};
 
-use super::{Tasks, occur};
+use super::{TaskMap, occur};
 
 /// The tasks of a view, in the order in which they are due.
-pub fn items(tasks: &Tasks, view: View, today: Date) -> Vec<Item> {
+pub fn items(tasks: &TaskMap, view: View, today: Date) -> Vec<Item> {
     let monday = today.monday();
     let mut items: Vec<Item> = Vec::new();
     for task in tasks.values() {
@@ -31,7 +31,7 @@ pub fn items(tasks: &Tasks, view: View, today: Date) -> Vec<Item> {
 }
 
 /// What is on some days, both included, in order. More than a year of them is cut off.
-pub fn items_between(tasks: &Tasks, from: Date, to: Date, today: Date) -> Vec<Item> {
+pub fn items_between(tasks: &TaskMap, from: Date, to: Date, today: Date) -> Vec<Item> {
     let to = to.min(from.plus(LONGEST));
     let mut items: Vec<Item> = tasks.values().flat_map(|task| between(task, from, to, today)).collect();
     sort(&mut items, false);
@@ -49,7 +49,7 @@ fn sort(items: &mut [Item], done_last: bool) {
 }
 
 /// How many tasks there are of each sort.
-pub fn aggregates(tasks: &Tasks, today: Date) -> Aggregates {
+pub fn aggregates(tasks: &TaskMap, today: Date) -> Aggregates {
     let mut counts = Aggregates::default();
     let monday = today.monday();
     let open_days =

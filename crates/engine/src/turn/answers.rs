@@ -12,8 +12,8 @@ use trimtab_vocab::{
 use super::{batch, budget, choosing, finish, finish_for, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
-use crate::record::{About, Active, Checkpoint, Phase};
-use crate::step::Step;
+use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
+use crate::step::Transition;
 use crate::{Effect, flow, handoff};
 
 /// This time.
@@ -125,9 +125,9 @@ pub(crate) fn resolved(checkpoint: CheckpointId, choice: &str, by: &str) -> Chec
 }
 
 /// A question.
-pub(crate) struct Question {
+pub(crate) struct CheckpointDraft {
     pub(crate) kind: CheckpointKind,
-    pub(crate) about: About,
+    pub(crate) about: CheckpointSubject,
     pub(crate) title: String,
     pub(crate) choices: Vec<Choice>,
     /// What the kind adds.
@@ -135,11 +135,11 @@ pub(crate) struct Question {
 }
 
 /// Asks. Whether the request must end for want of a person is for the caller to see to.
-pub(crate) fn open(step: &mut Step<'_>, question: Question) -> Option<CheckpointId> {
+pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Option<CheckpointId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let Question { kind, about, title, choices, body: more } = question;
+    let CheckpointDraft { kind, about, title, choices, body: more } = question;
     let mut body = about.body();
     body.extend(more);
     let choices = numbered(choices);
@@ -149,7 +149,7 @@ pub(crate) fn open(step: &mut Step<'_>, question: Question) -> Option<Checkpoint
 }
 
 /// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
-pub(crate) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Status) {
+pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_a_person: Status) {
     let Some(active) = step.session.active() else { return };
     let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
     open(step, question);
@@ -159,7 +159,7 @@ pub(crate) fn ask(step: &mut Step<'_>, question: Question, without_a_person: Sta
 }
 
 /// May the folder be read and worked in?
-pub(super) fn ask_for_trust(step: &mut Step<'_>) {
+pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let refuses = approve(active) == Approve::Deny;
@@ -172,25 +172,25 @@ pub(super) fn ask_for_trust(step: &mut Step<'_>) {
     let (about, title, yes) = match (is_broad, active.warned) {
         (false, _) => {
             let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
-            (About::Trust, title, "Yes, I trust this folder")
+            (CheckpointSubject::Trust, title, "Yes, I trust this folder")
         }
         (true, false) => {
             let title = format!(
                 "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
                  in it could be read, changed, and sent to the model. Do you want that?"
             );
-            (About::TrustBroad, title, "Continue")
+            (CheckpointSubject::TrustBroad, title, "Continue")
         }
         (true, true) => {
             let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
-            (About::Trust, title, "Yes, trust all of it")
+            (CheckpointSubject::Trust, title, "Yes, trust all of it")
         }
     };
-    if about == About::Trust {
+    if about == CheckpointSubject::Trust {
         let rule = if is_broad { Rule::trust_broad(folder) } else { Rule::trust(folder) };
         body.insert("rule".into(), json!(rule));
     }
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Permission,
         about,
         title,
@@ -208,10 +208,10 @@ pub(super) fn ask_for_trust(step: &mut Step<'_>) {
 }
 
 /// What shall be done instead?
-pub(super) fn ask_what_instead(step: &mut Step<'_>) {
-    let question = Question {
+pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Clarification,
-        about: About::Tell,
+        about: CheckpointSubject::Tell,
         title: "What should be done differently?".into(),
         choices: vec![choice(TELL, "Say it in words"), choice(STOP, "Stop here")],
         body: Map::new(),
@@ -220,12 +220,12 @@ pub(super) fn ask_what_instead(step: &mut Step<'_>) {
 }
 
 /// The limit of steps is reached; may it go on?
-pub(super) fn ask_for_more_steps(step: &mut Step<'_>) {
+pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.max_steps);
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Confirm,
-        about: About::Steps,
+        about: CheckpointSubject::Steps,
         title: format!("The limit of {limit} steps is reached."),
         choices: vec![choice(CONTINUE, &format!("Go on for {more} more steps")), choice(STOP, "Stop here")],
         body: Map::new(),
@@ -234,10 +234,10 @@ pub(super) fn ask_for_more_steps(step: &mut Step<'_>) {
 }
 
 /// The model asks for the same again and again; shall it?
-pub(super) fn ask_about_repeat(step: &mut Step<'_>, what: &str, times: u32) {
-    let question = Question {
+pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Confirm,
-        about: About::Repeat,
+        about: CheckpointSubject::Repeat,
         title: format!("The model asks for the same thing once more, after {times} times with the same result: {what}"),
         choices: vec![
             choice(CONTINUE, "Let it"),
@@ -250,10 +250,10 @@ pub(super) fn ask_about_repeat(step: &mut Step<'_>, what: &str, times: u32) {
 }
 
 /// A person wanted a rest after the step.
-pub(crate) fn rest(step: &mut Step<'_>) {
-    let question = Question {
+pub(crate) fn rest(step: &mut Transition<'_>) {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Step,
-        about: About::Pause,
+        about: CheckpointSubject::Pause,
         title: "Paused after this step.".into(),
         choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
         body: Map::new(),
@@ -262,15 +262,15 @@ pub(crate) fn rest(step: &mut Step<'_>) {
 }
 
 /// A command whose end nobody saw. It is never run again by itself.
-pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &str) {
+pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let place = if is_outside { " outside the sandbox" } else { "" };
     let mut body = Map::new();
     body.insert("class".into(), json!(ApprovalClass::UnknownOutcome));
     body.insert("command".into(), json!(command));
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Unknown,
-        about: About::Outcome { call: call.clone() },
+        about: CheckpointSubject::Outcome { call: call.clone() },
         title: format!(
             "The program ended while this command was running{place}, and how it ended is not known: {command}"
         ),
@@ -286,12 +286,12 @@ pub(super) fn ask_about_outcome(step: &mut Step<'_>, call: &CallId, command: &st
 }
 
 /// A person wants a part of a proposed change, and nothing else of it.
-pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePart], by: Answerer) {
+pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[ChangePart], by: Answerer) {
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
     match choosing::read(step.session, &checkpoint, wanted) {
         Err(reason) => return object(step, &checkpoint, reason),
         Ok(None) => {}
-        Ok(Some(choosing::Choice { call, parts, left })) => {
+        Ok(Some(choosing::Partition { call, parts, left })) => {
             let proposal = ProposalId::of(&checkpoint.request, &call);
             step.say(Some(&checkpoint.request), ProposalFact::Chosen { proposal, call, parts, left });
         }
@@ -300,22 +300,28 @@ pub(crate) fn chosen(step: &mut Step<'_>, id: &CheckpointId, wanted: &[ChangePar
 }
 
 /// A person has answered.
-pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, text: Option<String>, by: Answerer) {
+pub(crate) fn answered(
+    step: &mut Transition<'_>,
+    id: &CheckpointId,
+    choice: String,
+    text: Option<String>,
+    by: Answerer,
+) {
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
     let (choice, text) = match checkpoint.about {
-        About::Plan => flow::plan::canonical(choice, text),
-        About::Tool { .. } if choice == REJECT => (batch::DENIED.to_owned(), text),
+        CheckpointSubject::Plan => flow::plan::canonical(choice, text),
+        CheckpointSubject::Tool { .. } if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
     // To say no needs no button of its own: whoever decides a proposal by its name says just that.
-    let rejects = matches!(checkpoint.about, About::Tool { .. }) && choice == batch::DENIED;
+    let rejects = matches!(checkpoint.about, CheckpointSubject::Tool { .. }) && choice == batch::DENIED;
     if !rejects && !checkpoint.choices.contains(&choice) {
         return;
     }
     let checkpoint = checkpoint.clone();
     let request = checkpoint.request.clone();
     let text = match checkpoint.about {
-        About::Budget => match budget::checked(step, &request, &choice, text) {
+        CheckpointSubject::Budget => match budget::checked(step, &request, &choice, text) {
             Some(text) => text,
             None => return,
         },
@@ -327,18 +333,18 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
         return object(step, &checkpoint, text);
     }
-    let hands_off = checkpoint.about == About::Handoff && choice == handoff::HANDOFF;
+    let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
         return step.say(Some(&request), SessionFact::Refused { reason });
     }
-    let extends = checkpoint.about == About::Handoff && choice == handoff::EXTEND;
+    let extends = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::EXTEND;
     let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
     // In the middle of a plan, going on means the plan.
     let planned = step.session.unfinished(&request).is_some_and(|active| active.flow.is_under_way());
-    let accepts = checkpoint.about == About::Recovery && choice == CONTINUE && !planned;
-    let leaves = checkpoint.about == About::Series && choice == SKIP;
+    let accepts = checkpoint.about == CheckpointSubject::Recovery && choice == CONTINUE && !planned;
+    let leaves = checkpoint.about == CheckpointSubject::Series && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
     let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
     let resolved =
@@ -349,7 +355,7 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     if let Some(rule) = rule {
-        if checkpoint.about == About::Instructions {
+        if checkpoint.about == CheckpointSubject::Instructions {
             instructions::accepted(step, &request, &rule);
         }
         step.say(Some(&request), RuleFact::Added { rule });
@@ -357,7 +363,7 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
     }
-    if let About::Overtime { call } = &checkpoint.about {
+    if let CheckpointSubject::Overtime { call } = &checkpoint.about {
         return overtime::answered(step, call, &choice);
     }
     if hands_off {
@@ -378,7 +384,7 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         let (status, reason) = match checkpoint.about {
             _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
             _ if accepts || leaves || hands_off => (Status::Completed, None),
-            About::Budget | About::Steps => (Status::Limit, None),
+            CheckpointSubject::Budget | CheckpointSubject::Steps => (Status::Limit, None),
             _ => (Status::Cancelled, None),
         };
         if leaves {
@@ -394,19 +400,19 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
 
 /// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone
 /// has nobody left to wait for, and ends there until somebody answers.
-fn object(step: &mut Step<'_>, checkpoint: &Checkpoint, text: String) {
+fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
     let request = &checkpoint.request;
     step.say(Some(request), BannerFact { level: Level::Warning, text });
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
-        let status = if checkpoint.about == About::Steps { Status::Limit } else { Status::NeedsUser };
+        let status = if checkpoint.about == CheckpointSubject::Steps { Status::Limit } else { Status::NeedsUser };
         finish(step, request, status, None);
     }
 }
 
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
 /// still open. Otherwise the answer is kept until then.
-fn after_answer(step: &mut Step<'_>, request: &RequestId, call: Option<&CallId>) {
+fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
     let is_blocked =
         step.session.checkpoints().any(|(_, open)| open.request == *request && open.about.call().is_none());
     if is_blocked {
@@ -429,18 +435,20 @@ fn after_answer(step: &mut Step<'_>, request: &RequestId, call: Option<&CallId>)
 }
 
 /// The rule that an answer makes. A person may give its pattern in words.
-fn rule_of(about: &About, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
+fn rule_of(about: &CheckpointSubject, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
     let offered = offered?.clone();
     match (about, choice) {
-        (About::Trust, TRUST) | (About::Instructions, instructions::USE) => Some(offered),
-        (About::Tool { .. }, ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
-        (About::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
+        (CheckpointSubject::Trust, TRUST) | (CheckpointSubject::Instructions, instructions::USE) => Some(offered),
+        (CheckpointSubject::Tool { .. }, ALWAYS) => {
+            Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered })
+        }
+        (CheckpointSubject::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
         _ => None,
     }
 }
 
 /// A rule is suggested after a while; it is never made by itself.
-fn suggest(step: &mut Step<'_>, request: &RequestId, rule: &Rule) {
+fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     let times = step.session.times_allowed(rule);
     if times >= OFTEN && times.is_multiple_of(OFTEN) {
         let text = format!("You have allowed this {times} times. The answer `always` would make it a rule: {rule}.");
@@ -449,12 +457,12 @@ fn suggest(step: &mut Step<'_>, request: &RequestId, rule: &Rule) {
 }
 
 /// Goes on with the request that is worked on, from wherever it is.
-pub(super) fn go_on(step: &mut Step<'_>) {
+pub(super) fn go_on(step: &mut Transition<'_>) {
     go_on_with(step, None);
 }
 
 /// The same, after an answer about one of its tools.
-fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
+fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
     let Some(active) = step.session.active() else { return };
     if matches!(active.phase, Phase::Stopping { .. }) {
         return;
@@ -472,7 +480,7 @@ fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
 }
 
 /// A rule was made, here or elsewhere.
-pub(crate) fn rule_added(step: &mut Step<'_>, rule: Rule) {
+pub(crate) fn rule_added(step: &mut Transition<'_>, rule: Rule) {
     if !step.session.rules().contains(&rule) {
         step.say(None, RuleFact::Added { rule });
         apply_rules(step);
@@ -481,7 +489,7 @@ pub(crate) fn rule_added(step: &mut Step<'_>, rule: Rule) {
 
 /// The lists of commands in the settings may be others than a request was made with. Like a rule, they count for
 /// what is asked from now on, and for what is being asked.
-pub(crate) fn listed(step: &mut Step<'_>, lists: &Lists) {
+pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     let outdated = step.session.outdated(lists);
     for request in &outdated {
         step.say(Some(request), RequestFact::Relisted { lists: lists.clone() });
@@ -492,22 +500,24 @@ pub(crate) fn listed(step: &mut Step<'_>, lists: &Lists) {
 }
 
 /// A rule is no more.
-pub(crate) fn rule_removed(step: &mut Step<'_>, rule: Rule) {
+pub(crate) fn rule_removed(step: &mut Transition<'_>, rule: Rule) {
     if step.session.rules().contains(&rule) {
         step.say(None, RuleFact::Removed { rule });
     }
 }
 
 /// What is being asked and the rules now answer is answered at once.
-fn apply_rules(step: &mut Step<'_>) {
+fn apply_rules(step: &mut Transition<'_>) {
     let settled: Vec<(CheckpointId, &str)> = step
         .session
         .checkpoints()
         .filter_map(|(id, open)| {
             let active = step.session.unfinished(&open.request)?;
             let verdict = match &open.about {
-                About::Trust | About::TrustBroad => crate::permit::is_trusted(step.session, active).then_some(TRUST),
-                About::Tool { call } => batch::ruled(step.session, active, call),
+                CheckpointSubject::Trust | CheckpointSubject::TrustBroad => {
+                    crate::permit::is_trusted(step.session, active).then_some(TRUST)
+                }
+                CheckpointSubject::Tool { call } => batch::ruled(step.session, active, call),
                 _ => None,
             };
             verdict.map(|choice| (id.clone(), choice))
@@ -523,11 +533,11 @@ fn apply_rules(step: &mut Step<'_>) {
 }
 
 /// A new request makes the question what to do instead of an earlier one pointless.
-pub(crate) fn supersede(step: &mut Step<'_>) {
+pub(crate) fn supersede(step: &mut Transition<'_>) {
     let stale: Vec<(CheckpointId, RequestId)> = step
         .session
         .checkpoints()
-        .filter(|(_, open)| open.about == About::Tell)
+        .filter(|(_, open)| open.about == CheckpointSubject::Tell)
         .map(|(id, open)| (id.clone(), open.request.clone()))
         .collect();
     for (checkpoint, request) in stale {
@@ -541,6 +551,6 @@ pub(crate) fn supersede(step: &mut Step<'_>) {
 }
 
 /// Whether somebody may be asked, or what is to be done instead.
-pub(super) fn approve(active: &Active) -> Approve {
+pub(super) fn approve(active: &RunningRequest) -> Approve {
     active.request.settings.approve
 }

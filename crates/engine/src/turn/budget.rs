@@ -4,10 +4,10 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, Status};
 use trimtab_vocab::{Part, Prompt, RequestId};
 
-use super::answers::{self, Question};
+use super::answers::{self, CheckpointDraft};
 use super::prompt;
-use crate::record::{About, Session};
-use crate::step::Step;
+use crate::record::{CheckpointSubject, Session};
+use crate::step::Transition;
 
 /// The answer that lets the session cost more.
 pub const RAISE: &str = "raise";
@@ -19,7 +19,7 @@ const SHORTEST_REPLY: u32 = 256;
 
 /// What the budget says to a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum BudgetVerdict {
     /// Nothing.
     Free,
     /// Go, but the reply may not have more tokens than these.
@@ -39,21 +39,21 @@ pub(crate) struct Bill {
 /// Judges a call by its worst case: every token of the prompt at the full price, and as long a reply
 /// as it may have. The reply is bounded so that the worst case fits; if that leaves no room for one,
 /// the call is too dear. A model without known prices cannot be judged.
-pub(crate) fn allow(session: &Session, prompt: &Prompt) -> Verdict {
-    let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return Verdict::Free };
-    let Some(prices) = prompt::model(&active.request).1.prices else { return Verdict::Free };
+pub(crate) fn allow(session: &Session, prompt: &Prompt) -> BudgetVerdict {
+    let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return BudgetVerdict::Free };
+    let Some(prices) = prompt::model(&active.request).1.prices else { return BudgetVerdict::Free };
     let spent = session.spent();
     let input = tokens_at_most(prompt) as f64 * prices.input.max(prices.cache_write) / 1_000_000.0;
     let left = budget - spent - input;
     if prices.output <= 0.0 && left >= 0.0 {
-        return Verdict::Free;
+        return BudgetVerdict::Free;
     }
     let room = (left * 1_000_000.0 / prices.output).floor();
     if room < f64::from(SHORTEST_REPLY.min(prompt.max_output_tokens)) {
         let next = input + f64::from(SHORTEST_REPLY) * prices.output / 1_000_000.0;
-        return Verdict::TooDear(Bill { budget, spent, next });
+        return BudgetVerdict::TooDear(Bill { budget, spent, next });
     }
-    Verdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
+    BudgetVerdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
 }
 
 /// Judges something with a price of its own; the bill, if it is more than there is.
@@ -83,14 +83,14 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
     bytes.saturating_add(tools).saturating_add(prompt.system.len()).saturating_add(envelope) as u64
 }
 
-pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
+pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
     let mut body = Map::new();
     body.insert("budgetUsd".into(), json!(bill.budget));
     body.insert("spentUsd".into(), json!(bill.spent));
     body.insert("nextCallUsd".into(), json!(bill.next));
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Confirm,
-        about: About::Budget,
+        about: CheckpointSubject::Budget,
         title: format!(
             "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
             bill.budget, bill.spent, bill.next
@@ -104,7 +104,7 @@ pub(crate) fn ask(step: &mut Step<'_>, bill: &Bill) {
 /// The words of an answer as they are recorded: of a raise, what the budget becomes. `None`: it will not
 /// do, and the person is told.
 pub(super) fn checked(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     request: &RequestId,
     choice: &str,
     text: Option<String>,

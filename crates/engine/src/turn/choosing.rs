@@ -8,13 +8,13 @@ use trimtab_vocab::event::{ProposalFact, ProposalKind};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 
 use super::batch::{self, SHOWN_DIFF};
-use super::tools::{self, Errand};
-use crate::record::{About, Checkpoint, Chosen, Item, Progress, Session};
-use crate::step::Step;
-use crate::{Change, Effect, Narrowed};
+use super::tools::{self, ToolAction};
+use crate::record::{BatchItem, Checkpoint, CheckpointSubject, Progress, Selection, Session};
+use crate::step::Transition;
+use crate::{Effect, Narrowed, ProposedChange};
 
 /// A part of what a call proposes, and the rest of it.
-pub(crate) struct Choice {
+pub(crate) struct Partition {
     pub(crate) call: CallId,
     pub(crate) parts: Vec<ChangePart>,
     pub(crate) left: Vec<ChangePart>,
@@ -33,9 +33,9 @@ pub(crate) fn read(
     session: &Session,
     checkpoint: &Checkpoint,
     wanted: &[ChangePart],
-) -> Result<Option<Choice>, String> {
+) -> Result<Option<Partition>, String> {
     let no_parts = || "This question is not about a change of files: there are no parts of it to choose.".to_owned();
-    let About::Tool { call } = &checkpoint.about else { return Err(no_parts()) };
+    let CheckpointSubject::Tool { call } = &checkpoint.about else { return Err(no_parts()) };
     let asked = session.unfinished(&checkpoint.request).and_then(|active| active.batch.as_ref()?.item(call));
     let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or_else(no_parts)?;
     if wanted.is_empty() {
@@ -76,30 +76,30 @@ pub(crate) fn read(
     if !is_divisible(item) {
         return Err("A move is one thing: what goes here comes there. Choose both files, or neither.".into());
     }
-    Ok(Some(Choice { call: call.clone(), parts, left }))
+    Ok(Some(Partition { call: call.clone(), parts, left }))
 }
 
 /// Whether a part of it can stand for itself.
-pub(super) fn is_divisible(item: &Item) -> bool {
+pub(super) fn is_divisible(item: &BatchItem) -> bool {
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref());
     match errand {
-        Ok(Errand::Change(Change::Move { .. })) => false,
-        Ok(Errand::Change(Change::Edit(edit))) => edit.moves().is_empty(),
+        Ok(ToolAction::Change(ProposedChange::Move { .. })) => false,
+        Ok(ToolAction::Change(ProposedChange::Edit(edit))) => edit.moves().is_empty(),
         _ => true,
     }
 }
 
 /// What is still to be found out about the part that a person wants.
-pub(super) fn narrow(item: &Item) -> Option<Effect> {
+pub(super) fn narrow(item: &BatchItem) -> Option<Effect> {
     let (call, writes) = (item.call.clone(), item.writes.clone()?);
     let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;
     Some(Effect::Narrow { call, writes, parts: chosen.parts.clone() })
 }
 
 /// It is known what the part makes of the files.
-pub(crate) fn narrowed(step: &mut Step<'_>, call: &CallId, parts: &[ChangePart], narrowed: Narrowed) {
+pub(crate) fn narrowed(step: &mut Transition<'_>, call: &CallId, parts: &[ChangePart], narrowed: Narrowed) {
     let Some((request, item)) = batch::find(step, call) else { return };
-    let is_wanted = |chosen: &Chosen| chosen.parts == parts && chosen.left_out.is_none();
+    let is_wanted = |chosen: &Selection| chosen.parts == parts && chosen.left_out.is_none();
     if item.progress != Progress::Started || !item.chosen.as_ref().is_some_and(is_wanted) {
         return;
     }
@@ -125,7 +125,7 @@ pub(crate) fn narrowed(step: &mut Step<'_>, call: &CallId, parts: &[ChangePart],
 }
 
 /// How many hunks a part has.
-fn hunks_of(part: &ChangePart, item: &Item) -> u32 {
+fn hunks_of(part: &ChangePart, item: &BatchItem) -> u32 {
     let whole = item.writes.iter().flatten().zip(&item.hunks).find(|(write, _)| write.path == part.path);
     match part.hunks.len() {
         0 => whole.map_or(0, |(_, hunks)| *hunks),
@@ -134,7 +134,7 @@ fn hunks_of(part: &ChangePart, item: &Item) -> u32 {
 }
 
 /// Whether these are the files of the part, from the state that was approved.
-fn is_of(writes: &[FileWrite], item: &Item, parts: &[ChangePart]) -> bool {
+fn is_of(writes: &[FileWrite], item: &BatchItem, parts: &[ChangePart]) -> bool {
     let from = |path: &str| item.writes.iter().flatten().find(|write| write.path == path);
     let same = |(write, part): (&FileWrite, &ChangePart)| {
         write.path == part.path && from(&part.path).is_some_and(|whole| whole.before == write.before)
@@ -143,7 +143,7 @@ fn is_of(writes: &[FileWrite], item: &Item, parts: &[ChangePart]) -> bool {
 }
 
 /// What the model is told, so that it does not take the rest for done.
-pub(super) fn told(summary: &str, chosen: &Chosen) -> String {
+pub(super) fn told(summary: &str, chosen: &Selection) -> String {
     let named = |part: &ChangePart| match part.hunks.as_slice() {
         [] => format!("all of {}", part.path),
         [one] => format!("hunk {one} of {}", part.path),

@@ -13,7 +13,7 @@ use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
 use super::{budget, guard, next, prompt};
 use crate::flow;
 use crate::record::{Compressing, Session};
-use crate::step::Step;
+use crate::step::Transition;
 use crate::tokens::estimate;
 
 /// Opens a summary.
@@ -69,7 +69,7 @@ pub(super) fn room(session: &Session, prompt: &Prompt, facts: &ModelFacts) -> (u
 }
 
 /// Begins to sum up the older part; whether there is one.
-pub(super) fn begin(step: &mut Step<'_>, before: u64) -> bool {
+pub(super) fn begin(step: &mut Transition<'_>, before: u64) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
     let facts = prompt::model(&active.request).1;
@@ -117,7 +117,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
 }
 
 /// Makes the next call that the summary needs.
-pub(super) fn call(step: &mut Step<'_>) {
+pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compressing else { return };
     let parts = parts(step.session, compressing);
@@ -136,7 +136,7 @@ pub(super) fn call(step: &mut Step<'_>) {
         temperature: Some(0.0),
         ..Prompt::default()
     };
-    if let budget::Verdict::TooDear(_) = budget::allow(step.session, &prompt) {
+    if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
     super::send(step, prompt, Some("summary"));
@@ -222,12 +222,12 @@ fn archived_line(text: &str) -> &str {
 }
 
 /// A part, or the whole, is summed up.
-pub(super) fn summarized(step: &mut Step<'_>) {
+pub(super) fn summarized(step: &mut Transition<'_>) {
     call(step);
 }
 
 /// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
-pub(super) fn give_up(step: &mut Step<'_>) {
+pub(super) fn give_up(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compressing else { return };
     let request = active.request.id.clone();
@@ -247,7 +247,7 @@ pub(super) fn give_up(step: &mut Step<'_>) {
     conclude(step, &words);
 }
 
-fn finish(step: &mut Step<'_>) {
+fn finish(step: &mut Transition<'_>) {
     let words = step
         .session
         .active()
@@ -257,7 +257,7 @@ fn finish(step: &mut Step<'_>) {
     if words.trim().is_empty() { give_up(step) } else { conclude(step, words.trim()) }
 }
 
-fn conclude(step: &mut Step<'_>, words: &str) {
+fn conclude(step: &mut Transition<'_>, words: &str) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = active.compressing.clone() else { return };
     let request = active.request.id.clone();

@@ -4,15 +4,15 @@ use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
 use trimtab_vocab::{Control, RequestId, Role};
 
 use super::{answers, batch, call_model, finish, stop, withdraw};
-use crate::record::{About, Phase};
-use crate::step::Step;
+use crate::record::{CheckpointSubject, Phase};
+use crate::step::Transition;
 use crate::{assistant, handoff, history, pictures};
 
 /// What a person sees when they have stopped a request.
 pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
 
 /// Does as told. What no longer fits has no consequences: it is not an error to be late.
-pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action: Control) {
+pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
     match action {
         Control::Rewind { steps, on_conflict } => return history::wanted(step, -i64::from(steps), on_conflict),
         Control::Forward { steps, on_conflict } => return history::wanted(step, i64::from(steps), on_conflict),
@@ -96,14 +96,14 @@ pub(crate) fn controlled(step: &mut Step<'_>, wanted: Option<RequestId>, action:
 }
 
 /// What waits for a person who does not want it any more ends where it is.
-fn leave_parked(step: &mut Step<'_>, parked: &RequestId) {
+fn leave_parked(step: &mut Transition<'_>, parked: &RequestId) {
     step.say(Some(parked), RequestFact::Reopened {});
     batch::leave(step, parked);
     finish(step, parked, Status::Cancelled, None);
 }
 
 /// Nothing that runs, or waits for its turn or for a person, goes on. What a model had said to the end was said.
-pub(crate) fn leave_all(step: &mut Step<'_>) {
+pub(crate) fn leave_all(step: &mut Transition<'_>) {
     let waiting: Vec<RequestId> = step.session.waiting().map(|waiting| waiting.id.clone()).collect();
     waiting.iter().for_each(|waiting| withdraw(step, waiting));
     if let Some(active) = step.session.active() {
@@ -119,11 +119,11 @@ pub(crate) fn leave_all(step: &mut Step<'_>) {
     assistant::decided(step, 0);
 }
 
-fn resume(step: &mut Step<'_>, running: &RequestId) {
+fn resume(step: &mut Transition<'_>, running: &RequestId) {
     let resting = step
         .session
         .checkpoints()
-        .find(|(_, open)| open.request == *running && open.about == About::Pause)
+        .find(|(_, open)| open.request == *running && open.about == CheckpointSubject::Pause)
         .map(|(id, _)| id.clone());
     match resting {
         Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, answers::Answerer::person()),
@@ -135,7 +135,7 @@ fn resume(step: &mut Step<'_>, running: &RequestId) {
 }
 
 /// The last summary is edited or undone, between two requests or during one.
-fn summary(step: &mut Step<'_>, action: Control) {
+fn summary(step: &mut Transition<'_>, action: Control) {
     let request = step.session.active().map(|active| active.request.id.clone());
     let Some(source) = step.session.last_summary().cloned() else { return };
     // While a new one is being made, the old one is what it is made beside.
@@ -151,6 +151,6 @@ fn summary(step: &mut Step<'_>, action: Control) {
     }
 }
 
-fn tell(step: &mut Step<'_>, request: &RequestId, text: &str) {
+fn tell(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.say(Some(request), BannerFact { level: Level::Info, text: text.into() });
 }

@@ -6,8 +6,8 @@ use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 use super::goal::{BANNERS, judged, without_banners};
 use super::{finish, further, series};
 use crate::flow::{self, pace};
-use crate::record::{Active, Session};
-use crate::step::Step;
+use crate::record::{RunningRequest, Session};
+use crate::step::Transition;
 
 /// The bug of a reply that announces a tool and names none.
 pub(crate) const HOLLOW: &str = "empty_tool_use";
@@ -79,7 +79,7 @@ pub fn synthesis_list<'a>(findings: impl IntoIterator<Item = &'a str>) -> String
     text
 }
 
-fn synthesis(active: &Active, words: &str) -> Option<Synthesis> {
+fn synthesis(active: &RunningRequest, words: &str) -> Option<Synthesis> {
     if active.tools_used == 0 {
         return None;
     }
@@ -90,7 +90,7 @@ fn synthesis(active: &Active, words: &str) -> Option<Synthesis> {
 }
 
 /// The turn is over: says what it came to, and ends the request.
-pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, status: Status) {
+pub(super) fn end(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>, status: Status) {
     let Some(request) = answer(step, words, stop) else { return };
     // Folding the answer has made a series of the commands that its words mark.
     if status == Status::Completed && step.session.active().is_some_and(|active| active.series.is_some()) {
@@ -102,7 +102,11 @@ pub(super) fn end(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>, s
 }
 
 /// Says what the turn came to.
-pub(crate) fn answer(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) -> Option<trimtab_vocab::RequestId> {
+pub(crate) fn answer(
+    step: &mut Transition<'_>,
+    words: &str,
+    stop: Option<&StopReason>,
+) -> Option<trimtab_vocab::RequestId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let mut summary = without_banners(&put_together(step.session, words));
@@ -150,7 +154,7 @@ fn put_together(session: &Session, words: &str) -> String {
 }
 
 /// The model has said how far it came: one banner, its words, and a way to go on.
-pub(super) fn assessed(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
+pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     let (words, banner) = judged(words);
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let level = if banner == BANNERS[0] { Level::Info } else { Level::Warning };

@@ -6,10 +6,10 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, RuleFact, Status};
 use trimtab_vocab::{ApprovalClass, Approve, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict, names};
 
-use super::answers::{self, Question, SKIP};
+use super::answers::{self, CheckpointDraft, SKIP};
 use crate::proposal::command::visible;
-use crate::record::{About, Active, Session};
-use crate::step::Step;
+use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::step::Transition;
 
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";
@@ -21,7 +21,7 @@ const LARGEST: usize = 256 * 1024;
 
 /// What of the instructions may be used; nothing if a person is asked first.
 pub(super) fn settle(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     request: &RequestId,
     files: Vec<InstructionFile>,
 ) -> Option<Vec<InstructionFile>> {
@@ -64,7 +64,7 @@ pub(super) fn settle(
     Some(accepted)
 }
 
-fn ask(step: &mut Step<'_>, changed: &[InstructionFile], rule: Rule) {
+fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
     let shown = |file: &InstructionFile| json!({"path": file.path, "hash": file.hash, "text": visible(&file.text), "bytes": file.text.len()});
     let texts: Vec<String> = changed.iter().map(|file| format!("{}:\n{}", visible(&file.path), file.text)).collect();
     let mut body = Map::new();
@@ -72,9 +72,9 @@ fn ask(step: &mut Step<'_>, changed: &[InstructionFile], rule: Rule) {
     body.insert("files".into(), changed.iter().map(shown).collect());
     body.insert("details".into(), json!(visible(&texts.join("\n\n"))));
     body.insert("rule".into(), json!(rule));
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Permission,
-        about: About::Instructions,
+        about: CheckpointSubject::Instructions,
         title: format!("{} changed since you accepted it as instructions. Use it?", names(changed)),
         choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
         body,
@@ -83,7 +83,7 @@ fn ask(step: &mut Step<'_>, changed: &[InstructionFile], rule: Rule) {
 }
 
 /// A person has accepted instructions: what they had accepted before does not count any more.
-pub(super) fn accepted(step: &mut Step<'_>, request: &RequestId, new: &Rule) {
+pub(super) fn accepted(step: &mut Transition<'_>, request: &RequestId, new: &Rule) {
     let old: Vec<Rule> = rules(step.session).filter(|rule| *rule != new).cloned().collect();
     for rule in old {
         step.say(Some(request), RuleFact::Removed { rule });
@@ -91,7 +91,7 @@ pub(super) fn accepted(step: &mut Step<'_>, request: &RequestId, new: &Rule) {
 }
 
 /// A person has approved a change of files, and has seen it: instructions among them are accepted as they are now.
-pub(super) fn approved(step: &mut Step<'_>, request: &RequestId, writes: &[FileWrite]) {
+pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &[FileWrite]) {
     let Some(active) = step.session.active().filter(|active| active.request.settings.instructions_bound) else {
         return;
     };
@@ -111,7 +111,7 @@ pub(super) fn approved(step: &mut Step<'_>, request: &RequestId, writes: &[FileW
 
 /// Files of the folder that are read as instructions: the usual ones, then those that the settings name. A secret is
 /// never sent because a setting says so.
-pub(super) fn named(active: &Active) -> Vec<String> {
+pub(super) fn named(active: &RunningRequest) -> Vec<String> {
     let named = active.request.settings.context.files.iter().filter(|path| !names::has_secret(path));
     names::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
 }

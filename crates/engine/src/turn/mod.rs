@@ -35,8 +35,8 @@ use trimtab_vocab::{
 };
 
 use crate::flow::{self, conversation};
-use crate::record::{Active, Phase};
-use crate::step::Step;
+use crate::record::{Phase, RunningRequest};
+use crate::step::Transition;
 use crate::{
     Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
 };
@@ -47,7 +47,7 @@ pub(crate) use prompt::model;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
-pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
+pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     if active(step, request).is_none_or(|active| active.phase != Phase::Admitting) {
         return;
     }
@@ -63,8 +63,8 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
     }
     let Some(active) = active(step, request) else { return };
     match conversation::decide(step.session, active) {
-        Some(conversation::Choice::Refused(problem)) => conversation::refuse(step, problem),
-        Some(conversation::Choice::Path(decided, intent)) => {
+        Some(conversation::TalkOrWork::Refused(problem)) => conversation::refuse(step, problem),
+        Some(conversation::TalkOrWork::Path(decided, intent)) => {
             if let Some(intent) = intent {
                 step.say(Some(request), intent);
             }
@@ -75,7 +75,7 @@ pub(crate) fn admitted(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// It is decided which path the request takes.
-pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
+pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let categories = decided.categories.join(", ");
@@ -97,7 +97,7 @@ pub(crate) fn routed(step: &mut Step<'_>, decided: RouteFact) {
 }
 
 /// Reads what the request names and what the folder says of itself, if it may and has not yet.
-pub(crate) fn load_or_next(step: &mut Step<'_>) {
+pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     if active.assist.is_some() {
         return assistant::go_on(step);
@@ -106,7 +106,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
         return next(step);
     }
     let request = active.request.id.clone();
-    let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::Offer::Nothing);
+    let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
     // Pictures speak for themselves: with them, nothing is looked for in the words.
     let mut named = if active.request.images.is_empty() {
         intake::references(&active.request.text)
@@ -148,7 +148,7 @@ pub(crate) fn load_or_next(step: &mut Step<'_>) {
 }
 
 /// What a request names, and what the folder says of itself.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedContext {
     pub(crate) files: Vec<LoadedFile>,
     pub(crate) missing: Vec<String>,
     pub(crate) instructions: Option<String>,
@@ -156,11 +156,11 @@ pub(crate) struct Loaded {
 }
 
 /// What the request names was read.
-pub(crate) fn loaded(step: &mut Step<'_>, request: &RequestId, loaded: Loaded, absent: &[AbsentFile]) {
+pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: LoadedContext, absent: &[AbsentFile]) {
     if active(step, request).is_none_or(|active| active.phase != Phase::Loading) {
         return;
     }
-    let Loaded { files, missing, instructions, instruction_files } = loaded;
+    let LoadedContext { files, missing, instructions, instruction_files } = loaded;
     let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
     let instructions = instructions.or_else(|| instructions::joined(&accepted));
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
@@ -181,7 +181,7 @@ pub(crate) fn loaded(step: &mut Step<'_>, request: &RequestId, loaded: Loaded, a
 }
 
 /// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
-fn unread(step: &Step<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
+fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
     let named = step.session.active().map(|active| intake::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
         Some(AbsentFile { like: Some(like), .. }) => {
@@ -194,7 +194,7 @@ fn unread(step: &Step<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Str
 }
 
 /// What the settings name as instructions and the model will not see: a line each, when a conversation begins.
-fn uninstructed(step: &Step<'_>, missing: &[String]) -> Vec<String> {
+fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<String> {
     let Some(active) = step.session.active().filter(|_| step.session.conversation().len() <= 1) else {
         return Vec::new();
     };
@@ -209,7 +209,7 @@ fn uninstructed(step: &Step<'_>, missing: &[String]) -> Vec<String> {
 }
 
 /// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.
-pub(crate) fn next(step: &mut Step<'_>) {
+pub(crate) fn next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     if active.pausing && flow::may_rest(step) {
@@ -233,7 +233,7 @@ pub(crate) fn next(step: &mut Step<'_>) {
 }
 
 /// There is no room yet; the person should know why nothing moves.
-pub(crate) fn held(step: &mut Step<'_>, request: &RequestId, ahead: u32) {
+pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
     if active(step, request).is_none() {
         return;
     }
@@ -242,7 +242,13 @@ pub(crate) fn held(step: &mut Step<'_>, request: &RequestId, ahead: u32) {
 }
 
 /// The model has spoken.
-pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Option<RefKey>, warnings: Vec<String>) {
+pub(crate) fn replied(
+    step: &mut Transition<'_>,
+    call: &CallId,
+    reply: Reply,
+    raw: Option<RefKey>,
+    warnings: Vec<String>,
+) {
     let Some((request, stopping)) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
     let summing_up = step.session.active().is_some_and(|active| active.compressing.is_some());
@@ -292,7 +298,7 @@ pub(crate) fn replied(step: &mut Step<'_>, call: &CallId, reply: Reply, raw: Opt
 }
 
 /// What a reply leads to: the stop reason decides, and the words only where there is none.
-fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
+fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     let Some(active) = step.session.active() else { return };
     let wants_tools = active.batch.is_some();
     let hollow = active.hollow;
@@ -307,7 +313,7 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
     if structured::applies(active) && !wants_tools {
         return structured::replied(step, request, words, stop);
     }
-    if wants_tools && route::offer(active.path()) == tools::Offer::Nothing {
+    if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
         step.say(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
         batch::reject(step, "There are no tools in this turn. Answer in words.");
@@ -340,13 +346,13 @@ fn decide(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
 }
 
 /// Says something to the model in the program's own name, and calls it.
-pub(crate) fn nudge(step: &mut Step<'_>, request: &RequestId, text: &str) {
+pub(crate) fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.say(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
     next(step);
 }
 
 /// The turn is over, unless the person has said something meanwhile.
-fn end_or_go_on(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
+fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| !active.steers.is_empty()) {
         return next(step);
     }
@@ -359,7 +365,7 @@ fn end_or_go_on(step: &mut Step<'_>, words: &str, stop: Option<&StopReason>) {
 }
 
 /// The call came to nothing: try again, or end the request.
-pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: Option<Partial>) {
+pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, partial: Option<Partial>) {
     let Some((request, stopping)) = open_call(step, call) else { return };
     save_partial(step, &request, call, partial);
     if stopping {
@@ -399,7 +405,7 @@ pub(crate) fn failed(step: &mut Step<'_>, call: &CallId, fault: Fault, partial: 
 }
 
 /// The model turned out to know no tools: it answers with one object instead, like those that are known to know none.
-fn go_on_without_tools(step: &mut Step<'_>, request: &RequestId) {
+fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     let model = model_of(step).0;
     let (approve, attended, max_steps, trusted) = (None, None, None, None);
     step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
@@ -408,15 +414,15 @@ fn go_on_without_tools(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// The call was ended because a person wanted it.
-pub(crate) fn aborted(step: &mut Step<'_>, call: &CallId, partial: Option<Partial>) {
+pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<Partial>) {
     let Some((request, _)) = open_call(step, call) else { return };
     save_partial(step, &request, call, partial);
     finish(step, &request, Status::Cancelled, None);
 }
 
 /// The wait is over.
-pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
-    let waiting = |active: &Active| matches!(&active.phase, Phase::BackingOff { timer, .. } if timer == fired);
+pub(crate) fn timer_fired(step: &mut Transition<'_>, fired: &TimerId) {
+    let waiting = |active: &RunningRequest| matches!(&active.phase, Phase::BackingOff { timer, .. } if timer == fired);
     if step.session.active().is_some_and(waiting) {
         call_model(step);
     }
@@ -426,7 +432,7 @@ pub(crate) fn timer_fired(step: &mut Step<'_>, fired: &TimerId) {
 ///
 /// A model call is made again, because a call has no effect but its price; whatever had come of it
 /// is kept in the log. A wait is begun anew: the provider may have asked for it.
-pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
+pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     let under_way: Vec<CallId> = interrupted.iter().map(|one| one.call.clone()).collect();
     if under_way.contains(&CallId::history()) {
         history::go(step);
@@ -462,16 +468,16 @@ pub(crate) fn woke(step: &mut Step<'_>, interrupted: Vec<Interrupted>) {
 }
 
 /// Asks for the wait that the request is in, if it is in one.
-fn back_off(step: &mut Step<'_>) {
-    if let Some(Active { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
+fn back_off(step: &mut Transition<'_>) {
+    if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
         let (timer, millis) = (timer.clone(), *millis);
         step.ask(Effect::Wait { timer, millis });
     }
 }
 
 /// Ends what runs after a person said stop.
-pub(crate) fn stop(step: &mut Step<'_>) {
-    let Some(Active { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
+pub(crate) fn stop(step: &mut Transition<'_>) {
+    let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
     match call.clone() {
         Some(call) => step.ask(Effect::Abort { call }),
@@ -481,7 +487,7 @@ pub(crate) fn stop(step: &mut Step<'_>) {
 }
 
 /// The program failed at an input: say so, and end the request that it was about.
-pub(crate) fn give_up(step: &mut Step<'_>, input: Option<Input>, problem: Problem) {
+pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: Problem) {
     let said = match input {
         Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(*request),
         _ => None,
@@ -519,7 +525,7 @@ fn bug(problem: &Problem) -> BugFact {
 }
 
 /// Takes back a request that has not begun.
-pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
+pub(crate) fn withdraw(step: &mut Transition<'_>, request: &RequestId) {
     if step.session.waiting().any(|waiting| waiting.id == *request) {
         batch::leave(step, request);
         finish(step, request, Status::Cancelled, None);
@@ -527,7 +533,7 @@ pub(crate) fn withdraw(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// Makes the next call, if there is room and money for it.
-pub(crate) fn call_model(step: &mut Step<'_>) {
+pub(crate) fn call_model(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     if active.assist.is_some() {
         return assistant::go_on(step);
@@ -547,7 +553,7 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
     let (_, facts) = prompt::model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &prompt, &facts);
-    let fill = handoff::Fill { used, room, facts };
+    let fill = handoff::ContextFill { used, room, facts };
     if asks_first(step) && handoff::ask(step, &fill) {
         return;
     }
@@ -558,16 +564,16 @@ pub(crate) fn call_model(step: &mut Step<'_>) {
         return;
     }
     match budget::allow(step.session, &prompt) {
-        budget::Verdict::Free => {}
-        budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
-        budget::Verdict::TooDear(bill) => return budget::ask(step, &bill),
+        budget::BudgetVerdict::Free => {}
+        budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
+        budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
     let purpose = step.session.active().and_then(flow::purpose);
     send(step, prompt, purpose);
 }
 
 /// Calls a model for the request that is worked on; `purpose`: what for, if not for the turn itself.
-pub(crate) fn send(step: &mut Step<'_>, prompt: Prompt, purpose: Option<&str>) {
+pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Option<&str>) {
     let Some(active) = step.session.active() else { return };
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
     let call = CallId::nth(step.session.next_call());
@@ -577,17 +583,17 @@ pub(crate) fn send(step: &mut Step<'_>, prompt: Prompt, purpose: Option<&str>) {
 }
 
 /// How much of the window the next prompt would take, and how much it may take.
-pub(super) fn room(step: &Step<'_>) -> Option<(u64, u64)> {
+pub(super) fn room(step: &Transition<'_>) -> Option<(u64, u64)> {
     let (_, facts) = prompt::model(&step.session.active()?.request);
     Some(context::room(step.session, &prompt::build(step.session)?, &facts))
 }
 
 /// Whether a person wants to be asked before anything is summed up.
-fn asks_first(step: &Step<'_>) -> bool {
+fn asks_first(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.request.settings.context.strategy == ContextStrategy::Ask)
 }
 
-fn save_partial(step: &mut Step<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {
+fn save_partial(step: &mut Transition<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {
     let Some(Partial { message, raw }) = partial.filter(|partial| is_worth_keeping(&partial.message)) else {
         return;
     };
@@ -611,13 +617,13 @@ fn is_worth_keeping(message: &Message) -> bool {
     })
 }
 
-pub(crate) fn finish(step: &mut Step<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
+pub(crate) fn finish(step: &mut Transition<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
     finish_for(step, request, status, error, None);
 }
 
 /// Ends a request, with more about how.
 pub(crate) fn finish_for(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     request: &RequestId,
     status: Status,
     error: Option<Problem>,
@@ -625,7 +631,7 @@ pub(crate) fn finish_for(
 ) {
     let reason = reason.map(str::to_owned);
     let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
-    let running = |step: &Step<'_>| step.session.active().map(|active| active.request.id.clone());
+    let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
     memory::ending(step, request, status);
     step.say(Some(request), RequestFact::Finished { status, error, usage, reason });
@@ -634,12 +640,12 @@ pub(crate) fn finish_for(
     }
 }
 
-fn active<'a>(step: &'a Step<'_>, request: &RequestId) -> Option<&'a Active> {
+fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a RunningRequest> {
     step.session.active().filter(|active| active.request.id == *request)
 }
 
 /// The request that waits for this call, and whether it is being stopped.
-fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
+fn open_call(step: &Transition<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
     let active = step.session.active()?;
     let stopping = match &active.phase {
         Phase::Calling { call } if call == wanted => false,
@@ -650,18 +656,18 @@ fn open_call(step: &Step<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
 }
 
 /// Who does small work behind the scenes.
-fn fast_of(step: &Step<'_>) -> (String, ModelFacts) {
+fn fast_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
     let (model, facts) = context::fast(&active.request);
     (model.to_owned(), facts)
 }
 
 /// Whether the model can be given tools at all.
-pub(crate) fn has_tools(active: &Active) -> bool {
+pub(crate) fn has_tools(active: &RunningRequest) -> bool {
     prompt::model(&active.request).1.tools
 }
 
-fn model_of(step: &Step<'_>) -> (String, ModelFacts) {
+fn model_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
     let (model, facts) = prompt::model(&active.request);
     (model.to_owned(), facts)

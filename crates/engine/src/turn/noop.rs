@@ -5,10 +5,10 @@ use trimtab_vocab::{CallId, Noop, RequestId};
 
 use super::batch;
 use crate::NoEffect;
-use crate::step::Step;
+use crate::step::Transition;
 
 /// Decides by the setting what such a diff is.
-pub(super) fn met(step: &mut Step<'_>, call: &CallId, request: &RequestId, why: NoEffect, reason: String) {
+pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId, why: NoEffect, reason: String) {
     let setting = step.session.active().map(|active| active.request.settings.recovery.noop).unwrap_or_default();
     let is_skipped = match (setting, why) {
         (_, NoEffect::Malformed) | (Noop::Block, _) => false,

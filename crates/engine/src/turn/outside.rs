@@ -5,13 +5,13 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{CheckpointKind, Choice};
 use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
 
-use super::answers::{self, OUTSIDE, Question, SKIP, WIDEN};
-use super::tools::Errand;
+use super::answers::{self, CheckpointDraft, OUTSIDE, SKIP, WIDEN};
+use super::tools::ToolAction;
 use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
-use crate::record::{About, Active, Held, Item};
-use crate::step::Step;
+use crate::record::{BatchItem, CheckpointSubject, RunningRequest, WithheldResult};
+use crate::step::Transition;
 
 /// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
 const SIGNS: &[&str] = &[
@@ -57,10 +57,10 @@ pub(super) fn sign(ran: &Ran) -> Option<&str> {
 }
 
 /// The same errand without the fence.
-pub(super) fn unfenced(errand: Errand) -> Errand {
+pub(super) fn unfenced(errand: ToolAction) -> ToolAction {
     match errand {
-        Errand::Run { command, timeout_s, terminal, .. } => {
-            Errand::Run { command, timeout_s, outside: Some(WHY.into()), terminal }
+        ToolAction::Run { command, timeout_s, terminal, .. } => {
+            ToolAction::Run { command, timeout_s, outside: Some(WHY.into()), terminal }
         }
         other => other,
     }
@@ -69,7 +69,7 @@ pub(super) fn unfenced(errand: Errand) -> Errand {
 const WHY: &str = "it failed in the sandbox";
 
 /// What the model is told of a command that was run twice.
-pub(super) fn told(item: &Item) -> Option<&'static str> {
+pub(super) fn told(item: &BatchItem) -> Option<&'static str> {
     match (item.outside, item.widened) {
         (true, _) => {
             Some("[It failed in the sandbox; the user then ran it once outside the sandbox, with this result.]")
@@ -94,12 +94,12 @@ pub(super) enum Offered {
 /// Offers to run a command once more with less of a fence. What came of it in the fence is `held` until somebody
 /// answers. One that the fence for commands that only read has stopped gets the ordinary one.
 pub(super) fn offer(
-    step: &mut Step<'_>,
-    item: &Item,
-    errand: &Errand,
+    step: &mut Transition<'_>,
+    item: &BatchItem,
+    errand: &ToolAction,
     run: CommandRun,
     ran: &Ran,
-    held: &Held,
+    held: &WithheldResult,
 ) -> Offered {
     let Some(active) = step.session.active() else { return Offered::Nothing };
     let Some(sign) = sign(ran) else { return Offered::Nothing };
@@ -140,11 +140,11 @@ fn tried_to_write(sign: &str) -> bool {
 }
 
 fn open(
-    step: &mut Step<'_>,
-    item: &Item,
+    step: &mut Transition<'_>,
+    item: &BatchItem,
     run: CommandRun,
     sign: &str,
-    held: &Held,
+    held: &WithheldResult,
     title: String,
     choices: Vec<Choice>,
 ) -> Option<CheckpointId> {
@@ -161,25 +161,25 @@ fn open(
     body.insert("plan".into(), plan);
     body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
     body.insert("result".into(), json!(held));
-    let (kind, about) = (CheckpointKind::Permission, About::Outside { call: item.call.clone() });
-    answers::open(step, Question { kind, about, title, choices, body })
+    let (kind, about) = (CheckpointKind::Permission, CheckpointSubject::Outside { call: item.call.clone() });
+    answers::open(step, CheckpointDraft { kind, about, title, choices, body })
 }
 
 /// Whether there is a fence, and somebody to be asked: one who is there, or who has just approved this command. A
 /// command that was left once is not offered again as long as the request goes on.
-fn is_fit(active: &Active, item: &Item) -> bool {
+fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();
     let is_asked = settings.sandbox != Sandbox::Off && answers::approve(active) == Approve::Ask && is_near;
     is_asked && !item.outside && !is_left(active, item)
 }
 
-fn is_left(active: &Active, item: &Item) -> bool {
+fn is_left(active: &RunningRequest, item: &BatchItem) -> bool {
     active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item))
 }
 
 /// The command of a call.
-pub(crate) fn command_of(item: &Item) -> Option<&str> {
+pub(crate) fn command_of(item: &BatchItem) -> Option<&str> {
     item.wish.input.get("command").and_then(|command| command.as_str())
 }
 

@@ -5,13 +5,13 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::CheckpointKind;
 use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
 
-use super::answers::{self, END, EXTEND, Question, UNLIMITED};
+use super::answers::{self, CheckpointDraft, END, EXTEND, UNLIMITED};
 use super::batch::find;
-use super::tools::{self, Errand};
+use super::tools::{self, ToolAction};
 use crate::Effect;
 use crate::proposal::command;
-use crate::record::{About, Progress, Session};
-use crate::step::Step;
+use crate::record::{CheckpointSubject, Progress, Session};
+use crate::step::Transition;
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn is_attended(settings: &RunSettings) -> bool {
 }
 
 /// The time of a command is up. It goes on; a person says for how long.
-pub(crate) fn overdue(step: &mut Step<'_>, call: &CallId) {
+pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     let Some((_, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.stopping || open(step.session, call).is_some() {
         return;
@@ -53,9 +53,9 @@ pub(crate) fn overdue(step: &mut Step<'_>, call: &CallId) {
     let mut body = Map::new();
     body.insert("command".into(), json!(command));
     body.insert("timeoutS".into(), json!(seconds));
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Confirm,
-        about: About::Overtime { call: call.clone() },
+        about: CheckpointSubject::Overtime { call: call.clone() },
         title: format!("This command is still running after {seconds} s, which is its limit: {command}"),
         choices: vec![
             answers::choice(EXTEND, &format!("Give it another {seconds} s")),
@@ -68,7 +68,7 @@ pub(crate) fn overdue(step: &mut Step<'_>, call: &CallId) {
 }
 
 /// A person said what becomes of it.
-pub(super) fn answered(step: &mut Step<'_>, call: &CallId, choice: &str) {
+pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
     let overtime = match choice {
         EXTEND => limit_of(step.session, call).map_or(Overtime::Unlimited, Overtime::Seconds),
         UNLIMITED => Overtime::Unlimited,
@@ -78,14 +78,14 @@ pub(super) fn answered(step: &mut Step<'_>, call: &CallId, choice: &str) {
 }
 
 /// The command has ended, or nobody knows: what becomes of it is no question any more.
-pub(super) fn settle(step: &mut Step<'_>, call: &CallId) {
+pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, _)) = find(step, call) else { return };
     let Some(checkpoint) = open(step.session, call) else { return };
     step.say(Some(&request), answers::resolved(checkpoint, "over", "command"));
 }
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
-    let about = About::Overtime { call: call.clone() };
+    let about = CheckpointSubject::Overtime { call: call.clone() };
     session.checkpoints().find(|(_, open)| open.about == about).map(|(id, _)| id.clone())
 }
 
@@ -94,7 +94,7 @@ pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
     let active = session.active()?;
     let item = active.batch.as_ref()?.item(call)?;
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
-    let Errand::Run { command, timeout_s, .. } = errand else { return None };
+    let ToolAction::Run { command, timeout_s, .. } = errand else { return None };
     let argv = command::judge(&command, &crate::permit::policy(session, active)).argv;
     Some(limit(&active.request.settings, &command, argv.as_deref(), timeout_s).seconds)
 }

@@ -8,7 +8,7 @@ use crate::flow::{self, conversation, pace};
 use crate::intake::pill;
 use crate::memory;
 use crate::permit;
-use crate::record::{Active, Session, Stand};
+use crate::record::{FlowState, RunningRequest, Session};
 use crate::route;
 
 /// For turns in words, without tools.
@@ -66,7 +66,7 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
 }
 
 /// The tools of the groups that the request needs.
-fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
+fn offered(active: &RunningRequest) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
     let all = tools::specs(route::offer(active.path()));
     // What was agreed on since needs more than the path was chosen for.
     let leads_on = active.path() != active.route;
@@ -81,7 +81,7 @@ fn offered(active: &Active) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
 }
 
 /// A verdict on a series of commands has a form. Models with tools keep their freedom: they may look first.
-fn format(active: &Active) -> Option<Format> {
+fn format(active: &RunningRequest) -> Option<Format> {
     let is_due = |series: &trimtab_vocab::Series| {
         series.state == SeriesState::Judging && !series.remaining.is_empty() && !active.assessing
     };
@@ -91,9 +91,9 @@ fn format(active: &Active) -> Option<Format> {
 }
 
 /// The same from call to call, so that providers can cache it; nothing of a folder before it is trusted.
-fn system(session: &Session, active: &Active) -> String {
+fn system(session: &Session, active: &RunningRequest) -> String {
     let mut text = match active.path() {
-        _ if active.flow.stand == Stand::Compiling => return conversation::COMPILER.to_owned(),
+        _ if active.flow.stand == FlowState::Compiling => return conversation::COMPILER.to_owned(),
         Some(RouteDecision::Plan) if structured::applies(active) => flow::plan::FORM.to_owned(),
         _ if structured::applies(active) => structured::FORM.to_owned(),
         Some(RouteDecision::Direct) => format!("{AGENT_SYSTEM_PROMPT}{}", further::RULE),
@@ -119,8 +119,8 @@ fn system(session: &Session, active: &Active) -> String {
 }
 
 /// What of earlier sessions it is told. Who only writes down what was agreed on has that from the conversation.
-fn remembered(session: &Session, active: &Active) -> String {
-    if active.flow.stand == Stand::Compiling { String::new() } else { memory::shown(session) }
+fn remembered(session: &Session, active: &RunningRequest) -> String {
+    if active.flow.stand == FlowState::Compiling { String::new() } else { memory::shown(session) }
 }
 
 #[cfg(test)]

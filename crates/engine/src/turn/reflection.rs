@@ -4,7 +4,7 @@
 use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
 
 use super::outcome;
-use crate::record::{Active, Batch, Item};
+use crate::record::{Batch, BatchItem, RunningRequest};
 
 /// Characters of a finding.
 const FINDING: usize = 120;
@@ -13,13 +13,13 @@ const FINDING: usize = 120;
 pub const NOTE: &str = "[TOOL REFLECTION]";
 
 /// The assessment of a batch whose tools have all ended.
-pub(super) fn assess(active: &Active, batch: &Batch) -> ReflectionFact {
+pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // The same again with the same end is told apart from the first time.
     let again = active.repeat.as_ref().is_some_and(|repeat| repeat.signature == batch.signature());
     ReflectionFact { entries: batch.items.iter().map(|item| entry(item, again)).collect() }
 }
 
-fn entry(item: &Item, again: bool) -> ReflectionEntry {
+fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
     let (status, content) = match item.done() {
         Some(done) => (done.status, done.content.as_str()),
         None => (ToolStatus::Interrupted, ""),

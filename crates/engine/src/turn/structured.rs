@@ -13,17 +13,17 @@ use trimtab_vocab::{
     ToolCall,
 };
 
-use super::answers::{self, Question};
+use super::answers::{self, CheckpointDraft};
 use super::goal::without_banners;
 use super::{batch, budget, context, end_or_go_on, finish, next, prompt, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
-use crate::proposal::recover::{Recovered, Stop, mended, recover};
-use crate::record::{About, Active, Repairing, Stand};
+use crate::proposal::recover::{Recovered, ReplyStop, mended, recover};
+use crate::record::{CheckpointSubject, FlowState, Repairing, RunningRequest};
 use crate::route;
-use crate::step::Step;
+use crate::step::Transition;
 use crate::tokens::estimate;
-use crate::turn::tools::Offer;
+use crate::turn::tools::ToolOffer;
 
 /// What the model is told about the form of its answer.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. Be brief; say when you are not sure.
@@ -45,14 +45,14 @@ const TRUNCATED: &str = "Response was truncated!";
 const DAMAGED: &str = "AI response had errors";
 
 /// Whether this request is answered in that form.
-pub(crate) fn applies(active: &Active) -> bool {
+pub(crate) fn applies(active: &RunningRequest) -> bool {
     let (_, facts) = prompt::model(&active.request);
-    !facts.tools && route::offer(active.path()) != Offer::Nothing
+    !facts.tools && route::offer(active.path()) != ToolOffer::Nothing
 }
 
 /// The reply is there: read it, and propose what it wants.
-pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
-    if step.session.active().is_some_and(|active| active.flow.stand == Stand::Planning) {
+pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
+    if step.session.active().is_some_and(|active| active.flow.stand == FlowState::Planning) {
         return end_or_go_on(step, words, stop);
     }
     let read = read(step, words, stop);
@@ -63,27 +63,27 @@ pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, sto
 }
 
 /// Reads a reply, and looks for the documented signs of a cut where nobody said that it is whole.
-fn read(step: &Step<'_>, words: &str, stop: Option<&StopReason>) -> Recovered {
-    let stop = stop.map_or(Stop::Unknown, Stop::from);
+fn read(step: &Transition<'_>, words: &str, stop: Option<&StopReason>) -> Recovered {
+    let stop = stop.map_or(ReplyStop::Unknown, ReplyStop::from);
     let read = recover(words.as_bytes(), stop);
-    let looks = recovery(step).strict_heuristics || stop != Stop::Complete;
+    let looks = recovery(step).strict_heuristics || stop != ReplyStop::Complete;
     let cut = looks && read.found && mended::looks_cut(words, &read);
     Recovered { truncated: read.truncated || cut, blocked: read.blocked || cut, ..read }
 }
 
-fn recovery(step: &Step<'_>) -> Recovery {
+fn recovery(step: &Transition<'_>) -> Recovery {
     step.session.active().map(|active| active.request.settings.recovery).unwrap_or_default()
 }
 
 /// Whether a model could bring back what the rules could not: not what was cut off or left out.
-fn is_worth_repair(step: &Step<'_>, words: &str, read: &Recovered) -> bool {
+fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool {
     let Some(active) = step.session.active() else { return false };
     let is_whole = if read.found { read.lost.is_empty() } else { !mended::attempted(words) };
     !is_whole && !read.truncated && !read.elided && active.repairs < active.request.settings.recovery.repairs
 }
 
 /// Has a model repair the answer; whether it was asked.
-fn repair(step: &mut Step<'_>, request: &RequestId, words: &str, read: &Recovered) -> bool {
+fn repair(step: &mut Transition<'_>, request: &RequestId, words: &str, read: &Recovered) -> bool {
     let Some(prompt) = repair_prompt(step, words, read) else { return false };
     let label = "Repairing the answer...".into();
     step.say(Some(request), StageFact { stage: Stage::Repairing, label });
@@ -92,7 +92,7 @@ fn repair(step: &mut Step<'_>, request: &RequestId, words: &str, read: &Recovere
 }
 
 /// The program had ended while the answer was being repaired: the call is made again.
-pub(super) fn repair_again(step: &mut Step<'_>, repairing: &Repairing) {
+pub(super) fn repair_again(step: &mut Transition<'_>, repairing: &Repairing) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let read = read(step, &repairing.words, repairing.stop.as_ref());
     match repair_prompt(step, &repairing.words, &read) {
@@ -103,7 +103,7 @@ pub(super) fn repair_again(step: &mut Step<'_>, repairing: &Repairing) {
 
 /// What is wrong comes first, then the text. None where the answer is too long to be said again, or the
 /// budget has no room for it.
-fn repair_prompt(step: &Step<'_>, words: &str, read: &Recovered) -> Option<Prompt> {
+fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option<Prompt> {
     let active = step.session.active()?;
     let (model, facts) = context::fast(&active.request);
     let size = estimate(words);
@@ -123,16 +123,16 @@ fn repair_prompt(step: &Step<'_>, words: &str, read: &Recovered) -> Option<Promp
         ..Prompt::default()
     };
     match budget::allow(step.session, &prompt) {
-        budget::Verdict::Free => {}
-        budget::Verdict::UpTo(tokens) if u64::from(tokens) < size => return None,
-        budget::Verdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
-        budget::Verdict::TooDear(_) => return None,
+        budget::BudgetVerdict::Free => {}
+        budget::BudgetVerdict::UpTo(tokens) if u64::from(tokens) < size => return None,
+        budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
+        budget::BudgetVerdict::TooDear(_) => return None,
     }
     Some(prompt)
 }
 
 /// The repair is there, or came to nothing. What it says counts only where the rules believe it.
-pub(super) fn repaired(step: &mut Step<'_>, request: &RequestId, damaged: &Repairing, repaired: Option<&str>) {
+pub(super) fn repaired(step: &mut Transition<'_>, request: &RequestId, damaged: &Repairing, repaired: Option<&str>) {
     let stop = damaged.stop.as_ref();
     let read = read(step, &damaged.words, stop);
     let believed = repaired.and_then(|repaired| mended::believed(&damaged.words, &read, repaired));
@@ -155,7 +155,7 @@ pub(super) fn repaired(step: &mut Step<'_>, request: &RequestId, damaged: &Repai
 }
 
 /// Nothing more can be read: says the answer, and proposes what it wants if that may be.
-fn settle(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>, read: Recovered) {
+fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>, read: Recovered) {
     let mut bug = |kind: &str, message: &str| {
         step.say(Some(request), BugFact { kind: kind.into(), by: "script".into(), message: message.into() });
     };
@@ -199,7 +199,7 @@ fn settle(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&S
 }
 
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
-fn unreadable(step: &mut Step<'_>, request: &RequestId, words: &str, truncated: bool) {
+fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, truncated: bool) {
     let text = "The AI response could not be read, and nothing of it was applied.".into();
     step.say(Some(request), BannerFact { level: Level::Error, text });
     let answer = Answer { summary: words.to_owned(), truncated, blocked: !truncated, ..Answer::default() };
@@ -209,7 +209,7 @@ fn unreadable(step: &mut Step<'_>, request: &RequestId, words: &str, truncated: 
 
 /// The answer was cut off, or a change in it cannot be trusted: nothing of it is applied, what was whole is
 /// shown, and the person decides.
-fn cut(step: &mut Step<'_>, request: &RequestId, stop: Option<&StopReason>, answer: Answer) {
+fn cut(step: &mut Transition<'_>, request: &RequestId, stop: Option<&StopReason>, answer: Answer) {
     let truncated = answer.truncated;
     if truncated {
         let message = TRUNCATED.into();
@@ -232,7 +232,7 @@ fn cut(step: &mut Step<'_>, request: &RequestId, stop: Option<&StopReason>, answ
 }
 
 /// Says what was kept of a damaged answer.
-fn warn_of_recovery(step: &mut Step<'_>, request: &RequestId, answer: &Answer) {
+fn warn_of_recovery(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
     let count = |number: usize, what: &str| (number > 0).then(|| format!("{number} {what}(s)"));
     let recovered: Vec<String> = [
         count(answer.todos.len(), "todo"),
@@ -256,7 +256,7 @@ fn warn_of_recovery(step: &mut Step<'_>, request: &RequestId, answer: &Answer) {
 }
 
 /// A reply was cut off at the output limit: the model goes on by itself, where that is wanted.
-pub(super) fn goes_on(step: &mut Step<'_>, request: &RequestId, words: &str) -> bool {
+pub(super) fn goes_on(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let wanted = active.request.settings.recovery.on_max_tokens == OnMaxTokens::AutoContinue;
     if !wanted || active.cuts == 0 || active.cuts > CONTINUES {
@@ -271,7 +271,7 @@ pub(super) fn goes_on(step: &mut Step<'_>, request: &RequestId, words: &str) -> 
 
 /// What follows when the model does not go on by itself.
 pub(super) fn after_cut(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     request: &RequestId,
     stop: Option<&StopReason>,
     truncated: bool,
@@ -285,7 +285,7 @@ pub(super) fn after_cut(
 }
 
 /// Retry, or Continue if there is something to go on with.
-fn ask(step: &mut Step<'_>, truncated: bool, changes: usize, something: bool) {
+fn ask(step: &mut Transition<'_>, truncated: bool, changes: usize, something: bool) {
     let mut body = Map::new();
     body.insert("blockedChanges".into(), json!(changes));
     let mut choices = vec![answers::choice(answers::RETRY, "🔄 Retry")];
@@ -295,9 +295,9 @@ fn ask(step: &mut Step<'_>, truncated: bool, changes: usize, something: bool) {
     if changes > 0 && recovery(step).allow_recovered_changes {
         choices.push(answers::choice(answers::APPLY, "Apply the recovered changes, one by one"));
     }
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Recovery,
-        about: About::Recovery,
+        about: CheckpointSubject::Recovery,
         title: if truncated { TRUNCATED } else { DAMAGED }.into(),
         choices,
         body,
@@ -337,7 +337,7 @@ fn change(change: &FileChange) -> Option<(&'static str, Value)> {
 
 /// The wishes of an answer have all ended: done, unless there is something that the model should hear of, or
 /// its commands are still to run.
-pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool) -> bool {
+pub(super) fn closed(step: &mut Transition<'_>, all_went_well: bool) -> bool {
     let Some(active) = step.session.active().filter(|active| applies(active)) else { return false };
     let request = active.request.id.clone();
     let is_fresh = active.series.as_ref().is_some_and(|series| series.state == SeriesState::Offered);
@@ -357,13 +357,13 @@ pub(super) fn closed(step: &mut Step<'_>, all_went_well: bool) -> bool {
     }
     let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
     let words = said.map(|message| message.text()).unwrap_or_default();
-    let summary = recover(words.as_bytes(), Stop::Unknown).answer.summary;
+    let summary = recover(words.as_bytes(), ReplyStop::Unknown).answer.summary;
     conclude(step, &request, &summary);
     true
 }
 
 /// The answer is said and what it wants is done: the request ends, unless something follows.
-fn conclude(step: &mut Step<'_>, request: &RequestId, summary: &str) {
+fn conclude(step: &mut Transition<'_>, request: &RequestId, summary: &str) {
     if !flow::ended(step, summary, None) && !flow::answered(step) {
         finish(step, request, Status::Completed, None);
     }

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{SessionFact, UsageFact};
 use trimtab_vocab::{Message, Prompt, RequestId, Usage};
 
 use crate::Effect;
-use crate::step::Step;
+use crate::step::Transition;
 
 const TITLE_SYSTEM_PROMPT: &str = "Give this conversation a name of three to six words that says what it is about. \
 Answer with the name alone: one line, no quotes, no full stop.";
@@ -18,7 +18,7 @@ const WORDS: usize = 2_000;
 const LONGEST: usize = 60;
 
 /// Asks for a name, if the session has none and somebody is there for such work.
-pub(super) fn ask(step: &mut Step<'_>) {
+pub(super) fn ask(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings;
     if settings.fast_model.is_empty() || step.session.title().is_some() || step.session.conversation().len() > 1 {
@@ -38,14 +38,14 @@ pub(super) fn ask(step: &mut Step<'_>) {
 }
 
 /// A person gave it a name: whatever else it is called, or is about to be.
-pub(crate) fn renamed(step: &mut Step<'_>, title: String) {
+pub(crate) fn renamed(step: &mut Transition<'_>, title: String) {
     if !title.is_empty() {
         step.say(None, SessionFact::Titled { title, by: Some("user".into()) });
     }
 }
 
 /// A name was found.
-pub(crate) fn titled(step: &mut Step<'_>, _: &RequestId, title: &str, model: String, usage: Usage) {
+pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, model: String, usage: Usage) {
     let line = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_matches(['"', '\'', '`', '*', '#', '.', ' ', '“', '”']);
     let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();

@@ -2,14 +2,14 @@
 
 use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CommandClass, CommandRun, Effects, FileMark, FileWrite, RefKey, RequestId, Sandbox, Unkept,
-    Watch,
+    CallId, ChangeSetId, CommandClass, CommandRun, FileEffects, FileMark, FileWrite, RefKey, RequestId, Sandbox,
+    SnapshotLimits, Unkept,
 };
 
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{ChangeSet, Session};
-use crate::step::Step;
+use crate::step::Transition;
 
 /// Files that the model is told by name.
 const NAMED: usize = 20;
@@ -18,24 +18,24 @@ const SHOWN: usize = 4 * 1024;
 
 /// How much is to be noted before a command; nothing if it cannot write here, if it is known only to look, or if
 /// the person does not want it.
-pub(super) fn watch(session: &Session, line: &str) -> Option<Watch> {
+pub(super) fn watch(session: &Session, line: &str) -> Option<SnapshotLimits> {
     let active = session.active()?;
     let settings = &active.request.settings;
     let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
     let is_wanted = files > 0 && bytes > 0 && settings.sandbox != Sandbox::ReadOnly;
     let is_watched = is_wanted && !command::only_looks(line, &permit::policy(session, active));
-    is_watched.then_some(Watch { files, bytes, whole: false })
+    is_watched.then_some(SnapshotLimits { files, bytes, whole: false })
 }
 
 /// The same for a command that is about to run. Where nobody was asked, its class decides: what only reads cannot
 /// write anywhere, and anything else starts only under a snapshot, whatever the settings say about its size.
-pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<Watch> {
+pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<SnapshotLimits> {
     match run.automatic {
         Some(CommandClass::Read) => None,
         Some(CommandClass::Check) if run.sandbox == Sandbox::Workspace => {
             let settings = &session.active()?.request.settings;
             let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
-            Some(Watch { files, bytes, whole: true })
+            Some(SnapshotLimits { files, bytes, whole: true })
         }
         _ => watch(session, &run.command),
     }
@@ -43,14 +43,14 @@ pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<Watch> {
 
 /// Records what a command did to files as a change set, if it did something.
 pub(super) fn record(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     request: &RequestId,
     call: &CallId,
     command: &str,
-    effects: &Effects,
+    effects: &FileEffects,
     late: bool,
 ) {
-    let Effects { writes, diffs, unkept, more, .. } = effects;
+    let FileEffects { writes, diffs, unkept, more, .. } = effects;
     if writes.is_empty() && unkept.is_empty() {
         return;
     }
@@ -92,12 +92,12 @@ fn sets_of<'s>(session: &'s Session, first: &'s ChangeSetId) -> impl Iterator<It
 pub(super) fn after_all(session: &Session, request: &RequestId, call: &CallId) -> Option<String> {
     let first = ChangeSetId::of(request, call);
     let writes: Vec<FileWrite> = sets_of(session, &first).flat_map(|set| set.writes.iter().cloned()).collect();
-    sentence(&Effects { writes, ..Effects::default() })
+    sentence(&FileEffects { writes, ..FileEffects::default() })
 }
 
 /// What the model is told: one line, and the diffs of files that it has read, as far as they are short. It then
 /// knows these files as they are now, and need not read them again.
-pub(super) fn told(session: &Session, effects: &Effects) -> (Option<String>, Vec<FileMark>) {
+pub(super) fn told(session: &Session, effects: &FileEffects) -> (Option<String>, Vec<FileMark>) {
     let Some(mut text) = sentence(effects) else { return (None, Vec::new()) };
     let (mut marks, mut left) = (Vec::new(), SHOWN);
     for (write, diff) in effects.writes.iter().zip(&effects.diffs) {
@@ -116,7 +116,7 @@ pub(super) fn told(session: &Session, effects: &Effects) -> (Option<String>, Vec
 }
 
 /// `Files changed: src/a.rs (+3 -1); new: b.txt; deleted: c.`
-fn sentence(effects: &Effects) -> Option<String> {
+fn sentence(effects: &FileEffects) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(why) = effects.unobserved {
         return Some(format!("What it did to files was not recorded: {}.", why.words()));

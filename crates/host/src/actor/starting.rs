@@ -41,7 +41,7 @@ impl Actor {
                 };
                 let prices = facts.prices;
                 let cache_s = settings.cache_s;
-                let order = effects::Call { request, call, prompt, prices, has_room, cache_s };
+                let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
             Effect::Title { request, prompt } => {
@@ -61,16 +61,16 @@ impl Actor {
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }
-            Effect::Look { call, look } => self.start_tool(call, tools::Work::Look(look)),
+            Effect::Look { call, look } => self.start_tool(call, tools::ToolWork::Look(look)),
             Effect::Draw { call, model, prompt, count, after_ms } => {
-                self.start_tool(call, tools::Work::Draw { model, prompt, count, after_ms });
+                self.start_tool(call, tools::ToolWork::Draw { model, prompt, count, after_ms });
             }
             Effect::Recall { call, key, offset, limit } => {
-                self.start_tool(call, tools::Work::Recall { key, offset, limit });
+                self.start_tool(call, tools::ToolWork::Recall { key, offset, limit });
             }
-            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::Work::Prepare { change, seen }),
-            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::Work::Narrow { writes, parts }),
-            Effect::Apply { call, plan } => self.start_tool(call, tools::Work::Apply(plan)),
+            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::ToolWork::Prepare { change, seen }),
+            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::ToolWork::Narrow { writes, parts }),
+            Effect::Apply { call, plan } => self.start_tool(call, tools::ToolWork::Apply(plan)),
             Effect::Compare { ways, on_conflict } => {
                 let folder = self.session.folder().unwrap_or_default().to_owned();
                 self.tasks.spawn(tools::compare(deps, reporter, folder, ways, on_conflict));
@@ -81,9 +81,9 @@ impl Actor {
             Effect::Run { call, plan, watch } => {
                 let (sender, overtime) = mpsc::channel(ANSWERS);
                 self.overtimes.insert(call.clone(), sender);
-                self.start_tool(call, tools::Work::Run { plan, watch, overtime });
+                self.start_tool(call, tools::ToolWork::Run { plan, watch, overtime });
             }
-            Effect::Survey { call, watch } => self.start_tool(call, tools::Work::Survey(watch)),
+            Effect::Survey { call, watch } => self.start_tool(call, tools::ToolWork::Survey(watch)),
             Effect::Overtime { call, overtime } => {
                 // There is one answer to a question, and a command asks one at a time.
                 if let Some(command) = self.overtimes.get(&call) {
@@ -110,7 +110,7 @@ impl Actor {
         }
     }
 
-    fn start_tool(&mut self, call: CallId, work: tools::Work) {
+    fn start_tool(&mut self, call: CallId, work: tools::ToolWork) {
         let (Some(active), Some(folder)) = (self.session.active(), self.session.folder()) else { return };
         let request = active.request.id.clone();
         let controller = StreamController::new();
@@ -119,7 +119,7 @@ impl Actor {
             earlier.abort();
         }
         let has_room = self.admitted.contains(&request);
-        let order = tools::Order { request, call, folder: folder.to_owned(), work, has_room };
+        let order = tools::ToolOrder { request, call, folder: folder.to_owned(), work, has_room };
         self.tasks.spawn(tools::carry_out(Arc::clone(&self.deps), self.reporter.clone(), order, controller));
     }
 }

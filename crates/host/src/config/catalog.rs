@@ -11,12 +11,12 @@ const BUILT_IN: &str = include_str!("catalog.toml");
 /// Facts by model; a name stands for every longer name that begins with it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CatalogEntry>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Entry {
+struct CatalogEntry {
     window: Option<u64>,
     max_output: Option<u32>,
     prices: Option<EntryPrices>,
@@ -39,12 +39,12 @@ struct EntryPrices {
 impl Catalog {
     /// The built-in facts, overridden by those in `file` if it exists.
     pub fn load(file: &Path) -> Result<Self, Problem> {
-        let mut entries: BTreeMap<String, Entry> =
+        let mut entries: BTreeMap<String, CatalogEntry> =
             toml::from_str(BUILT_IN).expect("the built-in catalogue is TOML; a test reads it");
         match std::fs::read_to_string(file) {
             Err(_) => {}
             Ok(text) => {
-                let own: BTreeMap<String, Entry> = toml::from_str(&text).map_err(|error| {
+                let own: BTreeMap<String, CatalogEntry> = toml::from_str(&text).map_err(|error| {
                     let message = format!("{} cannot be read: {}.", file.display(), error.message());
                     Problem::new(ProblemKind::Settings, message).hint(
                         "Entries look like this: [\"provider/name\"], then window = 128000, prices = { input = 1, output = 2 }.",

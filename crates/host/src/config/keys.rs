@@ -9,11 +9,11 @@ use trimtab_world::tools::edits;
 
 /// A setting.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     /// Its name in the file, with dots.
     pub path: &'static str,
     /// What it may hold.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// What it holds when nobody sets it, as TOML.
     pub default: &'static str,
     /// What it is for.
@@ -22,7 +22,7 @@ pub struct Key {
 
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum SettingKind {
     /// Any text.
     Text,
     /// One of these.
@@ -46,7 +46,7 @@ pub enum Kind {
     Rules,
 }
 
-impl Kind {
+impl SettingKind {
     /// What it takes, as the end of a sentence.
     pub fn takes(self) -> String {
         match self {
@@ -74,439 +74,494 @@ fn shown(choice: &'static str) -> &'static str {
     if choice.is_empty() { "\"\"" } else { choice }
 }
 
-const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
-    Key { path, kind, default, help }
+const fn key(path: &'static str, kind: SettingKind, default: &'static str, help: &'static str) -> SettingKey {
+    SettingKey { path, kind, default, help }
 }
 
 /// The settings, in the order in which they are shown.
-pub const KEYS: &[Key] = &[
-    key("model", Kind::Text, "\"\"", "The model that works: PROVIDER/NAME. Empty: the first provider with a key."),
-    key("models.fast", Kind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
-    key("models.vision", Kind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
+pub const KEYS: &[SettingKey] = &[
+    key(
+        "model",
+        SettingKind::Text,
+        "\"\"",
+        "The model that works: PROVIDER/NAME. Empty: the first provider with a key.",
+    ),
+    key("models.fast", SettingKind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
+    key("models.vision", SettingKind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
     key(
         "models.image",
-        Kind::Text,
+        SettingKind::Text,
         "\"\"",
         "For making pictures. Empty: xai/grok-2-image or openai/gpt-image-1, whichever has a key; else none are made.",
     ),
     key(
         "answer.protocol",
-        Kind::Choice(&["auto", "native_tools", "structured_json"]),
+        SettingKind::Choice(&["auto", "native_tools", "structured_json"]),
         "\"auto\"",
         "How a model works: with tools where it can, with tools also where it is not known to, or by one JSON object that \
          holds its whole answer. One that refuses tools goes on with the object by itself.",
     ),
     key(
         "image.batch",
-        Kind::Choice(&["distinct", "same_prompt"]),
+        SettingKind::Choice(&["distinct", "same_prompt"]),
         "\"distinct\"",
         "Several pictures: distinct gives each a prompt and a call of its own, same_prompt makes variants of one.",
     ),
     key(
         "image.price_usd",
-        Kind::Float(0.0, 100.0),
+        SettingKind::Float(0.0, 100.0),
         "0.07",
         "Dollars for one picture, where models.toml says nothing of the model.",
     ),
     key(
         "image.detect",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Words like \"draw\" or \"create an image\" ask for pictures. false: only `trimtab images make` does.",
     ),
     key(
         "temperature",
-        Kind::Float(-1.0, 2.0),
+        SettingKind::Float(-1.0, 2.0),
         "-1.0",
         "How freely a model may choose its words, 0 to 2. Below 0: as its provider sees fit.",
     ),
-    key("record", Kind::Text, "\"\"", "Write every exchange with a model to this file, to be played by replay/FILE."),
+    key(
+        "record",
+        SettingKind::Text,
+        "\"\"",
+        "Write every exchange with a model to this file, to be played by replay/FILE.",
+    ),
     key(
         "apply.auto",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "The master switch: false asks about everything, whatever apply.files and apply.commands say.",
     ),
     key(
         "apply.files",
-        Kind::Choice(&["auto", "ask"]),
+        SettingKind::Choice(&["auto", "ask"]),
         "\"auto\"",
         "Changes of files: auto applies them at once (they can be undone), ask asks first.",
     ),
     key(
         "apply.confirm_deletes",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Ask before a file is deleted. false: as apply.files says, but never one that the model has not read.",
     ),
     key(
         "apply.commands",
-        Kind::Choice(&["ask", "auto"]),
+        SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
         "Commands: auto runs by itself what commands.allow names and is known to be safe.",
     ),
     key(
         "apply.tasks",
-        Kind::Choice(&["ask", "auto"]),
+        SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
         "Changes of your tasks by the assistant: auto applies them at once (they can be undone), but never a delete.",
     ),
     key(
         "history.keep_days",
-        Kind::Int(0, 36_500),
+        SettingKind::Int(0, 36_500),
         "90",
         "Days for which a change can be taken back; what it says is kept for ever. 0: for ever.",
     ),
     key(
         "history.max_mb",
-        Kind::Int(0, 1_000_000),
+        SettingKind::Int(0, 1_000_000),
         "2048",
         "Megabytes that old contents of files may take; the oldest go first, and you are told. 0: any.",
     ),
     key(
         "commands.allow",
-        Kind::Rules,
+        SettingKind::Rules,
         "[]",
         "Beginnings of commands that may run by themselves. Empty: the built-in list.",
     ),
-    key("commands.ask", Kind::Rules, "[]", "Beginnings of commands that are always asked about."),
-    key("commands.deny", Kind::Rules, "[]", "Beginnings of commands that are refused."),
+    key("commands.ask", SettingKind::Rules, "[]", "Beginnings of commands that are always asked about."),
+    key("commands.deny", SettingKind::Rules, "[]", "Beginnings of commands that are refused."),
     key(
         "commands.match",
-        Kind::Choice(&["safe_prefix", "plain_prefix"]),
+        SettingKind::Choice(&["safe_prefix", "plain_prefix"]),
         "\"safe_prefix\"",
         "How commands.allow is read: with flags known to be safe only, or with any that neither delete nor leave the folder.",
     ),
     key(
         "commands.timeout_s",
-        Kind::Int(1, 86_400),
+        SettingKind::Int(1, 86_400),
         "30",
         "Seconds that a command may take. Then it is ended, or you are asked, if you are there.",
     ),
     key(
         "commands.timeouts",
-        Kind::Numbers(1, 604_800),
+        SettingKind::Numbers(1, 604_800),
         "{}",
         "The same for commands that begin so: `\"cargo test\" = 600`. The longest beginning counts.",
     ),
     key(
         "commands.longest_s",
-        Kind::Int(1, 604_800),
+        SettingKind::Int(1, 604_800),
         "600",
         "Seconds that a model may ask for at most, if not more are set for the command.",
     ),
-    key("commands.memory_mb", Kind::Int(0, 1 << 30), "0", "Address space of each process of a command. 0: no limit."),
-    key("commands.processes", Kind::Int(0, 1 << 22), "4096", "Processes of a command at a time. 0: no limit."),
-    key("commands.cpu_s", Kind::Int(0, 1 << 30), "0", "Processor seconds of each process of a command. 0: no limit."),
-    key("commands.file_mb", Kind::Int(0, 1 << 30), "16384", "Size of a file that a command writes. 0: no limit."),
+    key(
+        "commands.memory_mb",
+        SettingKind::Int(0, 1 << 30),
+        "0",
+        "Address space of each process of a command. 0: no limit.",
+    ),
+    key("commands.processes", SettingKind::Int(0, 1 << 22), "4096", "Processes of a command at a time. 0: no limit."),
+    key(
+        "commands.cpu_s",
+        SettingKind::Int(0, 1 << 30),
+        "0",
+        "Processor seconds of each process of a command. 0: no limit.",
+    ),
+    key(
+        "commands.file_mb",
+        SettingKind::Int(0, 1 << 30),
+        "16384",
+        "Size of a file that a command writes. 0: no limit.",
+    ),
     key(
         "commands.sandbox",
-        Kind::Choice(&["workspace", "read-only", "off"]),
+        SettingKind::Choice(&["workspace", "read-only", "off"]),
         "\"workspace\"",
         "Where commands may write: in the folder, nowhere, or anywhere.",
     ),
     key(
         "history.snapshot_files",
-        Kind::Int(0, 1_000_000),
+        SettingKind::Int(0, 1_000_000),
         "50000",
         "Files of the folder that are noted before a command, so that what it does to them can be undone. 0: none.",
     ),
     key(
         "history.snapshot_mb",
-        Kind::Int(0, 65_536),
+        SettingKind::Int(0, 65_536),
         "64",
         "Megabytes of new or changed files that are kept before a command, and after it. 0: none.",
     ),
     key(
         "output.archive",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Outputs of commands that are not shown whole are stored, as ref:KEY. false: they are simply cut.",
     ),
     key(
         "output.archive_mb",
-        Kind::Int(1, 256),
+        SettingKind::Int(1, 256),
         "2",
         "How much of one output is stored; of a longer one the beginning and the end.",
     ),
     key(
         "permissions.dialog",
-        Kind::Choice(&["auto", "full", "compact"]),
+        SettingKind::Choice(&["auto", "full", "compact"]),
         "\"auto\"",
         "The answers about a command: four, three short ones, or (auto) the short ones for commands of an answer.",
     ),
-    key("permissions.remember_deletes", Kind::Bool, "false", "Whether a rule may cover commands that delete."),
-    key("folders.trusted", Kind::List, "[]", "Folders that are trusted without being asked about."),
-    key("copilot.name", Kind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
+    key("permissions.remember_deletes", SettingKind::Bool, "false", "Whether a rule may cover commands that delete."),
+    key("folders.trusted", SettingKind::List, "[]", "Folders that are trusted without being asked about."),
+    key("copilot.name", SettingKind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
     key(
         "copilot.synthesis",
-        Kind::Choice(&["model", "list"]),
+        SettingKind::Choice(&["model", "list"]),
         "\"model\"",
         "How the work of tools is summed up: in the model's own words, or as a list of results.",
     ),
     key(
         "copilot.flow",
-        Kind::Choice(&["", "complex", "simple", "conversation"]),
+        SettingKind::Choice(&["", "complex", "simple", "conversation"]),
         "\"\"",
         "One of the documented ways to work together; sets those of the following that nobody sets.",
     ),
     key(
         "copilot.intelligent_routing",
-        Kind::Choice(&["off", "minimal", "aggressive"]),
+        SettingKind::Choice(&["off", "minimal", "aggressive"]),
         "\"off\"",
         "Whether the fast model looks at a task first: only where rules cannot place it, preferring action, or asking \
          about whatever is ambiguous.",
     ),
     key(
         "copilot.unsure_below",
-        Kind::Float(0.0, 1.0),
+        SettingKind::Float(0.0, 1.0),
         "0.45",
         "Where the fast model is less sure than this, you are asked what is meant. 0: never for that reason.",
     ),
     key(
         "copilot.sure_above",
-        Kind::Float(0.0, 1.0),
+        SettingKind::Float(0.0, 1.0),
         "0.70",
         "Where the fast model is surer than this, it is believed; below, a question that names nothing here is answered \
          in words.",
     ),
     key(
         "copilot.no_tools_below",
-        Kind::Float(0.0, 1.0),
+        SettingKind::Float(0.0, 1.0),
         "0.25",
         "Where the fast model thinks tools less likely to be needed than this, words will do. 0: never for that reason.",
     ),
     key(
         "copilot.approval_mode",
-        Kind::Choice(&["none", "before_step", "after_step", "both"]),
+        SettingKind::Choice(&["none", "before_step", "after_step", "both"]),
         "\"none\"",
         "Where the steps of a plan stop for a person.",
     ),
-    key("copilot.enable_planning", Kind::Bool, "true", "Tasks that look like much work are planned first."),
-    key("copilot.plan_approval", Kind::Bool, "true", "A plan waits for a person before anything is done."),
-    key("copilot.auto_approve_simple", Kind::Bool, "true", "A simple task needs no approval before it runs."),
-    key("copilot.conversational", Kind::Bool, "false", "Talk first; nothing is carried out until a person says so."),
+    key("copilot.enable_planning", SettingKind::Bool, "true", "Tasks that look like much work are planned first."),
+    key("copilot.plan_approval", SettingKind::Bool, "true", "A plan waits for a person before anything is done."),
+    key("copilot.auto_approve_simple", SettingKind::Bool, "true", "A simple task needs no approval before it runs."),
+    key(
+        "copilot.conversational",
+        SettingKind::Bool,
+        "false",
+        "Talk first; nothing is carried out until a person says so.",
+    ),
     key(
         "copilot.allow_execution_transition",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Words such as \"go ahead\" end a conversation and begin the work.",
     ),
     key(
         "copilot.triggers",
-        Kind::Phrases,
+        SettingKind::Phrases,
         "[\"implement\", \"build\", \"create it\", \"do it\", \"go ahead\", \"make it\"]",
         "The words that do, unless they are asked or taken back. Empty: none do, only `trimtab control implement`.",
     ),
-    key("copilot.pause_enabled", Kind::Bool, "true", "The work can be paused between its steps."),
+    key("copilot.pause_enabled", SettingKind::Bool, "true", "The work can be paused between its steps."),
     key(
         "copilot.pace",
-        Kind::Choice(&["autonomous", "incremental", "single"]),
+        SettingKind::Choice(&["autonomous", "incremental", "single"]),
         "\"autonomous\"",
         "How much is done before a person says \"continue\": all of it, one or two steps, or a single round of tools.",
     ),
     key(
         "copilot.auto_continue",
-        Kind::Bool,
+        SettingKind::Bool,
         "false",
         "\"continue\" is said by itself while steps are open and each turn completes one.",
     ),
     key(
         "repair.max_attempts",
-        Kind::Int(0, 5),
+        SettingKind::Int(0, 5),
         "1",
         "How often models.fast is asked to repair an answer that the rules cannot read wholly. 0: never.",
     ),
     key(
         "truncation.on_max_tokens",
-        Kind::Choice(&["ask", "stop", "auto_continue"]),
+        SettingKind::Choice(&["ask", "stop", "auto_continue"]),
         "\"ask\"",
         "A reply cut off at the output limit: ask where something of it would have acted, stop, or let the model go on.",
     ),
     key(
         "truncation.allow_recovered_changes",
-        Kind::Bool,
+        SettingKind::Bool,
         "false",
         "Whether whole changes of an answer that was cut off may be applied, each after a question of its own.",
     ),
     key(
         "truncation.heuristics",
-        Kind::Choice(&["normal", "strict"]),
+        SettingKind::Choice(&["normal", "strict"]),
         "\"normal\"",
         "Signs of a cut in a text count only where the model did not say that it was done (normal), or always (strict).",
     ),
     key(
         "diff.noop",
-        Kind::Choice(&["classify", "block", "skip"]),
+        SettingKind::Choice(&["classify", "block", "skip"]),
         "\"classify\"",
         "A diff without effect: skipped if it is there already and blocked if it fits nowhere, always blocked, or skipped.",
     ),
     key(
         "tui.theme",
-        Kind::Choice(&["auto", "dark", "light", "ansi", "plain"]),
+        SettingKind::Choice(&["auto", "dark", "light", "ansi", "plain"]),
         "\"auto\"",
         "Colours of the terminal UI: as the terminal says, for a dark or light one, its own sixteen, or none.",
     ),
     key(
         "tui.status",
-        Kind::List,
+        SettingKind::List,
         "[]",
         "What the line at the bottom of the terminal UI shows, in this order: mode, model, folder, branch, autonomy, \
          context, tokens, cost, session. Empty: all of it, as far as there is room.",
     ),
     key(
         "tui.plain",
-        Kind::Bool,
+        SettingKind::Bool,
         "false",
         "Plain lines instead of a screen that is drawn over, for screen readers and for terminals that cannot.",
     ),
     key(
         "keys",
-        Kind::Texts,
+        SettingKind::Texts,
         "{}",
         "Keys of the terminal UI by what they do: `history = \"ctrl-t, f3\"`. Its help (`?`) lists the names.",
     ),
     key(
         "message.while_running",
-        Kind::Choice(&["steer", "queue", "replace"]),
+        SettingKind::Choice(&["steer", "queue", "replace"]),
         "\"steer\"",
         "A new message while a request of its session runs: steer passes its words on to that request, queue waits for \
          its end, replace cancels it.",
     ),
     key(
         "context.files",
-        Kind::List,
+        SettingKind::List,
         "[]",
         "Files of the folder that every request takes as instructions, beside AGENTS.md and CLAUDE.md: \
          `[\"docs/style.md\"]`. A project adds its own.",
     ),
     key(
         "context.handoff_at",
-        Kind::Float(0.1, 1.0),
+        SettingKind::Float(0.1, 1.0),
         "0.85",
         "The part of the model's window, or of a session's document, from which on you are asked how to go on.",
     ),
     key(
         "context.strategy",
-        Kind::Choice(&["both", "compress", "ask"]),
+        SettingKind::Choice(&["both", "compress", "ask"]),
         "\"both\"",
         "What happens there: older turns are summed up and you are asked if that is not enough; only the one; only \
          the other.",
     ),
     key(
         "context.session_mb",
-        Kind::Int(0, 1_000_000),
+        SettingKind::Int(0, 1_000_000),
         "64",
         "Megabytes of conversation that a session's document may hold. 0: any.",
     ),
     key(
         "context.input_tokens",
-        Kind::Int(0, 10_000_000),
+        SettingKind::Int(0, 10_000_000),
         "0",
         "Tokens of one message that are sent as they are; a longer one is stored whole, and its head and tail are sent. \
          0: half of the model's window. Above 256 KB a message is always stored.",
     ),
-    key("tasks.timezone", Kind::Text, "\"\"", "The time zone of your days, like Europe/Berlin. Empty: the machine's."),
+    key(
+        "tasks.timezone",
+        SettingKind::Text,
+        "\"\"",
+        "The time zone of your days, like Europe/Berlin. Empty: the machine's.",
+    ),
     key(
         "tasks.warn_deletes",
-        Kind::Int(0, 1_000_000),
+        SettingKind::Int(0, 1_000_000),
         "20",
         "Deletes of tasks at once above which you are asked again.",
     ),
-    key("tasks.warn_updates", Kind::Int(0, 1_000_000), "50", "Tasks changed at once above which you are asked again."),
+    key(
+        "tasks.warn_updates",
+        SettingKind::Int(0, 1_000_000),
+        "50",
+        "Tasks changed at once above which you are asked again.",
+    ),
     key(
         "tasks.keys",
-        Kind::Int(1, 100_000),
+        SettingKind::Int(1, 100_000),
         "1000",
         "Idempotency keys of changes of tasks that are remembered at most.",
     ),
     key(
         "server.heartbeat_s",
-        Kind::Int(1, 600),
+        SettingKind::Int(1, 600),
         "10",
         "Seconds after which a stream of the server says that it lives. Less, where something on the way cuts it sooner.",
     ),
     key(
         "memory.ingest",
-        Kind::Choice(&["durable", "all", "off"]),
+        SettingKind::Choice(&["durable", "all", "off"]),
         "\"durable\"",
         "Which of your words later sessions are told: lasting ones (\"My name is …\", \"we use tabs\"), all, or none.",
     ),
     key(
         "memory.recall_bytes",
-        Kind::Int(0, 16_384),
+        SettingKind::Int(0, 16_384),
         "2048",
         "Bytes of what is remembered that a model is told at most. 0: none.",
     ),
     key(
         "assistant.auto_mode",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Whether `trimtab ask` finds out by itself what is wanted: words, changes, or an answer first. false: it plans.",
     ),
     key(
         "assistant.clarify_below",
-        Kind::Float(0.0, 1.0),
+        SettingKind::Float(0.0, 1.0),
         "0.45",
         "Below this confidence of the router, you are asked which tasks you mean.",
     ),
     key(
         "assistant.plan_above",
-        Kind::Float(0.0, 1.0),
+        SettingKind::Float(0.0, 1.0),
         "0.7",
         "Above it, changes are planned; in between, the answer is in words unless tasks or days are named.",
     ),
     key(
         "assistant.keyword_rules",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Whether plain words such as \"delete\" or \"why\" lean that decision.",
     ),
-    key("assistant.suggest_changes", Kind::Bool, "true", "Whether an answer in words may offer to make the changes."),
-    key("assistant.max_operations", Kind::Int(1, 100), "8", "Operations that one plan may have."),
-    key("assistant.max_options", Kind::Int(1, 20), "7", "Tasks to choose from that a question offers at first."),
+    key(
+        "assistant.suggest_changes",
+        SettingKind::Bool,
+        "true",
+        "Whether an answer in words may offer to make the changes.",
+    ),
+    key("assistant.max_operations", SettingKind::Int(1, 100), "8", "Operations that one plan may have."),
+    key("assistant.max_options", SettingKind::Int(1, 20), "7", "Tasks to choose from that a question offers at first."),
     key(
         "assistant.inline_options",
-        Kind::Bool,
+        SettingKind::Bool,
         "false",
         "Whether the options stand in the text of a question too, for clients that show nothing else.",
     ),
     key(
         "assistant.strict_schema",
-        Kind::Bool,
+        SettingKind::Bool,
         "true",
         "Whether a provider holds the model to the schema of operations, where it can. false: to JSON alone.",
     ),
     key(
         "assistant.remember_scope_min",
-        Kind::Int(0, 1_440),
+        SettingKind::Int(0, 1_440),
         "10",
         "Minutes for which tasks that you have confirmed to mean are what a short request means. 0: never.",
     ),
     key(
         "assistant.audit_raw",
-        Kind::Choice(&["truncated", "off", "full"]),
+        SettingKind::Choice(&["truncated", "off", "full"]),
         "\"truncated\"",
         "How much of a model's words about tasks the audit keeps: the first 4 kB, nothing, or 16 kB.",
     ),
-    key("limits.steps", Kind::Int(1, 10_000), "25", "Model calls of one request at most."),
-    key("limits.jobs", Kind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
-    key("limits.max_output_tokens", Kind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
+    key("limits.steps", SettingKind::Int(1, 10_000), "25", "Model calls of one request at most."),
+    key("limits.jobs", SettingKind::Int(1, 1_000), "10", "Requests that run at once; the rest wait in order."),
+    key("limits.max_output_tokens", SettingKind::Int(1, 10_000_000), "16384", "Tokens of one reply at most."),
     key(
         "limits.thinking_tokens",
-        Kind::Int(0, 1_000_000),
+        SettingKind::Int(0, 1_000_000),
         "0",
         "Tokens that a model which can think may think before it speaks.",
     ),
-    key("limits.budget_usd", Kind::Float(0.0, 1e9), "0.0", "Dollars that a session may cost. 0: as much as it takes."),
-    key("limits.api_timeout_s", Kind::Int(1, 86_400), "300", "Seconds of silence after which a call is given up."),
+    key(
+        "limits.budget_usd",
+        SettingKind::Float(0.0, 1e9),
+        "0.0",
+        "Dollars that a session may cost. 0: as much as it takes.",
+    ),
+    key(
+        "limits.api_timeout_s",
+        SettingKind::Int(1, 86_400),
+        "300",
+        "Seconds of silence after which a call is given up.",
+    ),
     key(
         "limits.cache_s",
-        Kind::Int(0, 31_536_000),
+        SettingKind::Int(0, 31_536_000),
         "0",
         "Seconds for which the reply to exactly the same prompt is used again. 0: never.",
     ),
-    key("limits.retries", Kind::Int(0, 100), "5", "How often a failed call is tried again."),
+    key("limits.retries", SettingKind::Int(0, 100), "5", "How often a failed call is tried again."),
 ];
 
 /// How a provider may speak, by the name of its kind. `openai` is two dialects: its `api` says which.
@@ -529,16 +584,16 @@ const KIND_NAMES: [&str; KINDS.len()] = {
 };
 
 /// What can be set for each provider, under `providers.NAME`.
-pub const PROVIDER_KEYS: &[Key] = &[
-    key("kind", Kind::Choice(&KIND_NAMES), "\"openai\"", "The dialect it speaks."),
+pub const PROVIDER_KEYS: &[SettingKey] = &[
+    key("kind", SettingKind::Choice(&KIND_NAMES), "\"openai\"", "The dialect it speaks."),
     key(
         "api",
-        Kind::Choice(&["auto", "chat", "responses"]),
+        SettingKind::Choice(&["auto", "chat", "responses"]),
         "\"auto\"",
         "Which of OpenAI's two interfaces; auto: responses at api.openai.com, chat elsewhere.",
     ),
-    key("base_url", Kind::Text, "\"\"", "Where it is."),
-    key("api_key_env", Kind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
+    key("base_url", SettingKind::Text, "\"\"", "Where it is."),
+    key("api_key_env", SettingKind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
 ];
 
 /// Other names under which settings are known: documented elsewhere, and accepted here.
@@ -579,7 +634,7 @@ pub fn env_name(path: &str) -> String {
 }
 
 /// Looks a path up; `providers.NAME.FIELD` is found under its field.
-pub fn find(path: &str) -> Option<&'static Key> {
+pub fn find(path: &str) -> Option<&'static SettingKey> {
     if let Some((name, field)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
         return PROVIDER_KEYS.iter().find(|key| key.path == field).filter(|_| is_provider_name(name));
     }

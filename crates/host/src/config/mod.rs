@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::Catalog;
-pub use keys::{KEYS, Key, Kind, PROVIDER_KEYS, env_name, find as key_of, nearest_of, variable_meant};
+pub use keys::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant};
 pub use raw::Origin;
-pub use resolve::{Keeping, Limits, Profile, Roles, Shown, TaskSettings, TuiSettings, without_password};
+pub use resolve::{Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password};
 
-use raw::Raw;
+use raw::RawSettings;
 
 /// Providers that are there without being set up: name, kind, address, key variable.
 const BUILT_IN: &[(&str, &str, &str, &str)] = &[
@@ -84,7 +84,7 @@ pub fn load(flags: &[Flag]) -> Result<Profile, Problem> {
 /// Reads the settings under a given environment.
 pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result<Profile, Problem> {
     let (file, data) = places(variables)?;
-    let mut raw = Raw::defaults();
+    let mut raw = RawSettings::defaults();
     match std::fs::read_to_string(&file) {
         Ok(text) => raw.add_file(&text, &file)?,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -219,10 +219,10 @@ mod tests {
         let mut tried = 0;
         for key in KEYS {
             let values: Vec<String> = match key.kind {
-                Kind::Choice(choices) => choices.iter().map(|choice| (*choice).to_owned()).collect(),
-                Kind::Int(least, most) => vec![least.to_string(), most.to_string()],
-                Kind::Float(least, most) => vec![least.to_string(), most.to_string()],
-                Kind::Bool => vec!["true".into(), "false".into()],
+                SettingKind::Choice(choices) => choices.iter().map(|choice| (*choice).to_owned()).collect(),
+                SettingKind::Int(least, most) => vec![least.to_string(), most.to_string()],
+                SettingKind::Float(least, most) => vec![least.to_string(), most.to_string()],
+                SettingKind::Bool => vec!["true".into(), "false".into()],
                 _ => continue,
             };
             // These two are told apart from each other, too.

@@ -8,7 +8,7 @@ use toml::Value;
 use trimtab_engine::flow::intent;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::keys::{self, KEYS, Kind, PROVIDER_KEYS};
+use super::keys::{self, KEYS, PROVIDER_KEYS, SettingKind};
 use super::lines::Lines;
 use super::rules;
 
@@ -59,13 +59,13 @@ const STORE: &str = "store.url";
 
 /// Values by their full names, each checked for its kind, with where it comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Raw {
+pub(super) struct RawSettings {
     values: BTreeMap<String, (Value, Origin)>,
     /// Variables that look like settings and are none.
     pub(super) stray: Vec<String>,
 }
 
-impl Raw {
+impl RawSettings {
     /// Sets a value that is known to be good; a later one wins.
     pub(super) fn set(&mut self, path: impl Into<String>, value: Value, origin: Origin) {
         self.values.insert(path.into(), (value, origin));
@@ -146,7 +146,7 @@ impl Raw {
     fn add_alias(&mut self, name: &str, meant: &str, value: Value, origin: &Origin) -> Result<(), Problem> {
         let Some(key) = keys::find(meant) else { return Err(unknown(name, origin)) };
         let value = match (key.kind, value) {
-            (Kind::Choice(choices), Value::Boolean(yes)) if choices.contains(&"auto") => {
+            (SettingKind::Choice(choices), Value::Boolean(yes)) if choices.contains(&"auto") => {
                 Value::String(if yes { "auto" } else { "ask" }.into())
             }
             // Where these names come from there is one provider, and models are called without it.
@@ -201,8 +201,8 @@ impl Raw {
                     let yes_or_no = text.trim().parse().map(Value::Boolean);
                     let list = || Value::Array(text.split(',').map(|item| Value::String(item.trim().into())).collect());
                     let value = match keys::find(meant).map(|key| key.kind) {
-                        Some(Kind::Rules) => list(),
-                        Some(Kind::Int(..)) => {
+                        Some(SettingKind::Rules) => list(),
+                        Some(SettingKind::Int(..)) => {
                             text.trim().parse().map_or_else(|_| Value::String(text.clone()), Value::Integer)
                         }
                         _ => yes_or_no.unwrap_or_else(|_| Value::String(text.clone())),
@@ -241,12 +241,18 @@ impl Raw {
     }
 
     /// Adds a value written as plain text, as flags and variables are.
-    pub(super) fn add_text(&mut self, path: &str, kind: Kind, text: &str, origin: Origin) -> Result<(), Problem> {
+    pub(super) fn add_text(
+        &mut self,
+        path: &str,
+        kind: SettingKind,
+        text: &str,
+        origin: Origin,
+    ) -> Result<(), Problem> {
         let value = match kind {
-            Kind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
-            Kind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
-            Kind::Bool => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Boolean),
-            Kind::Numbers(..) => {
+            SettingKind::Float(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Float),
+            SettingKind::Int(..) => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer),
+            SettingKind::Bool => text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Boolean),
+            SettingKind::Numbers(..) => {
                 let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
                 let number =
                     |text: &str| text.trim().parse().map_or_else(|_| Value::String(text.into()), Value::Integer);
@@ -256,7 +262,7 @@ impl Raw {
                 };
                 Value::Table(pairs.map(pair).collect())
             }
-            Kind::Texts => {
+            SettingKind::Texts => {
                 let pairs = text.split(';').map(str::trim).filter(|pair| !pair.is_empty());
                 let pair = |pair: &str| {
                     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -264,8 +270,8 @@ impl Raw {
                 };
                 Value::Table(pairs.map(pair).collect())
             }
-            Kind::Text | Kind::Choice(_) => Value::String(text.into()),
-            Kind::List | Kind::Phrases | Kind::Rules => {
+            SettingKind::Text | SettingKind::Choice(_) => Value::String(text.into()),
+            SettingKind::List | SettingKind::Phrases | SettingKind::Rules => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
             }
@@ -310,7 +316,7 @@ fn alias_of_variable(name: &str) -> Option<(&'static str, &'static str)> {
     keys::ALIASES.iter().find(|(alias, _)| keys::alias_variable(alias) == name).copied()
 }
 
-fn path_of_variable(name: &str) -> Option<(String, Kind)> {
+fn path_of_variable(name: &str) -> Option<(String, SettingKind)> {
     if let Some(key) = KEYS.iter().find(|key| keys::env_name(key.path) == name) {
         return Some((key.path.to_owned(), key.kind));
     }
@@ -321,20 +327,20 @@ fn path_of_variable(name: &str) -> Option<(String, Kind)> {
     })
 }
 
-fn check(path: &str, kind: Kind, value: &Value, origin: &Origin) -> Result<(), Problem> {
+fn check(path: &str, kind: SettingKind, value: &Value, origin: &Origin) -> Result<(), Problem> {
     let is_good = match (kind, value) {
-        (Kind::Rules, value) => return rules::read(path, value, origin).map(drop),
-        (Kind::Text, Value::String(_)) | (Kind::Bool, Value::Boolean(_)) => true,
-        (Kind::Choice(choices), Value::String(text)) => choices.contains(&text.as_str()),
-        (Kind::Int(least, most), Value::Integer(n)) => (least..=most).contains(n),
-        (Kind::Float(least, most), Value::Float(n)) => (least..=most).contains(n),
-        (Kind::Float(least, most), Value::Integer(n)) => (least..=most).contains(&(*n as f64)),
-        (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
-        (Kind::Phrases, Value::Array(items)) => items.iter().all(is_phrase),
-        (Kind::Numbers(least, most), Value::Table(items)) => {
+        (SettingKind::Rules, value) => return rules::read(path, value, origin).map(drop),
+        (SettingKind::Text, Value::String(_)) | (SettingKind::Bool, Value::Boolean(_)) => true,
+        (SettingKind::Choice(choices), Value::String(text)) => choices.contains(&text.as_str()),
+        (SettingKind::Int(least, most), Value::Integer(n)) => (least..=most).contains(n),
+        (SettingKind::Float(least, most), Value::Float(n)) => (least..=most).contains(n),
+        (SettingKind::Float(least, most), Value::Integer(n)) => (least..=most).contains(&(*n as f64)),
+        (SettingKind::List, Value::Array(items)) => items.iter().all(Value::is_str),
+        (SettingKind::Phrases, Value::Array(items)) => items.iter().all(is_phrase),
+        (SettingKind::Numbers(least, most), Value::Table(items)) => {
             items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n)))
         }
-        (Kind::Texts, Value::Table(items)) => items.values().all(Value::is_str),
+        (SettingKind::Texts, Value::Table(items)) => items.values().all(Value::is_str),
         _ => false,
     };
     if is_good {
@@ -386,14 +392,14 @@ fn wrong(message: String) -> Problem {
 mod tests {
     use super::*;
 
-    fn added(text: &str) -> Result<Raw, Problem> {
-        let mut raw = Raw::defaults();
+    fn added(text: &str) -> Result<RawSettings, Problem> {
+        let mut raw = RawSettings::defaults();
         raw.add_file(text, Path::new("c.toml")).map(|()| raw)
     }
 
     #[test]
     fn every_default_is_a_good_value() {
-        for (path, value, origin) in Raw::defaults().iter() {
+        for (path, value, origin) in RawSettings::defaults().iter() {
             let key = keys::find(path).expect("known");
             check(path, key.kind, value, origin).expect(path);
         }
@@ -422,7 +428,7 @@ mod tests {
         assert_eq!(problem.message, "There is no setting called store.url (c.toml, line 2).");
         assert!(problem.hint.is_some_and(|hint| hint.contains("SQLite")));
         let under = |url: &str| {
-            Raw::default().add_environment(&BTreeMap::from([("TRIMTAB_STORE_URL".to_owned(), url.to_owned())]))
+            RawSettings::default().add_environment(&BTreeMap::from([("TRIMTAB_STORE_URL".to_owned(), url.to_owned())]))
         };
         under("").expect("the data folder");
         assert!(under("postgres://db").expect_err("elsewhere").message.contains("TRIMTAB_STORE_URL"));
@@ -469,7 +475,7 @@ mod tests {
         ] {
             assert!(added(bad).is_err(), "{bad}");
         }
-        let mut raw = Raw::defaults();
+        let mut raw = RawSettings::defaults();
         let variables = [
             ("TRIMTAB_AUTO_APPLY_CLI", "true"),
             ("TRIMTAB_CLI_WHITELIST", "git status, ls"),
@@ -506,14 +512,14 @@ mod tests {
     #[test]
     fn a_table_of_numbers_comes_from_a_file_or_the_environment() {
         let raw = added("[commands.timeouts]\n\"cargo test\" = 600\nmake = 90").expect("good");
-        let timeouts = |raw: &Raw| raw.get("commands.timeouts").expect("set").0.to_string();
+        let timeouts = |raw: &RawSettings| raw.get("commands.timeouts").expect("set").0.to_string();
         assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
-        let mut raw = Raw::defaults();
+        let mut raw = RawSettings::defaults();
         let variables = |text: &str| BTreeMap::from([("TRIMTAB_COMMANDS_TIMEOUTS".to_owned(), text.to_owned())]);
         raw.add_environment(&variables("cargo test=600, make = 90")).expect("good");
         assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
         for bad in ["make", "make=0", "make=soon"] {
-            let problem = Raw::defaults().add_environment(&variables(bad)).expect_err(bad);
+            let problem = RawSettings::defaults().add_environment(&variables(bad)).expect_err(bad);
             assert_eq!(
                 problem.hint.as_deref(),
                 Some("commands.timeouts takes names with whole numbers from 1 to 604800.")
@@ -525,7 +531,7 @@ mod tests {
     #[test]
     fn the_loop_is_autonomous_unless_its_variable_says_anything_but_true() {
         let pace = |value: Option<&str>| {
-            let mut raw = Raw::defaults();
+            let mut raw = RawSettings::defaults();
             let name = "AUTONOMOUS_LOOP".to_owned();
             raw.add_environment(&value.map(|value| (name, value.to_owned())).into_iter().collect()).expect("good");
             raw.get("copilot.pace").and_then(|(value, _)| value.as_str().map(str::to_owned)).expect("a pace")
@@ -541,7 +547,7 @@ mod tests {
     #[test]
     fn auto_mode_is_on_unless_its_variable_says_false() {
         let auto = |value: Option<&str>| {
-            let mut raw = Raw::defaults();
+            let mut raw = RawSettings::defaults();
             let name = "ASSISTANT_AUTO_MODE_ENABLED".to_owned();
             raw.add_environment(&value.map(|value| (name, value.to_owned())).into_iter().collect()).expect("good");
             raw.get("assistant.auto_mode").and_then(|(value, _)| value.as_bool())
@@ -557,9 +563,9 @@ mod tests {
     #[test]
     fn a_table_of_texts_comes_from_a_file_or_the_environment() {
         let raw = added("[keys]\nhistory = \"ctrl-t, f3\"\nhelp = \"\"").expect("good");
-        let keys = |raw: &Raw| raw.get("keys").expect("set").0.to_string();
+        let keys = |raw: &RawSettings| raw.get("keys").expect("set").0.to_string();
         assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
-        let mut raw = Raw::defaults();
+        let mut raw = RawSettings::defaults();
         let variables = BTreeMap::from([("TRIMTAB_KEYS".to_owned(), "history=ctrl-t, f3; help=".to_owned())]);
         raw.add_environment(&variables).expect("good");
         assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
@@ -615,7 +621,7 @@ mod tests {
 
     #[test]
     fn the_environment_reaches_settings_and_providers() {
-        let mut raw = Raw::defaults();
+        let mut raw = RawSettings::defaults();
         let variables = [
             ("TRIMTAB_LIMITS_JOBS", "3"),
             ("TRIMTAB_PROVIDERS_MY_BOX_BASE_URL", "http://127.0.0.1:1"),

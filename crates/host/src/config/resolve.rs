@@ -15,7 +15,7 @@ use trimtab_world::models::{Dialect, Provider, Registry};
 use super::catalog::Catalog;
 use super::key_ring;
 use super::keys::KINDS;
-use super::raw::{Origin, Raw};
+use super::raw::{Origin, RawSettings};
 use super::rules;
 
 /// The settings in force.
@@ -32,7 +32,7 @@ pub struct Profile {
     /// How freely a model may choose its words.
     pub temperature: Option<f64>,
     /// Bounds.
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// What is known about models.
     pub catalog: Catalog,
     /// Who serves models.
@@ -40,7 +40,7 @@ pub struct Profile {
     /// Where exchanges are recorded.
     pub record: Option<PathBuf>,
     /// What may be done without asking, and how.
-    pub hands: HandSettings,
+    pub hands: PermissionSettings,
     /// How much of the work a person wants to see before it happens.
     pub copilot: Copilot,
     /// What happens when a conversation grows too large.
@@ -61,7 +61,7 @@ pub struct Profile {
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
-    pub(super) raw: Raw,
+    pub(super) raw: RawSettings,
 }
 
 /// How the terminal UI looks and which keys it has; the surface knows what the words mean.
@@ -90,7 +90,7 @@ pub struct Roles {
 
 /// What may be done without asking, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HandSettings {
+pub struct PermissionSettings {
     /// Changes of files.
     pub files: Applying,
     /// Deletions are asked about.
@@ -116,7 +116,7 @@ pub struct HandSettings {
     /// Seconds that a model may ask for.
     pub longest_s: u64,
     /// What one command may use.
-    pub limits: trimtab_world::sandbox::Limits,
+    pub limits: trimtab_world::sandbox::CommandLimits,
     /// Outputs that are not shown whole are stored.
     pub archive_output: bool,
     /// How commands are fenced in.
@@ -157,7 +157,7 @@ pub struct Keeping {
 
 /// Bounds of every request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Model calls of one request.
     pub steps: u32,
     /// Requests at once.
@@ -223,7 +223,7 @@ const FLOWS: &[(&str, &[(&str, &str)])] = &[
 
 impl Profile {
     pub(super) fn resolve(
-        mut raw: Raw,
+        mut raw: RawSettings,
         file: PathBuf,
         data: PathBuf,
         catalog: Catalog,
@@ -237,7 +237,7 @@ impl Profile {
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
-        let limits = Limits {
+        let limits = RequestLimits {
             steps: number(&raw, "limits.steps"),
             jobs: number(&raw, "limits.jobs"),
             max_output_tokens: number(&raw, "limits.max_output_tokens"),
@@ -251,7 +251,7 @@ impl Profile {
         };
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
-        let hands = HandSettings {
+        let hands = PermissionSettings {
             files: applying("apply.files"),
             confirm_deletes: yes(&raw, "apply.confirm_deletes"),
             commands: applying("apply.commands"),
@@ -268,7 +268,7 @@ impl Profile {
             timeout_s: number(&raw, "commands.timeout_s").into(),
             timeouts: numbers(&raw, "commands.timeouts"),
             longest_s: number(&raw, "commands.longest_s").into(),
-            limits: trimtab_world::sandbox::Limits {
+            limits: trimtab_world::sandbox::CommandLimits {
                 memory: limit(&raw, "commands.memory_mb", 1 << 20),
                 file_size: limit(&raw, "commands.file_mb", 1 << 20),
                 processes: limit(&raw, "commands.processes", 1),
@@ -496,7 +496,7 @@ pub fn without_password(text: &str) -> String {
 }
 
 fn resolve_providers(
-    raw: &Raw,
+    raw: &RawSettings,
     keys: &BTreeMap<String, String>,
     variables: &BTreeMap<String, String>,
 ) -> BTreeMap<String, Provider> {
@@ -566,7 +566,7 @@ fn without_links(path: &Path) -> PathBuf {
 
 /// The settings of some sections have the names of the fields they set. Each was checked for its kind; one that
 /// still does not fit is named, since what a person has set must not become something else without a word.
-fn section<T: DeserializeOwned>(raw: &Raw, prefix: &str) -> Result<T, Problem> {
+fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Problem> {
     let fields = raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix(prefix)?.to_owned(), value.clone())));
     let fields: toml::Table = fields.collect();
     let misfit = |error: toml::de::Error| {
@@ -581,7 +581,7 @@ fn section<T: DeserializeOwned>(raw: &Raw, prefix: &str) -> Result<T, Problem> {
     Value::Table(fields).try_into().map_err(misfit)
 }
 
-fn recovery(raw: &Raw) -> Recovery {
+fn recovery(raw: &RawSettings) -> Recovery {
     Recovery {
         repairs: number(raw, "repair.max_attempts"),
         on_max_tokens: match text(raw, "truncation.on_max_tokens").as_str() {
@@ -600,20 +600,20 @@ fn recovery(raw: &Raw) -> Recovery {
 }
 
 /// The beginnings that a list of rules names. It was read once, so nothing is wrong with it.
-fn beginnings(raw: &Raw, path: &str) -> Vec<String> {
+fn beginnings(raw: &RawSettings, path: &str) -> Vec<String> {
     raw.get(path).and_then(|(value, origin)| rules::read(path, value, origin).ok()).unwrap_or_default()
 }
 
-fn yes(raw: &Raw, path: &str) -> bool {
+fn yes(raw: &RawSettings, path: &str) -> bool {
     raw.get(path).and_then(|(value, _)| value.as_bool()).unwrap_or_default()
 }
 
-fn list(raw: &Raw, path: &str) -> Vec<String> {
+fn list(raw: &RawSettings, path: &str) -> Vec<String> {
     let items = raw.get(path).and_then(|(value, _)| value.as_array()).map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-fn texts(raw: &Raw, path: &str) -> BTreeMap<String, String> {
+fn texts(raw: &RawSettings, path: &str) -> BTreeMap<String, String> {
     let table = raw.get(path).and_then(|(value, _)| value.as_table());
     let pairs =
         table.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -621,26 +621,26 @@ fn texts(raw: &Raw, path: &str) -> BTreeMap<String, String> {
 }
 
 /// Numbers by their names.
-fn numbers(raw: &Raw, path: &str) -> BTreeMap<String, u64> {
+fn numbers(raw: &RawSettings, path: &str) -> BTreeMap<String, u64> {
     let table = raw.get(path).and_then(|(value, _)| value.as_table()).into_iter().flatten();
     table.filter_map(|(name, value)| Some((name.clone(), u64::try_from(value.as_integer()?).ok()?))).collect()
 }
 
 /// A limit that is not there when it is 0.
-fn limit(raw: &Raw, path: &str, unit: u64) -> Option<u64> {
+fn limit(raw: &RawSettings, path: &str, unit: u64) -> Option<u64> {
     Some(u64::from(number(raw, path)).saturating_mul(unit)).filter(|limit| *limit > 0)
 }
 
-fn text(raw: &Raw, path: &str) -> String {
+fn text(raw: &RawSettings, path: &str) -> String {
     raw.get(path).and_then(|(value, _)| value.as_str()).unwrap_or_default().to_owned()
 }
 
-fn float(raw: &Raw, path: &str) -> f64 {
+fn float(raw: &RawSettings, path: &str) -> f64 {
     let value = raw.get(path).map(|(value, _)| value);
     value.and_then(|value| value.as_float().or(value.as_integer().map(|n| n as f64))).unwrap_or_default()
 }
 
-fn number(raw: &Raw, path: &str) -> u32 {
+fn number(raw: &RawSettings, path: &str) -> u32 {
     let value = raw.get(path).and_then(|(value, _)| value.as_integer()).unwrap_or_default();
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 //! Rules about commands in the settings: beginnings, with examples that are tried when they are read.
 
 use toml::Value;
-use trimtab_engine::proposal::command::{Decision, Policy, judge};
+use trimtab_engine::proposal::command::{CommandDecision, Policy, judge};
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::raw::Origin;
@@ -51,15 +51,15 @@ fn try_out(path: &str, rule: &str, line: &str, expected: bool, origin: &Origin) 
     let (covered, reason) = match path {
         "commands.deny" => {
             let verdict = judge(line, &Policy { deny: list, ..none });
-            (verdict.decision == Decision::Deny, verdict.reason)
+            (verdict.decision == CommandDecision::Deny, verdict.reason)
         }
         "commands.ask" => {
             let verdict = judge(line, &Policy { ask: list, allow: vec![rule.to_owned()], ..none });
-            (verdict.decision == Decision::Ask && verdict.rule.as_deref() == Some(rule), verdict.reason)
+            (verdict.decision == CommandDecision::Ask && verdict.rule.as_deref() == Some(rule), verdict.reason)
         }
         _ => {
             let verdict = judge(line, &Policy { allow: list, ..none });
-            (verdict.decision == Decision::Auto, verdict.reason)
+            (verdict.decision == CommandDecision::Auto, verdict.reason)
         }
     };
     if covered == expected {

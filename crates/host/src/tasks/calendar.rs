@@ -2,12 +2,12 @@
 
 use jiff::civil;
 use jiff::tz::TimeZone;
-use trimtab_engine::tasks::calendar::{self, Reading, Stamp, Zone};
+use trimtab_engine::tasks::calendar::{self, CalendarReading, CalendarTime, Zone};
 use trimtab_vocab::{
     Applied, Date, Operation, Problem, ProblemKind, Recurrence, Task, TaskAuthor, TaskFields, TimeOfDay, Where,
 };
 
-use super::{Apply, NotApplied, TaskList, when};
+use super::{ApplyOperations, NotApplied, TaskList, when};
 
 /// A larger calendar is refused.
 const LARGEST: usize = 16 * 1024 * 1024;
@@ -50,13 +50,13 @@ impl TaskList {
             let problem = Problem::new(ProblemKind::Usage, "This is no calendar: there is no BEGIN:VCALENDAR in it.");
             return Err(problem.hint("Export it as iCalendar (.ics). Nothing was changed.").into());
         }
-        let Reading { found, skipped } = calendar::read(&text, &|stamp| here(stamp, &self.zone));
+        let CalendarReading { found, skipped } = calendar::read(&text, &|stamp| here(stamp, &self.zone));
         let mut skipped: Vec<Skipped> = skipped.into_iter().map(|(title, reason)| Skipped { title, reason }).collect();
         let tasks = self.all().await?;
-        let mut there: std::collections::HashSet<Key> = tasks.values().map(Key::of).collect();
+        let mut there: std::collections::HashSet<CalendarKey> = tasks.values().map(CalendarKey::of).collect();
         let (mut operations, mut known) = (Vec::new(), 0);
         for found in found {
-            if !there.insert(Key::wanted(&found.fields)) {
+            if !there.insert(CalendarKey::wanted(&found.fields)) {
                 known += 1;
                 continue;
             }
@@ -68,16 +68,16 @@ impl TaskList {
             return Ok(Imported { applied: None, skipped, known });
         }
         let operations = operations.iter().map(|one| serde_json::to_value(one).unwrap_or_default()).collect();
-        let wish = Apply { operations, by: TaskAuthor::Import, key: None, confirmed: true };
+        let wish = ApplyOperations { operations, by: TaskAuthor::Import, key: None, confirmed: true };
         Ok(Imported { applied: Some(self.apply(wish).await?), skipped, known })
     }
 }
 
 /// By what a task is known when it comes again: calendars of others have ids that no task keeps.
 #[derive(PartialEq, Eq, Hash)]
-struct Key(String, Option<Date>, Option<TimeOfDay>, &'static str);
+struct CalendarKey(String, Option<Date>, Option<TimeOfDay>, &'static str);
 
-impl Key {
+impl CalendarKey {
     fn of(task: &Task) -> Self {
         let Recurrence { kind, .. } = task.recurrence;
         // A series is written with its first occurrence, wherever it was said to begin.
@@ -93,7 +93,7 @@ impl Key {
 }
 
 /// Which day and time a moment of a calendar is here.
-fn here(stamp: &Stamp, zone: &TimeZone) -> Option<(Date, Option<TimeOfDay>)> {
+fn here(stamp: &CalendarTime, zone: &TimeZone) -> Option<(Date, Option<TimeOfDay>)> {
     let there = match &stamp.zone {
         Zone::Floating => return Some((stamp.date, stamp.time)),
         Zone::Utc => TimeZone::UTC,

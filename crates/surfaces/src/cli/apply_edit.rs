@@ -10,7 +10,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::print_json;
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(super) struct ApplyEdit {
 }
 
 impl ApplyEdit {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let text = read(&self.edit)?;
         // Some editors put a mark before everything they write.
@@ -43,11 +43,11 @@ impl ApplyEdit {
         match applied {
             Ok(files) => {
                 print_json(&json!({"applied": true, "files": files}))?;
-                Ok(Outcome::Done)
+                Ok(CliOutcome::Done)
             }
             Err(reason) => {
                 print_json(&json!({"applied": false, "reason": reason}))?;
-                Ok(Outcome::Finished(Status::Failed))
+                Ok(CliOutcome::Finished(Status::Failed))
             }
         }
     }

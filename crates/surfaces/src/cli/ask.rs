@@ -5,18 +5,18 @@ use std::ffi::OsString;
 
 use clap::Args;
 use trimtab_host::config::{Flag, Profile};
-use trimtab_host::{Apply, Asked, Client, NotApplied, Sent, TaskList};
+use trimtab_host::{ApplyOperations, Client, NotApplied, Sent, TaskList, TaskQuestion};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
     Applied, Applying, Ask as HowAsked, Fact, Ingest, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
     TaskAuthor, TaskCounts, Via,
 };
 
-use super::follow::{Asking, Form, follow};
+use super::follow::{Attendance, OutputForm, follow};
 use super::output::{note, note_part, print, print_json};
-use super::run::{Approve, ModeArgument, dollars, joined, read_prompt};
+use super::run::{ApproveArg, ModeArgument, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
-use super::{Outcome, keyboard, place};
+use super::{CliOutcome, keyboard, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Ask {
+pub(super) struct AskArgs {
     /// What you would like to know or to have changed; `-` reads it from standard input
     #[arg(value_name = "PROMPT", required_unless_present_any = ["apply", "reject"])]
     words: Vec<OsString>,
@@ -53,11 +53,11 @@ pub(super) struct Ask {
     budget: Option<f64>,
     /// Whether what is proposed is applied: ask at the terminal, all but deletes, or nothing
     #[arg(long, value_enum, default_value = "ask")]
-    approve: Approve,
+    approve: ApproveArg,
 }
 
-impl Ask {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl AskArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let mut flags = Vec::new();
         if let Some(model) = &self.model {
             flags.push(Flag { path: "model", option: "--model", value: model.clone() });
@@ -78,21 +78,21 @@ impl Ask {
             profile.model = trimtab_host::local_model(&profile).await;
         }
         let mut settings = profile.run_settings()?;
-        let asking = Asking::of(self.approve, self.json);
-        settings.attended = asking == Asking::AtTheTerminal;
+        let asking = Attendance::of(self.approve, self.json);
+        settings.attended = asking == Attendance::AtTheTerminal;
         settings.approve = self.approve.into();
         if !typed {
             settings.memory.ingest = Ingest::Off;
         }
         let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
-        let sent = client.ask(Asked { text, mode: self.mode.into(), ask, settings }).await?;
-        let outcome = follow(&client, &sent, 0, Form::of(self.json), asking).await?;
-        offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        let sent = client.ask(TaskQuestion { text, mode: self.mode.into(), ask, settings }).await?;
+        let outcome = follow(&client, &sent, 0, OutputForm::of(self.json), asking).await?;
+        offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
 
     /// What was proposed last is applied, or not.
-    async fn decide(self, client: &Client, tasks: &TaskList) -> Result<Outcome, Problem> {
+    async fn decide(self, client: &Client, tasks: &TaskList) -> Result<CliOutcome, Problem> {
         let Some(proposed) = latest(client).await? else {
             return Err(Problem::new(ProblemKind::NotFound, "Nothing is proposed that waits to be applied.")
                 .hint("Ask for a change first, for example `trimtab ask \"Move everything today to tomorrow\"`."));
@@ -101,32 +101,32 @@ impl Ask {
             client.decide_tasks(0).await;
             settle(client, &proposed).await?;
             note("Nothing was changed.");
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         };
         let chosen = choose(&proposed.operations, &chosen)?;
         let applied = apply(tasks, &proposed, &chosen, self.yes).await.map_err(not_applied)?;
         told(client, &proposed, &applied, self.json).await?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
 /// Operations that wait to be applied.
-struct Proposed {
+struct PendingOperations {
     session: SessionId,
     request: RequestId,
     operations: Vec<Previewed>,
 }
 
 /// Who says whether they are.
-pub(super) struct Offer {
-    pub(super) approve: Approve,
+pub(super) struct ConfirmBy {
+    pub(super) approve: ApproveArg,
     pub(super) json: bool,
-    pub(super) asking: Asking,
+    pub(super) asking: Attendance,
 }
 
 /// Shows what a request proposes, and applies what the person wants of it. A request that proposes no changes of
 /// tasks is left alone.
-pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: Offer) -> Result<(), Problem> {
+pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: ConfirmBy) -> Result<(), Problem> {
     let Some(proposed) = proposed_by(client, sent).await? else { return Ok(()) };
     let valid = proposed.operations.iter().filter(|one| one.valid).count();
     if !how.json && !proposed.operations.is_empty() {
@@ -135,15 +135,16 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     if valid == 0 {
         return Ok(());
     }
-    let auto = how.approve == Approve::Auto || profile.tasks.applying == Applying::Auto && how.approve != Approve::Deny;
+    let auto =
+        how.approve == ApproveArg::Auto || profile.tasks.applying == Applying::Auto && how.approve != ApproveArg::Deny;
     let tasks = client.tasks(&profile.tasks)?;
     let chosen = match how.asking {
-        _ if how.approve == Approve::Deny => {
+        _ if how.approve == ApproveArg::Deny => {
             client.decide_tasks(0).await;
             return settle(client, &proposed).await;
         }
         _ if auto => without_deletes(&proposed.operations, how.json),
-        Asking::AtTheTerminal => ask_which(&proposed.operations).await,
+        Attendance::AtTheTerminal => ask_which(&proposed.operations).await,
         _ => {
             if !how.json {
                 note(
@@ -179,7 +180,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
 }
 
 /// The last proposal of a request, as its log has it.
-async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<Proposed>, Problem> {
+async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<PendingOperations>, Problem> {
     let (mut found, mut done, mut after) = (None, false, 0);
     loop {
         let page = client.events(&sent.session, after).await?;
@@ -198,11 +199,11 @@ async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<Proposed>, P
         }
     }
     let (session, request) = (sent.session.clone(), sent.request.clone());
-    Ok(found.filter(|_| done).map(|operations| Proposed { session, request, operations }))
+    Ok(found.filter(|_| done).map(|operations| PendingOperations { session, request, operations }))
 }
 
 /// What was proposed last of all, if nobody has decided on it.
-async fn latest(client: &Client) -> Result<Option<Proposed>, Problem> {
+async fn latest(client: &Client) -> Result<Option<PendingOperations>, Problem> {
     let jobs = client.jobs(true).await?;
     for job in jobs.into_iter().filter(|job| job.folder.is_empty()).take(20) {
         let sent = Sent { session: job.session, request: job.request };
@@ -280,7 +281,7 @@ async fn read_line(question: &str) -> Option<String> {
 /// applies again, changes nothing twice.
 async fn apply(
     tasks: &TaskList,
-    proposed: &Proposed,
+    proposed: &PendingOperations,
     chosen: &[Operation],
     confirmed: bool,
 ) -> Result<Applied, NotApplied> {
@@ -288,11 +289,11 @@ async fn apply(
     let ticks: String = proposed.operations.iter().map(|one| if is_chosen(one) { 'x' } else { '-' }).collect();
     let key = Some(format!("ask-{}-{ticks}{}", proposed.request, if confirmed { "-yes" } else { "" }));
     let operations = chosen.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default()).collect();
-    tasks.apply(Apply { operations, by: TaskAuthor::Assistant, key, confirmed }).await
+    tasks.apply(ApplyOperations { operations, by: TaskAuthor::Assistant, key, confirmed }).await
 }
 
 /// Says what was applied, to the person and to the record.
-async fn told(client: &Client, proposed: &Proposed, applied: &Applied, json: bool) -> Result<(), Problem> {
+async fn told(client: &Client, proposed: &PendingOperations, applied: &Applied, json: bool) -> Result<(), Problem> {
     client.decide_tasks(applied.results.iter().filter(|result| result.ok).count()).await;
     settle(client, proposed).await?;
     if json {
@@ -308,7 +309,7 @@ async fn told(client: &Client, proposed: &Proposed, applied: &Applied, json: boo
 }
 
 /// Waits until the record has it: the program may end right after.
-async fn settle(client: &Client, proposed: &Proposed) -> Result<(), Problem> {
+async fn settle(client: &Client, proposed: &PendingOperations) -> Result<(), Problem> {
     let mut watch = client.watch(&proposed.session, 0);
     let resolved = async {
         loop {

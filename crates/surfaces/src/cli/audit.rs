@@ -7,7 +7,7 @@ use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
 use super::output::{note, print, print_exact, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 /// Lines that are read at once.
 const PAGE: u32 = 1000;
@@ -19,7 +19,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Audit {
+pub(super) struct AuditArgs {
     /// Print the whole trail as `audit.jsonl` has it: one JSON object per line, each with the BLAKE3 hash of
     /// the line before it
     #[arg(long)]
@@ -32,9 +32,9 @@ pub(super) struct Audit {
     json: bool,
 }
 
-impl Audit {
+impl AuditArgs {
     /// The trail is followed from its first line whatever is shown of it.
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let check = client.check_audit().await?;
         if self.export {
@@ -49,12 +49,12 @@ impl Audit {
         }
         if !check.broken.is_empty() {
             note("The trail was tampered with, or the database is damaged.");
-            return Ok(Outcome::Finished(Status::Failed));
+            return Ok(CliOutcome::Finished(Status::Failed));
         }
         if !self.json {
             note(&format!("{} lines, none of them touched; the last one has the hash {}", check.lines, check.head));
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

@@ -6,23 +6,23 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::compare::Stats;
+use trimtab_host::compare::LineStats;
 use trimtab_host::config::Keeping;
 use trimtab_host::{Client, Expired, History, Set};
 use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
-pub(super) use travel::{Forward, Rewind, named_parts};
+pub(super) use travel::{ForwardArgs, Rewind, named_parts};
 
 use super::diff::{Looks, show};
 use super::output::{age, calm, note, print, print_json};
-use super::{Outcome, place};
-use crate::diff::Loaded;
+use super::{CliOutcome, place};
+use crate::diff::LoadedDiff;
 use crate::diff::counted;
 use crate::words::{effects, sentence};
 
 /// Where the history is.
 #[derive(Debug, Default, Args)]
-pub(super) struct Where {
+pub(super) struct HistoryArgs {
     /// The session; without it, the folder's latest one
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
@@ -31,7 +31,7 @@ pub(super) struct Where {
     dir: Option<PathBuf>,
 }
 
-impl Where {
+impl HistoryArgs {
     pub(super) async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
         if let Some(session) = &self.session {
             return Ok(client.session(session).await?.id);
@@ -47,7 +47,7 @@ impl Where {
 /// Sessions in which it is looked for changes, newest first, where the latest one has none.
 const LOOKED_AT: usize = 20;
 
-impl Where {
+impl HistoryArgs {
     /// Where the latest session has nothing to move, says which one has: somebody who asked a question since their
     /// last change means the change.
     pub(super) async fn point_elsewhere(&self, client: &Client, session: &SessionId) -> Result<(), Problem> {
@@ -97,14 +97,14 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
     }
 }
 
-fn stats(set: &Set) -> Stats {
+fn stats(set: &Set) -> LineStats {
     let sum = |of: fn(&FileWrite) -> u64| set.writes.iter().map(of).sum();
-    Stats { added: sum(|one| one.added), removed: sum(|one| one.removed), modified: sum(|one| one.modified) }
+    LineStats { added: sum(|one| one.added), removed: sum(|one| one.removed), modified: sum(|one| one.modified) }
 }
 
 /// `Change #3 - 2 files (+45 -12) - $0.02 - 3s ago`
 fn line(set: &Set, number: usize, now: Time) -> String {
-    let (files, Stats { added, removed, .. }) = (set.writes.len(), stats(set));
+    let (files, LineStats { added, removed, .. }) = (set.writes.len(), stats(set));
     let cost = set.cost.map(|cost| format!(" - ${cost:.2}")).unwrap_or_default();
     let plural = if files == 1 { "" } else { "s" };
     format!("Change #{number} - {files} file{plural} (+{added} -{removed}){cost} - {}", age(set.time, now))
@@ -118,7 +118,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Changes {
+pub(super) struct ChangesArgs {
     /// Show one of them whole, its hunks with their numbers: its number or its id
     change: Option<String>,
     /// One JSON object per change set
@@ -127,21 +127,21 @@ pub(super) struct Changes {
     #[command(flatten)]
     looks: Looks,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
-impl Changes {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl ChangesArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
             let set = find_set(&history, wanted)?;
-            show(&Loaded::of(&client, &session, &set.writes).await?, &self.looks)?;
+            show(&LoadedDiff::of(&client, &session, &set.writes).await?, &self.looks)?;
             if let Some(line) = set.by.as_deref().and_then(effects::unkept) {
                 note(&line);
             }
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         }
         let now = trimtab_host::now();
         let number_of = |set: &Set| {
@@ -150,7 +150,7 @@ impl Changes {
         };
         for (at, set) in history.sets.iter().enumerate().rev() {
             if self.json {
-                let Stats { added, removed, modified } = stats(set);
+                let LineStats { added, removed, modified } = stats(set);
                 print_json(&json!({
                     "number": at + 1, "changeSet": set.id, "time": set.time, "files": set.files(),
                     "totalStats": {"added": added, "removed": removed, "modified": modified}, "costUsd": set.cost,
@@ -179,7 +179,7 @@ impl Changes {
             }
             for write in &set.writes {
                 let FileWrite { added, removed, modified, .. } = *write;
-                print(&format!("    {}  {}\n", write.path, counted(Stats { added, removed, modified })))?;
+                print(&format!("    {}  {}\n", write.path, counted(LineStats { added, removed, modified })))?;
             }
             if let Some(line) = set.by.as_deref().and_then(effects::unkept) {
                 print(&format!("    {line}\n"))?;
@@ -193,7 +193,7 @@ impl Changes {
             print("No files were changed in this session.\n")?;
             self.place.point_elsewhere(&client, &session).await?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

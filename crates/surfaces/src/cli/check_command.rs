@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output::print_json;
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 use trimtab_vocab::Problem;
 
 const EXAMPLES: &str = "\
@@ -27,7 +27,7 @@ pub(super) struct CheckCommand {
 }
 
 impl CheckCommand {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (mut profile, client) = place::open(&[])?;
         if profile.trusts(&folder) || client.trusts(&folder).await? {
@@ -40,7 +40,7 @@ impl CheckCommand {
         };
         let allow = Some(self.allow).filter(|allow| !allow.is_empty());
         print_json(&trimtab_host::check_command(&profile, &rules, &folder, &line, allow))?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

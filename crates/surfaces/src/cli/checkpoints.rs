@@ -7,12 +7,12 @@ use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
-use super::ask::{self, Offer};
+use super::ask::{self, ConfirmBy};
 use super::changes::named_parts;
-use super::follow::{Asking, Form, choice_line, follow};
+use super::follow::{Attendance, OutputForm, choice_line, follow};
 use super::output::{age, print, print_json};
-use super::run::Approve;
-use super::{Outcome, place};
+use super::run::ApproveArg;
+use super::{CliOutcome, place};
 use crate::words::details;
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let open = client.checkpoints().await?;
         let now = trimtab_host::now();
@@ -45,7 +45,7 @@ impl Checkpoints {
             )?,
             _ => {}
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
@@ -58,7 +58,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Answer {
+pub(super) struct AnswerArgs {
     /// What is answered, as `trimtab checkpoints` lists it; left out, the only thing that waits in this folder
     checkpoint: Option<CheckpointId>,
     /// One of its choices
@@ -80,11 +80,11 @@ pub(super) struct Answer {
     json: bool,
     /// What happens where a person would be asked again
     #[arg(long, value_enum, default_value = "ask")]
-    approve: Approve,
+    approve: ApproveArg,
 }
 
-impl Answer {
-    pub(super) async fn go(mut self) -> Result<Outcome, Problem> {
+impl AnswerArgs {
+    pub(super) async fn go(mut self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let client = client.on("answer");
         let event = match &self.checkpoint {
@@ -137,10 +137,10 @@ impl Answer {
         let after = last_seq(&client, &sent).await?;
         // Somebody else may have answered it meanwhile, and all that came of it may be there already: nothing would follow.
         find(&client, checkpoint).await?;
-        let asking = Asking::of(self.approve, self.json);
+        let asking = Attendance::of(self.approve, self.json);
         let action = Control::Adjust {
             approve: Some(self.approve.into()),
-            attended: Some(asking == Asking::AtTheTerminal),
+            attended: Some(asking == Attendance::AtTheTerminal),
             max_steps: None,
             trusted: None,
         };
@@ -151,8 +151,8 @@ impl Answer {
         } else {
             client.apply_parts(&sent.session, checkpoint, parts, "user").await?;
         }
-        let outcome = follow(&client, &sent, after, Form::of(self.json), asking).await?;
-        ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        let outcome = follow(&client, &sent, after, OutputForm::of(self.json), asking).await?;
+        ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
 }

@@ -6,7 +6,7 @@ use trimtab_host::config::{self, KEYS};
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{calm, note, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let mut profile = match config::load(&[]) {
             Ok(profile) => profile,
             Err(problem) => return self.without_profile(problem),
@@ -67,7 +67,7 @@ impl Config {
                 profile.data.display()
             ))?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
@@ -77,7 +77,7 @@ impl Config {
     }
 
     /// What there is to set, where the settings themselves cannot be read: whoever has mistyped one looks for it here.
-    fn without_profile(self, problem: Problem) -> Result<Outcome, Problem> {
+    fn without_profile(self, problem: Problem) -> Result<CliOutcome, Problem> {
         for key in KEYS.iter().filter(|key| !self.json && self.wants(key.path)) {
             print(&format!("{} = {}  # default\n", key.path, key.default))?;
             print(&about(key.path).unwrap_or_default())?;

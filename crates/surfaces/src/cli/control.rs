@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::{Composed, JobState, Manner, Say, Target};
+use trimtab_host::{Composed, JobState, Manner, Say, SendTo};
 use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
-use super::follow::{Asking, Form, follow};
+use super::follow::{Attendance, OutputForm, follow};
 use super::output::note;
-use super::run::Approve;
-use super::{Outcome, place};
+use super::run::ApproveArg;
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Control {
+pub(super) struct ControlArgs {
     /// What to do
     action: ActionArgument,
     /// Words for `steer` and `edit-summary`; the call for `stop-tool`
@@ -54,9 +54,9 @@ enum ActionArgument {
     UndoSummary,
 }
 
-impl Control {
+impl ControlArgs {
     /// What was talked about becomes a request of its own, and is followed like any other.
-    async fn implement(self) -> Result<Outcome, Problem> {
+    async fn implement(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let client = client.on("control");
@@ -68,8 +68,8 @@ impl Control {
             return Err(Problem::new(ProblemKind::NotFound, "There is no session to go on with.")
                 .hint("`trimtab sessions list` shows those there are."));
         };
-        let asking = Asking::of(Approve::Ask, false);
-        let manner = Manner { attended: asking == Asking::AtTheTerminal, ..Manner::default() };
+        let asking = Attendance::of(ApproveArg::Ask, false);
+        let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
         let Composed { settings, .. } = client.compose(&profile, &row.folder, manner).await?;
         let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
         let say = Say {
@@ -81,11 +81,11 @@ impl Control {
             while_running: None,
             picture: None,
         };
-        let sent = client.send(Target::Session(row.id), say).await?;
-        follow(&client, &sent, 0, Form::Text, asking).await
+        let sent = client.send(SendTo::Session(row.id), say).await?;
+        follow(&client, &sent, 0, OutputForm::Text, asking).await
     }
 
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let needs = |what: &str| {
             Problem::new(ProblemKind::Usage, format!("This needs {what}."))
                 .hint("For example: trimtab control steer \"only the tests\"")
@@ -125,6 +125,6 @@ impl Control {
         };
         client.control(&session, None, action).await?;
         note(&format!("Passed on to {session}."));
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

@@ -19,12 +19,12 @@ use trimtab_host::Client;
 use trimtab_host::config::{self, Flag, Profile};
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
-use super::Outcome;
+use super::CliOutcome;
 use super::follow::ignores_hang_up;
 use super::output::print;
-use crate::output::Stream;
-use crate::tui::{self, Wanted};
-use stage::Stage;
+use crate::output::StdStream;
+use crate::tui::{self, StartOptions};
+use stage::DemoFolder;
 use story::{Act, STORY, TASKS};
 
 pub(super) use story::WISH;
@@ -64,7 +64,7 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         if self.tui && !tui::is_there() {
             return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
                 .hint("`trimtab demo` without --tui shows it in plain text."));
@@ -74,9 +74,9 @@ impl Demo {
             let say = format!("trimtab run --model replay/demo --mode plan \"{WISH}\"");
             let folder = folder.display();
             print(&format!("The sample project is in {folder}. Go there, and say:\n\n  cd {folder}\n  {say}\n"))?;
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         }
-        let theatre = Theatre { stage: Stage::build()?, slowly: Stream::Out.is_terminal() };
+        let theatre = Theatre { stage: DemoFolder::build()?, slowly: StdStream::Out.is_terminal() };
         for title in TASKS {
             theatre.quietly(&["tasks", "add", title]).await?;
         }
@@ -104,12 +104,12 @@ then say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
 
 /// Where the story is played, and how.
 struct Theatre {
-    stage: Stage,
+    stage: DemoFolder,
     slowly: bool,
 }
 
 impl Theatre {
-    async fn tell(&self) -> Result<Outcome, Problem> {
+    async fn tell(&self) -> Result<CliOutcome, Problem> {
         print(&format!("{BEFORE}{TYPED}"))?;
         for (number, scene) in STORY.iter().enumerate() {
             self.wait().await;
@@ -127,7 +127,7 @@ impl Theatre {
             }
         }
         print(&after())?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 
     async fn wait(&self) {
@@ -183,15 +183,16 @@ impl Theatre {
     }
 
     /// The same in the terminal UI; what to say first is written already.
-    async fn on_screen(&self) -> Result<Outcome, Problem> {
-        let wanted = Wanted { mode: Mode::Plan, draft: Some(WISH.to_owned()), passing: true, ..Wanted::default() };
+    async fn on_screen(&self) -> Result<CliOutcome, Problem> {
+        let wanted =
+            StartOptions { mode: Mode::Plan, draft: Some(WISH.to_owned()), passing: true, ..StartOptions::default() };
         let ended = tui::run(self.profile()?, self.stage.project().display().to_string(), wanted).await?;
         print("The sample project is gone. `trimtab` in a folder of yours begins in earnest.\n")?;
-        Ok(ended.map_or(Outcome::Done, Outcome::Left))
+        Ok(ended.map_or(CliOutcome::Done, CliOutcome::Left))
     }
 
     /// The same in a browser, until the server is told to end.
-    async fn in_browser(&self) -> Result<Outcome, Problem> {
+    async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
             "{BEFORE}\nIn the browser, click on “{WISH}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
         ))?;
@@ -209,9 +210,9 @@ impl Theatre {
                 ended = server.wait() => {
                     let ended = ended.map_err(broken)?;
                     return match told {
-                        0 => check(&["serve"], ended).map(|()| Outcome::Done),
-                        2 if ended.success() => Ok(Outcome::Done),
-                        number => Ok(Outcome::Left(number)),
+                        0 => check(&["serve"], ended).map(|()| CliOutcome::Done),
+                        2 if ended.success() => Ok(CliOutcome::Done),
+                        number => Ok(CliOutcome::Left(number)),
                     };
                 }
                 _ = interrupt.recv() => 2,

@@ -2,16 +2,16 @@
 
 use clap::Args;
 use trimtab_host::Client;
-use trimtab_host::compare::Stats;
+use trimtab_host::compare::LineStats;
 use trimtab_vocab::event::{CheckpointFact, ProposalFact};
 use trimtab_vocab::{Fact, FileWrite, Problem, ProblemKind, SessionId};
 
-use super::changes::{Where, at_rest, find_set};
+use super::changes::{HistoryArgs, at_rest, find_set};
 use super::output::{calm, print, print_exact, print_ink};
 use super::paint::Palette;
-use super::{Outcome, place};
-use crate::diff::{Layout, Line, Loaded, View, draw, stat, written};
-use crate::output::{Ink, Stream};
+use super::{CliOutcome, place};
+use crate::diff::{DiffLine, DiffView, Layout, LoadedDiff, draw, stat, written};
+use crate::output::{Ink, StdStream};
 
 /// Lines that are drawn of one change; more is not read but scrolled past.
 const MOST_LINES: usize = 2_000;
@@ -46,18 +46,18 @@ impl Looks {
 }
 
 /// Shows changes on standard output.
-pub(super) fn show(files: &[Loaded], looks: &Looks) -> Result<(), Problem> {
-    let palette = Palette::of(Stream::Out);
+pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
+    let palette = Palette::of(StdStream::Out);
     if looks.stat {
-        let counted: Vec<(String, Stats)> = files.iter().map(|file| (file.name(), file.patch().1)).collect();
+        let counted: Vec<(String, LineStats)> = files.iter().map(|file| (file.name(), file.patch().1)).collect();
         return print_ink(&palette.paint(&stat(&counted)));
     }
-    if !Stream::Out.is_terminal() && looks.layout().is_none() {
+    if !StdStream::Out.is_terminal() && looks.layout().is_none() {
         return files.iter().try_for_each(|file| print_exact(&calm_patch(&file.patch().0)));
     }
     let most = if looks.all { usize::MAX } else { MOST_LINES };
     let rest = "`--all` shows all of it.";
-    print_ink(&palette.paint(&drawn(files, columns(Stream::Out), looks.layout(), palette, most, rest)))
+    print_ink(&palette.paint(&drawn(files, columns(StdStream::Out), looks.layout(), palette, most, rest)))
 }
 
 /// A patch without what steers a terminal; line ends stay as they are, or it would fit no file.
@@ -70,41 +70,42 @@ fn calm_patch(patch: &str) -> String {
 }
 
 /// The first lines of a change, as a note before a question.
-pub(super) fn glimpse(files: &[Loaded], most: usize, rest: &str) -> Ink {
-    let palette = Palette::of(Stream::Err);
-    palette.paint(&drawn(files, columns(Stream::Err), None, palette, most, rest))
+pub(super) fn glimpse(files: &[LoadedDiff], most: usize, rest: &str) -> Ink {
+    let palette = Palette::of(StdStream::Err);
+    palette.paint(&drawn(files, columns(StdStream::Err), None, palette, most, rest))
 }
 
 fn drawn(
-    files: &[Loaded],
+    files: &[LoadedDiff],
     width: usize,
     layout: Option<Layout>,
     palette: Palette,
     most: usize,
     rest: &str,
-) -> Vec<Line> {
-    let layout = View::layout_for(width, layout);
+) -> Vec<DiffLine> {
+    let layout = DiffView::layout_for(width, layout);
     let syntax = palette != Palette::Plain;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<DiffLine> = Vec::new();
     for (at, file) in files.iter().enumerate() {
         if at > 0 {
-            lines.push(Line::default());
+            lines.push(DiffLine::default());
         }
         let left = most.saturating_sub(lines.len());
         if left == 0 {
-            let mut line = Line::default();
+            let mut line = DiffLine::default();
             let (count, plural) = (files.len() - at, if files.len() - at == 1 { "" } else { "s" });
-            line.add(format!("… {count} more file{plural}. {rest}"), crate::diff::Role::Note);
+            line.add(format!("… {count} more file{plural}. {rest}"), crate::diff::DiffRole::Note);
             lines.push(line);
             break;
         }
-        lines.extend(draw(&file.change(), &View { width, layout, syntax, most_lines: left, rest: rest.to_owned() }));
+        lines
+            .extend(draw(&file.change(), &DiffView { width, layout, syntax, most_lines: left, rest: rest.to_owned() }));
     }
     lines
 }
 
 /// How wide a terminal is.
-fn columns(stream: Stream) -> usize {
+fn columns(stream: StdStream) -> usize {
     let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
     stream.columns().or_else(said).unwrap_or(COLUMNS)
 }
@@ -118,23 +119,23 @@ Examples:
 /// What the files of a session's changes come to.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Diff {
+pub(super) struct DiffArgs {
     /// One change, by its number or id, or what a checkpoint would change; without it, all that is in force
     what: Option<String>,
     #[command(flatten)]
     looks: Looks,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
-impl Diff {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl DiffArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         if let Some(what) = &self.what
             && let Some((session, writes)) = proposed(&client, what).await?
         {
-            show(&Loaded::of(&client, &session, &writes).await?, &self.looks)?;
-            return Ok(Outcome::Done);
+            show(&LoadedDiff::of(&client, &session, &writes).await?, &self.looks)?;
+            return Ok(CliOutcome::Done);
         }
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
@@ -142,11 +143,11 @@ impl Diff {
             Some(wanted) => find_set(&history, wanted)?.writes.clone(),
             None => history.net(),
         };
-        if writes.is_empty() && Stream::Out.is_terminal() {
+        if writes.is_empty() && StdStream::Out.is_terminal() {
             print("Nothing is changed in this session.\n")?;
         }
-        show(&Loaded::of(&client, &session, &writes).await?, &self.looks)?;
-        Ok(Outcome::Done)
+        show(&LoadedDiff::of(&client, &session, &writes).await?, &self.looks)?;
+        Ok(CliOutcome::Done)
     }
 }
 

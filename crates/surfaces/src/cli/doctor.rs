@@ -8,17 +8,17 @@ use trimtab_host::config::{self, Profile};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::Outcome;
+use super::CliOutcome;
 use super::output::{calm, print};
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {}
 
-struct Report {
+struct DoctorReport {
     troubles: u32,
 }
 
-impl Report {
+impl DoctorReport {
     fn good(&self, line: &str) -> Result<(), Problem> {
         print(&format!("ok       {}\n", calm(line)))
     }
@@ -35,8 +35,8 @@ impl Report {
 }
 
 impl Doctor {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
-        let mut report = Report { troubles: 0 };
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+        let mut report = DoctorReport { troubles: 0 };
         report.good(&format!("trimtab {}", env!("CARGO_PKG_VERSION")))?;
         match config::load(&[]) {
             Err(problem) => report.bad(&problem)?,
@@ -55,8 +55,8 @@ impl Doctor {
             }
         }
         match report.troubles {
-            0 => Ok(Outcome::Done),
-            _ => Ok(Outcome::Finished(Status::Failed)),
+            0 => Ok(CliOutcome::Done),
+            _ => Ok(CliOutcome::Finished(Status::Failed)),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Doctor {
 /// A provider that does not answer by then is not there.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
     let chosen = profile.run_settings();
     let asked = chosen.as_ref().ok().and_then(|settings| settings.model.split_once('/'));
     for (name, provider) in &profile.providers {
@@ -125,7 +125,7 @@ async fn check_models(profile: &Profile, report: &mut Report) -> Result<(), Prob
 }
 
 /// Tries to break every fence. One that does not hold is a problem: the commands that need it ask first.
-async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     for (what, broken) in trimtab_host::prove_fences(profile).await {
         match broken {
@@ -149,7 +149,7 @@ async fn check_fences(profile: &Profile, report: &mut Report) -> Result<(), Prob
     report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))
 }
 
-async fn check_store(profile: &Profile, report: &mut Report) -> Result<(), Problem> {
+async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
     let client = match Client::open(profile) {
         Ok(client) => client,
         Err(problem) => return report.bad(&problem),

@@ -16,27 +16,27 @@ use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFac
 use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
 
 use super::output::note;
-use super::run::Approve;
-use super::{Outcome, telemetry};
-use crate::output::Stream;
+use super::run::ApproveArg;
+use super::{CliOutcome, telemetry};
+use crate::output::StdStream;
 use crate::words::{self, details};
-use asked::{Question, answered, part};
+use asked::{PromptState, answered, part};
 pub(super) use behind::Behind;
 pub(super) use screen::ASKED_ELSEWHERE;
-use screen::Screen;
+use screen::RunPrinter;
 pub(super) use since::is_parked;
 use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OutputForm {
     /// The answer in words.
     Text,
     /// Every event as a line.
     Json,
 }
 
-impl Form {
+impl OutputForm {
     pub(super) fn of(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
@@ -44,7 +44,7 @@ impl Form {
 
 /// Who is there to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum Attendance {
     /// A person at the terminal.
     AtTheTerminal,
     /// Nobody: what asks stays open.
@@ -53,15 +53,15 @@ pub(super) enum Asking {
     Refuse,
 }
 
-impl Asking {
+impl Attendance {
     /// Without a terminal on both ends, nobody is there.
-    pub(super) fn of(approve: Approve, json: bool) -> Self {
-        let terminal = !json && io::stdin().is_terminal() && Stream::Err.is_terminal();
+    pub(super) fn of(approve: ApproveArg, json: bool) -> Self {
+        let terminal = !json && io::stdin().is_terminal() && StdStream::Err.is_terminal();
         match approve {
-            Approve::Deny => Self::Refuse,
-            Approve::Ask if terminal => Self::AtTheTerminal,
+            ApproveArg::Deny => Self::Refuse,
+            ApproveArg::Ask if terminal => Self::AtTheTerminal,
             // Whether to spend more is a judgement; nothing that asks so far is not one.
-            Approve::Ask | Approve::Auto => Self::Nobody,
+            ApproveArg::Ask | ApproveArg::Auto => Self::Nobody,
         }
     }
 }
@@ -72,10 +72,10 @@ pub(super) async fn follow(
     client: &Client,
     sent: &Sent,
     after: u64,
-    form: Form,
-    asking: Asking,
-) -> Result<Outcome, Problem> {
-    let ended = watch(client, sent, after, Screen::new(form), asking).await;
+    form: OutputForm,
+    asking: Attendance,
+) -> Result<CliOutcome, Problem> {
+    let ended = watch(client, sent, after, RunPrinter::new(form), asking).await;
     telemetry::report(client, sent).await;
     ended
 }
@@ -86,13 +86,13 @@ pub(super) async fn take_up(
     client: &Client,
     sent: &Sent,
     behind: &Behind,
-    form: Form,
-    asking: Asking,
-) -> Result<Outcome, Problem> {
-    if form == Form::Text {
+    form: OutputForm,
+    asking: Attendance,
+) -> Result<CliOutcome, Problem> {
+    if form == OutputForm::Text {
         behind.tell();
     }
-    let ended = watch(client, sent, 0, Screen::since(form, behind.since()), asking).await;
+    let ended = watch(client, sent, 0, RunPrinter::since(form, behind.since()), asking).await;
     telemetry::report(client, sent).await;
     ended
 }
@@ -109,9 +109,9 @@ async fn watch(
     client: &Client,
     sent: &Sent,
     after: u64,
-    mut screen: Screen,
-    asking: Asking,
-) -> Result<Outcome, Problem> {
+    mut screen: RunPrinter,
+    asking: Attendance,
+) -> Result<CliOutcome, Problem> {
     let listen = |kind| {
         signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
     };
@@ -124,7 +124,7 @@ async fn watch(
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
-    let mut question: Option<Question> = None;
+    let mut question: Option<PromptState> = None;
     // Whether the last question was answered without this terminal.
     let mut passed_by = false;
     // Whether the request waits for its turn, or has become a part of one that somebody else may be asked about.
@@ -167,7 +167,7 @@ async fn watch(
                 && let Some(open) = held_up_by(client, &sent).await?
                 && screen.held_up(&open, asking)?
             {
-                return Ok(Outcome::Finished(Status::NeedsUser));
+                return Ok(CliOutcome::Finished(Status::NeedsUser));
             }
             continue;
         }
@@ -178,7 +178,7 @@ async fn watch(
                 if let Some(open) = held_up_by(client, &sent).await?
                     && screen.held_up(&open, asking)?
                 {
-                    return Ok(Outcome::Finished(Status::NeedsUser));
+                    return Ok(CliOutcome::Finished(Status::NeedsUser));
                 }
             }
             Fact::Request(RequestFact::Joined { into, checkpoint, .. }) => {
@@ -188,22 +188,22 @@ async fn watch(
                 }
                 if let Some(open) = asked_of(client, &sent).await?.filter(|open| open.seq < event.seq) {
                     if screen.held_up(&open, asking)? {
-                        return Ok(Outcome::Finished(Status::NeedsUser));
+                        return Ok(CliOutcome::Finished(Status::NeedsUser));
                     }
-                    question = Question::ask(asking, &open, true);
+                    question = PromptState::ask(asking, &open, true);
                 }
             }
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
                 // Somebody at another screen has taken the request up meanwhile, and is asked there.
-                if asking == Asking::Nobody && !is_parked(client, &sent).await? {
+                if asking == Attendance::Nobody && !is_parked(client, &sent).await? {
                     match has_joined {
                         true => drop(screen.held_up(&event, asking)?),
                         false => screen.asked_elsewhere(&event),
                     }
-                    return Ok(Outcome::Finished(Status::NeedsUser));
+                    return Ok(CliOutcome::Finished(Status::NeedsUser));
                 }
                 screen.announce(client, &event, checkpoint).await;
-                question = Question::ask(asking, &event, !passed_by);
+                question = PromptState::ask(asking, &event, !passed_by);
             }
             // An answer may be turned down; what was asked is still asked.
             Fact::Banner(BannerFact { level: Level::Warning, .. }) if question.is_none() => {
@@ -211,11 +211,11 @@ async fn watch(
                 let open = open.into_iter().find(|open| open.request.as_ref() == Some(&sent.request));
                 let is_last = !has_more(client, &sent, event.seq).await?;
                 match open.filter(|_| is_last) {
-                    Some(open) if asking == Asking::AtTheTerminal => {
+                    Some(open) if asking == Attendance::AtTheTerminal => {
                         describe(&open);
-                        question = Question::ask(asking, &open, true);
+                        question = PromptState::ask(asking, &open, true);
                     }
-                    Some(_) if is_parked(client, &sent).await? => return Ok(Outcome::Finished(Status::NeedsUser)),
+                    Some(_) if is_parked(client, &sent).await? => return Ok(CliOutcome::Finished(Status::NeedsUser)),
                     _ => {}
                 }
             }
@@ -228,7 +228,7 @@ async fn watch(
         match ended {
             // What ended for want of a person may have gone on since.
             Some(Status::NeedsUser | Status::Limit) if is_reopened(client, &sent, event.seq).await? => {}
-            Some(status) => return Ok(Outcome::Finished(status)),
+            Some(status) => return Ok(CliOutcome::Finished(status)),
             None => {}
         }
     }

@@ -6,9 +6,9 @@ use trimtab_host::Client;
 use trimtab_vocab::event::{SessionFact, Status};
 use trimtab_vocab::{Control, Problem, SessionId};
 
-use super::changes::{Where, at_rest};
+use super::changes::{HistoryArgs, at_rest};
 use super::output::{calm, note, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 use crate::words::EXTENDED;
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,7 @@ pub(super) struct Handoff {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 #[derive(Debug, Args)]
@@ -34,16 +34,16 @@ pub(super) struct Extend {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 impl Handoff {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let SessionFact::Handoff { child, change_sets, prefill } = wish(&client, &session, Control::Handoff).await?
         else {
-            return Ok(Outcome::Finished(Status::Failed));
+            return Ok(CliOutcome::Finished(Status::Failed));
         };
         if self.json {
             print_json(&json!({
@@ -52,23 +52,23 @@ impl Handoff {
         } else {
             print(&calm(&in_words(&child, change_sets.len(), prefill.as_deref())))?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
 impl Extend {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let SessionFact::Extended { extension } = wish(&client, &session, Control::Extend).await? else {
-            return Ok(Outcome::Finished(Status::Failed));
+            return Ok(CliOutcome::Finished(Status::Failed));
         };
         if self.json {
             print_json(&json!({"session": session, "extension": extension}))?;
         } else {
             print(&format!("{EXTENDED}\n"))?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Composed, Manner, Say, Target, refined};
+use trimtab_host::{Client, Composed, Manner, Say, SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
 
-use super::changes::Where;
-use super::follow::{Asking, Form, follow};
+use super::changes::HistoryArgs;
+use super::follow::{Attendance, OutputForm, follow};
 use super::output::{calm, note, print, print_json};
-use super::run::{Approve, dollars};
-use super::{Outcome, place};
+use super::run::{ApproveArg, dollars};
+use super::{CliOutcome, place};
 use crate::words::one_line;
 
 const EXAMPLES: &str = "\
@@ -25,13 +25,13 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Images {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ImagesCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ImagesCommand {
     /// List the pictures of a session
-    List(List),
+    List(ImagesListArgs),
     /// Make pictures, whatever the words are
     Make(Make),
     /// Make one anew, in its place
@@ -43,17 +43,17 @@ enum Command {
 }
 
 #[derive(Debug, Default, Args)]
-struct List {
+struct ImagesListArgs {
     /// One JSON object per picture
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 /// How a command that makes a request is followed.
 #[derive(Debug, Args)]
-struct How {
+struct FollowArgs {
     /// Print every event as a line of JSON, and nothing else
     #[arg(long)]
     json: bool,
@@ -65,7 +65,7 @@ struct How {
     trust: bool,
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
-    approve: Approve,
+    approve: ApproveArg,
 }
 
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ struct Make {
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     #[command(flatten)]
-    how: How,
+    how: FollowArgs,
 }
 
 #[derive(Debug, Args)]
@@ -96,9 +96,9 @@ struct Regenerate {
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
     #[command(flatten)]
-    how: How,
+    how: FollowArgs,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ struct Select {
     #[arg(long)]
     off: bool,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 #[derive(Debug, Args)]
@@ -121,25 +121,25 @@ struct Save {
     #[arg(long = "to", value_name = "FOLDER", default_value = "")]
     to: String,
     #[command(flatten)]
-    how: How,
+    how: FollowArgs,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 impl Images {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
-        match self.command.unwrap_or_else(|| Command::List(List::default())) {
-            Command::List(command) => command.go().await,
-            Command::Make(command) => command.go().await,
-            Command::Regenerate(command) => command.go().await,
-            Command::Select(command) => command.go().await,
-            Command::Save(command) => command.go().await,
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+        match self.command.unwrap_or_else(|| ImagesCommand::List(ImagesListArgs::default())) {
+            ImagesCommand::List(command) => command.go().await,
+            ImagesCommand::Make(command) => command.go().await,
+            ImagesCommand::Regenerate(command) => command.go().await,
+            ImagesCommand::Select(command) => command.go().await,
+            ImagesCommand::Save(command) => command.go().await,
         }
     }
 }
 
-impl List {
-    async fn go(self) -> Result<Outcome, Problem> {
+impl ImagesListArgs {
+    async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -147,7 +147,7 @@ impl List {
             for picture in &gallery {
                 print_json(&json!(picture))?;
             }
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         }
         if gallery.is_empty() {
             note("There are no pictures in this session. `trimtab run \"Draw a fox\"` makes one.");
@@ -155,7 +155,7 @@ impl List {
         for (number, picture) in (1..).zip(&gallery) {
             print(&calm(&line(number, picture)))?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
@@ -171,15 +171,15 @@ fn line(number: usize, picture: &GeneratedImage) -> String {
 }
 
 impl Make {
-    async fn go(self) -> Result<Outcome, Problem> {
+    async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&self.how.flags())?;
         let (target, folder) = match self.session {
             Some(session) => {
                 let row = client.session(&session).await?;
-                (Target::Session(session), row.folder)
+                (SendTo::Session(session), row.folder)
             }
-            None => (Target::New { folder: folder.clone() }, folder),
+            None => (SendTo::New { folder: folder.clone() }, folder),
         };
         let wish = PictureWish::Make { count: self.count };
         let say = client.picture_say(&profile, &folder, wish, &self.prompt).await?;
@@ -188,7 +188,7 @@ impl Make {
 }
 
 impl Regenerate {
-    async fn go(self) -> Result<Outcome, Problem> {
+    async fn go(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -198,12 +198,12 @@ impl Regenerate {
         let wish = PictureWish::Regenerate { image: picture.id.clone(), prompt };
         let folder = client.session(&session).await?.folder;
         let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, &profile, &folder, Target::Session(session), say).await
+        self.how.follow(&client, &profile, &folder, SendTo::Session(session), say).await
     }
 }
 
 impl Select {
-    async fn go(self) -> Result<Outcome, Problem> {
+    async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -212,12 +212,12 @@ impl Select {
         client.select_pictures(&session, images, selected).await?;
         let what = if selected { "selected" } else { "no longer selected" };
         note(&format!("{count} of {} pictures {what}.", gallery.len()));
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
 impl Save {
-    async fn go(self) -> Result<Outcome, Problem> {
+    async fn go(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -234,11 +234,11 @@ impl Save {
         let folder = client.session(&session).await?.folder;
         let wish = PictureWish::Save { images, folder: self.to };
         let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, &profile, &folder, Target::Session(session), say).await
+        self.how.follow(&client, &profile, &folder, SendTo::Session(session), say).await
     }
 }
 
-impl How {
+impl FollowArgs {
     fn flags(&self) -> Vec<trimtab_host::config::Flag> {
         let flag = |budget: f64| trimtab_host::config::Flag {
             path: "limits.budget_usd",
@@ -253,16 +253,16 @@ impl How {
         client: &Client,
         profile: &Profile,
         folder: &str,
-        target: Target,
+        target: SendTo,
         say: Say,
-    ) -> Result<Outcome, Problem> {
-        let asking = Asking::of(self.approve, self.json);
-        let attended = asking == Asking::AtTheTerminal;
+    ) -> Result<CliOutcome, Problem> {
+        let asking = Attendance::of(self.approve, self.json);
+        let attended = asking == Attendance::AtTheTerminal;
         let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
         let Composed { settings, .. } = client.compose(profile, folder, manner).await?;
         let say = Say { settings, ..say };
         let sent = client.send(target, say).await?;
-        follow(client, &sent, 0, Form::of(self.json), asking).await
+        follow(client, &sent, 0, OutputForm::of(self.json), asking).await
     }
 }
 

@@ -7,7 +7,7 @@ use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
 use super::output::{age, calm, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Jobs {
+pub(super) struct JobsArgs {
     /// Finished ones too
     #[arg(long)]
     all: bool,
@@ -25,8 +25,8 @@ pub(super) struct Jobs {
     json: bool,
 }
 
-impl Jobs {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl JobsArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let jobs = client.jobs(self.all).await?;
         let now = trimtab_host::now();
@@ -45,7 +45,7 @@ impl Jobs {
         if jobs.is_empty() && !self.json {
             print("No requests are running or waiting.\n")?;
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

@@ -2,15 +2,19 @@
 //! what comes of it is told in lines, and questions are asked in lines.
 
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Say, Target, Words, local_model};
+use trimtab_host::{Client, RequestDraft, Say, SendTo, local_model};
 use trimtab_vocab::{Mode, Problem, SessionId};
 
-use super::follow::{Asking, Form, follow};
+use super::follow::{Attendance, OutputForm, follow};
 use super::output::{note, note_part, problem};
-use super::{Outcome, keyboard};
+use super::{CliOutcome, keyboard};
 
 /// Talks until the input ends or the person leaves.
-pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<SessionId>) -> Result<Outcome, Problem> {
+pub(super) async fn talk(
+    mut profile: Profile,
+    folder: String,
+    session: Option<SessionId>,
+) -> Result<CliOutcome, Problem> {
     let client = Client::open(&profile)?.on("plain");
     if profile.model.is_none() {
         profile.model = local_model(&profile).await;
@@ -21,10 +25,10 @@ pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<S
     let (mut session, mut mode) = (session, Mode::Auto);
     loop {
         note_part("> ");
-        let Some(line) = keyboard::line().await else { return Ok(Outcome::Done) };
+        let Some(line) = keyboard::line().await else { return Ok(CliOutcome::Done) };
         match line.trim() {
             "" => continue,
-            "/quit" | "/exit" => return Ok(Outcome::Done),
+            "/quit" | "/exit" => return Ok(CliOutcome::Done),
             "/auto" => mode = Mode::Auto,
             "/chat" => mode = Mode::Chat,
             "/plan" => mode = Mode::Plan,
@@ -32,7 +36,7 @@ pub(super) async fn talk(mut profile: Profile, folder: String, session: Option<S
                 let told = say(&client, &profile, &folder, text, mode, &mut session).await;
                 match told {
                     // The program was told to go away.
-                    Ok(outcome @ Outcome::Left(_)) => return Ok(outcome),
+                    Ok(outcome @ CliOutcome::Left(_)) => return Ok(outcome),
                     Ok(_) => {}
                     Err(error) => problem(&error),
                 }
@@ -48,14 +52,14 @@ async fn say(
     text: &str,
     mode: Mode,
     session: &mut Option<SessionId>,
-) -> Result<Outcome, Problem> {
-    let words = Words { text: text.to_owned(), mode, ..Words::default() };
+) -> Result<CliOutcome, Problem> {
+    let words = RequestDraft { text: text.to_owned(), mode, ..RequestDraft::default() };
     let say = Say { while_running: None, ..client.prepare(profile, folder, words).await? };
     let target = match session {
-        Some(session) => Target::Session(session.clone()),
-        None => Target::New { folder: folder.to_owned() },
+        Some(session) => SendTo::Session(session.clone()),
+        None => SendTo::New { folder: folder.to_owned() },
     };
     let sent = client.send(target, say).await?;
     *session = Some(sent.session.clone());
-    follow(client, &sent, 0, Form::Text, Asking::AtTheTerminal).await
+    follow(client, &sent, 0, OutputForm::Text, Attendance::AtTheTerminal).await
 }

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::print_exact;
-use super::{Arguments, Outcome};
+use super::{CliArgs, CliOutcome};
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -29,11 +29,11 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn go(self) -> Result<Outcome, Problem> {
+    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "trimtab", &mut text);
+        clap_complete::generate(self.shell, &mut CliArgs::command(), "trimtab", &mut text);
         print_exact(&String::from_utf8_lossy(&text))?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
@@ -46,20 +46,20 @@ pub(super) struct Manual {
 }
 
 impl Manual {
-    pub(super) fn go(self) -> Result<Outcome, Problem> {
-        let command = Arguments::command();
+    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
+        let command = CliArgs::command();
         let Some(folder) = self.into else {
             let mut text = Vec::new();
             Man::new(command).render(&mut text).map_err(|error| {
                 Problem::new(ProblemKind::Internal, format!("The manual cannot be written: {error}."))
             })?;
             print_exact(&String::from_utf8_lossy(&text))?;
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         };
         clap_mangen::generate_to(command, &folder).map_err(|error| {
             let message = format!("The manual cannot be written into {}: {error}.", folder.display());
             Problem::new(ProblemKind::Usage, message).hint("Name a folder that is there and can be written.")
         })?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

@@ -7,7 +7,7 @@ use trimtab_host::Client;
 use trimtab_vocab::{MemoryEntry, MemoryFact, MemoryId, Problem, ProblemKind};
 
 use super::output::{age, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Memory {
+pub(super) struct MemoryArgs {
     #[command(subcommand)]
     command: Option<MemoryCommand>,
 }
@@ -79,8 +79,8 @@ enum MemoryCommand {
     },
 }
 
-impl Memory {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl MemoryArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let folder = |dir: Option<PathBuf>| dir.map(|dir| place::folder(Some(&dir))).transpose();
         match self.command.unwrap_or(MemoryCommand::List { dir: None, json: false }) {
@@ -123,7 +123,7 @@ impl Memory {
                 told("Forgotten", &entry, json)?;
             }
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

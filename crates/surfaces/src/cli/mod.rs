@@ -49,11 +49,11 @@ use trimtab_vocab::{Problem, ProblemKind};
 /// everything can be undone.
 #[derive(Debug, Parser)]
 #[command(name = "trimtab", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
-struct Arguments {
+struct CliArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
     #[command(flatten)]
-    screen: screen::Screen,
+    screen: screen::ScreenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -69,65 +69,65 @@ Examples:
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// See it work, with a recorded model: no key, no network
     Demo(demo::Demo),
     /// Make one request; the answer goes to standard output, progress to standard error
-    Run(run::Run),
+    Run(run::RunArgs),
     /// Go on with the latest unfinished request of the folder
     Resume(resume::Resume),
     /// List what waits for an answer
     Checkpoints(checkpoints::Checkpoints),
     /// Answer what waits, and go on
-    Answer(checkpoints::Answer),
+    Answer(checkpoints::AnswerArgs),
     /// List what was changed, newest first, or show one change
-    Changes(changes::Changes),
+    Changes(changes::ChangesArgs),
     /// Show what was changed, line by line
-    Diff(diff::Diff),
+    Diff(diff::DiffArgs),
     /// Take changes back
     Rewind(changes::Rewind),
     /// Bring changes forward that were taken back
-    Forward(changes::Forward),
+    Forward(changes::ForwardArgs),
     /// Say something to a request that runs: pause, steer, skip, cancel
-    Control(control::Control),
+    Control(control::ControlArgs),
     /// List the requests that run or wait
-    Jobs(jobs::Jobs),
+    Jobs(jobs::JobsArgs),
     /// List, show, fork, rename, export or delete earlier sessions
-    Sessions(sessions::Sessions),
+    Sessions(sessions::SessionsArgs),
     /// Go on in a new session, with a summary, the open tasks and the change history
     Handoff(handoff::Handoff),
     /// Go on in this session with its whole conversation
     Extend(handoff::Extend),
     /// Trust a folder: its files may be read, changed and sent to the model
-    Trust(rules::Trust),
+    Trust(rules::TrustArgs),
     /// List, make or remove rules about what is allowed
-    Rules(rules::Rules),
+    Rules(rules::RulesArgs),
     /// Say whether a command would run by itself, ask or be refused, and why
     CheckCommand(check_command::CheckCommand),
     /// List the models that a provider offers, and what is known about them
-    Models(models::Models),
+    Models(models::ModelsArgs),
     /// Show the settings in force, what each is for and where it comes from
     Config(config::Config),
     /// Check what is set up, and look for damage
     Doctor(doctor::Doctor),
     /// Count how requests ended, what was allowed, what tools did
-    Stats(stats::Stats),
+    Stats(stats::StatsArgs),
     /// Show the trail of what was decided and done, and check that nobody has touched it
-    Audit(audit::Audit),
+    Audit(audit::AuditArgs),
     /// Serve the HTTP API and the browser interface
     Serve(serve::Serve),
     /// Make, list or revoke tokens for the server
-    Token(token::Token),
+    Token(token::TokenArgs),
     /// Your own tasks: list, add, done, edit, delete, search, undo
-    Tasks(tasks::Tasks),
+    Tasks(tasks::TasksArgs),
     /// Ask about your tasks, or have changes to them proposed
-    Ask(ask::Ask),
+    Ask(ask::AskArgs),
     /// What is remembered of you and your work: list, search, add, edit, delete
-    Memory(memory::Memory),
+    Memory(memory::MemoryArgs),
     /// Pictures: list, make, regenerate, select, save
     Images(images::Images),
     /// List the workflows that can be called by name
-    Pills(pills::Pills),
+    Pills(pills::PillsArgs),
     /// Apply one edit to the folder, exactly or not at all
     ApplyEdit(apply_edit::ApplyEdit),
     /// Read a saved model answer, however damaged: what is certain of it
@@ -142,7 +142,7 @@ enum Command {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum CliOutcome {
     /// It did what it was asked to.
     Done,
     /// It followed a request to this end.
@@ -151,7 +151,7 @@ enum Outcome {
     Left(i32),
 }
 
-impl Outcome {
+impl CliOutcome {
     fn code(self) -> u8 {
         match self {
             Self::Done | Self::Finished(Status::Completed) => 0,
@@ -178,8 +178,8 @@ pub fn main() -> ExitCode {
     }
     let arguments = match std::env::args_os().len() {
         // On a terminal, nothing at all means: begin.
-        ..=1 if screen::is_there() => Arguments { command: None, screen: screen::Screen::default() },
-        _ => match Arguments::try_parse() {
+        ..=1 if screen::is_there() => CliArgs { command: None, screen: screen::ScreenArgs::default() },
+        _ => match CliArgs::try_parse() {
             Ok(arguments) => arguments,
             Err(error) => return misunderstood(&error),
         },
@@ -195,40 +195,40 @@ pub fn main() -> ExitCode {
     let ended = runtime.block_on(async {
         let Some(command) = arguments.command else { return arguments.screen.go().await };
         match command {
-            Command::Run(command) => command.go().await,
-            Command::Resume(command) => command.go().await,
-            Command::Pills(command) => command.go().await,
-            Command::Images(command) => command.go().await,
-            Command::Tasks(command) => command.go().await,
-            Command::Ask(command) => command.go().await,
-            Command::Memory(command) => command.go().await,
-            Command::Sessions(command) => command.go().await,
-            Command::Jobs(command) => command.go().await,
-            Command::Checkpoints(command) => command.go().await,
-            Command::Answer(command) => command.go().await,
-            Command::Handoff(command) => command.go().await,
-            Command::Extend(command) => command.go().await,
-            Command::Control(command) => command.go().await,
-            Command::Rules(command) => command.go().await,
-            Command::Trust(command) => command.go().await,
-            Command::Stats(command) => command.go().await,
-            Command::CheckCommand(command) => command.go().await,
-            Command::ApplyEdit(command) => command.go().await,
-            Command::Recover(command) => command.go(),
-            Command::Changes(command) => command.go().await,
-            Command::Diff(command) => command.go().await,
-            Command::Rewind(command) => command.go().await,
-            Command::Forward(command) => command.go().await,
-            Command::Models(command) => command.go().await,
-            Command::Ref(command) => command.go().await,
-            Command::Config(command) => command.go().await,
-            Command::Doctor(command) => command.go().await,
-            Command::Serve(command) => command.go().await,
-            Command::Token(command) => command.go().await,
-            Command::Audit(command) => command.go().await,
-            Command::Demo(command) => command.go().await,
-            Command::Completions(command) => command.go(),
-            Command::Manual(command) => command.go(),
+            CliCommand::Run(command) => command.go().await,
+            CliCommand::Resume(command) => command.go().await,
+            CliCommand::Pills(command) => command.go().await,
+            CliCommand::Images(command) => command.go().await,
+            CliCommand::Tasks(command) => command.go().await,
+            CliCommand::Ask(command) => command.go().await,
+            CliCommand::Memory(command) => command.go().await,
+            CliCommand::Sessions(command) => command.go().await,
+            CliCommand::Jobs(command) => command.go().await,
+            CliCommand::Checkpoints(command) => command.go().await,
+            CliCommand::Answer(command) => command.go().await,
+            CliCommand::Handoff(command) => command.go().await,
+            CliCommand::Extend(command) => command.go().await,
+            CliCommand::Control(command) => command.go().await,
+            CliCommand::Rules(command) => command.go().await,
+            CliCommand::Trust(command) => command.go().await,
+            CliCommand::Stats(command) => command.go().await,
+            CliCommand::CheckCommand(command) => command.go().await,
+            CliCommand::ApplyEdit(command) => command.go().await,
+            CliCommand::Recover(command) => command.go(),
+            CliCommand::Changes(command) => command.go().await,
+            CliCommand::Diff(command) => command.go().await,
+            CliCommand::Rewind(command) => command.go().await,
+            CliCommand::Forward(command) => command.go().await,
+            CliCommand::Models(command) => command.go().await,
+            CliCommand::Ref(command) => command.go().await,
+            CliCommand::Config(command) => command.go().await,
+            CliCommand::Doctor(command) => command.go().await,
+            CliCommand::Serve(command) => command.go().await,
+            CliCommand::Token(command) => command.go().await,
+            CliCommand::Audit(command) => command.go().await,
+            CliCommand::Demo(command) => command.go().await,
+            CliCommand::Completions(command) => command.go(),
+            CliCommand::Manual(command) => command.go(),
         }
     });
     // A read of standard input that is still waiting must not hold the process.
@@ -275,14 +275,14 @@ mod tests {
 
     #[test]
     fn the_arguments_are_well_formed() {
-        Arguments::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 
     #[test]
     fn every_end_has_its_documented_code() {
         let codes = [Status::Completed, Status::Failed, Status::NeedsUser, Status::Limit, Status::Cancelled]
-            .map(|status| Outcome::Finished(status).code());
+            .map(|status| CliOutcome::Finished(status).code());
         assert_eq!(codes, [0, 1, 3, 4, 130]);
-        assert_eq!(Outcome::Left(15).code(), 143);
+        assert_eq!(CliOutcome::Left(15).code(), 143);
     }
 }

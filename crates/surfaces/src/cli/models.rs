@@ -6,7 +6,7 @@ use trimtab_host::config;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{ModelFacts, Problem, ProblemKind};
 
-use super::Outcome;
+use super::CliOutcome;
 use super::output::{calm, note, print, print_json, problem};
 
 const EXAMPLES: &str = "\
@@ -17,7 +17,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Models {
+pub(super) struct ModelsArgs {
     /// The provider to ask; without it, every provider that is set up
     provider: Option<String>,
     /// One JSON object per line
@@ -25,8 +25,8 @@ pub(super) struct Models {
     json: bool,
 }
 
-impl Models {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl ModelsArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let profile = config::load(&[])?;
         if let Some(name) = &self.provider
             && !profile.providers.contains_key(name)
@@ -46,7 +46,7 @@ impl Models {
             }
             if name == "replay" {
                 print("replay/demo  the recording that `trimtab demo` plays\nreplay/FILE  a recording of yours\n")?;
-                return Ok(Outcome::Done);
+                return Ok(CliOutcome::Done);
             }
             match trimtab_host::list_models(&profile, name).await {
                 Ok(listed) => {
@@ -75,7 +75,7 @@ impl Models {
         if !failed && !found {
             profile.run_settings()?;
         }
-        Ok(if failed { Outcome::Finished(Status::Failed) } else { Outcome::Done })
+        Ok(if failed { CliOutcome::Finished(Status::Failed) } else { CliOutcome::Done })
     }
 
     fn show(&self, name: &str, facts: &ModelFacts) -> Result<(), Problem> {

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use serde::Serialize;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use crate::output::{Ink, Stream};
+use crate::output::{Ink, StdStream};
 pub(super) use crate::palette::no_colour;
 use crate::words::wrap;
 pub(super) use crate::words::{age, calm, failed};
@@ -22,17 +22,17 @@ pub(super) fn print(text: &str) -> Result<(), Problem> {
 
 /// Writes styled text to standard output.
 pub(super) fn print_ink(ink: &Ink) -> Result<(), Problem> {
-    Stream::Out.write(ink).map_err(unwritten)
+    StdStream::Out.write(ink).map_err(unwritten)
 }
 
 /// Writes a text to standard output that programs read: unchanged, unless a terminal shows it.
 pub(super) fn print_exact(text: &str) -> Result<(), Problem> {
-    Stream::Out.write_exact(text).map_err(unwritten)
+    StdStream::Out.write_exact(text).map_err(unwritten)
 }
 
 /// Writes a text to standard output unchanged, because the person asked for that.
 pub(super) fn print_raw(text: &str) -> Result<(), Problem> {
-    Stream::Out.write_raw(text).map_err(unwritten)
+    StdStream::Out.write_raw(text).map_err(unwritten)
 }
 
 fn unwritten(error: io::Error) -> Problem {
@@ -67,12 +67,12 @@ pub(super) fn note_part(text: &str) {
 
 /// Writes styled text to standard error.
 pub(super) fn note_ink(ink: &Ink) {
-    let _ = Stream::Err.write(ink);
+    let _ = StdStream::Err.write(ink);
 }
 
 /// Tells a problem: what happened, then what to do.
 pub(super) fn problem(problem: &Problem) {
-    let columns = Stream::Err.columns().filter(|_| Stream::Err.is_terminal());
+    let columns = StdStream::Err.columns().filter(|_| StdStream::Err.is_terminal());
     let told = folded(&format!("error: {}", calm(&problem.message)), columns);
     let mut ink = Ink::default();
     match told.strip_prefix("error:").filter(|_| columns.is_some() && !no_colour()) {

@@ -2,7 +2,7 @@
 //!
 //! Colour never says anything alone: added and removed lines have their signs in every palette.
 
-use crate::diff::{Line, Role, Style, Token};
+use crate::diff::{DiffLine, DiffRole, DiffStyle, SyntaxToken};
 use crate::output::Ink;
 pub(super) use crate::palette::Palette;
 use crate::palette::{Background, full, many};
@@ -13,7 +13,7 @@ const FILL: &str = "\u{1b}[K";
 
 impl Palette {
     /// The lines as text, each with its end.
-    pub(super) fn paint(self, lines: &[Line]) -> Ink {
+    pub(super) fn paint(self, lines: &[DiffLine]) -> Ink {
         let mut text = Ink::default();
         for line in lines {
             let mut last = String::new();
@@ -32,12 +32,18 @@ impl Palette {
             }
             let role = line.spans.last().map(|span| span.style.role);
             let is_filled = matches!(self, Self::Many(_) | Self::Full(_))
-                && matches!(role, Some(Role::Added | Role::AddedWord | Role::Removed | Role::RemovedWord));
+                && matches!(
+                    role,
+                    Some(DiffRole::Added | DiffRole::AddedWord | DiffRole::Removed | DiffRole::RemovedWord)
+                );
             if is_filled {
                 // The line is its own colour to the edge; a word that ends it is not.
-                let base =
-                    if matches!(role, Some(Role::Added | Role::AddedWord)) { Role::Added } else { Role::Removed };
-                let code = self.code(Style { role: base, token: Token::Text });
+                let base = if matches!(role, Some(DiffRole::Added | DiffRole::AddedWord)) {
+                    DiffRole::Added
+                } else {
+                    DiffRole::Removed
+                };
+                let code = self.code(DiffStyle { role: base, token: SyntaxToken::Text });
                 text.control(PLAIN);
                 text.style(&code);
                 text.control(FILL);
@@ -51,7 +57,7 @@ impl Palette {
     }
 
     /// The numbers that switch a style on.
-    fn code(self, style: Style) -> String {
+    fn code(self, style: DiffStyle) -> String {
         let (ground, letters) = match self {
             Self::Plain => return String::new(),
             Self::Sixteen => return sixteen(style).to_owned(),
@@ -60,41 +66,41 @@ impl Palette {
         };
         let is_full = matches!(self, Self::Full(_));
         let behind = match (style.role, ground) {
-            (Role::Added, Background::Dark) => Some((22, (16, 46, 30))),
-            (Role::AddedWord, Background::Dark) => Some((28, (30, 100, 58))),
-            (Role::Removed, Background::Dark) => Some((52, (58, 22, 26))),
-            (Role::RemovedWord, Background::Dark) => Some((88, (130, 40, 48))),
-            (Role::Added, Background::Light) => Some((194, (221, 246, 228))),
-            (Role::AddedWord, Background::Light) => Some((157, (155, 228, 175))),
-            (Role::Removed, Background::Light) => Some((224, (254, 228, 228))),
-            (Role::RemovedWord, Background::Light) => Some((217, (250, 180, 180))),
-            (Role::Same, _) => None,
+            (DiffRole::Added, Background::Dark) => Some((22, (16, 46, 30))),
+            (DiffRole::AddedWord, Background::Dark) => Some((28, (30, 100, 58))),
+            (DiffRole::Removed, Background::Dark) => Some((52, (58, 22, 26))),
+            (DiffRole::RemovedWord, Background::Dark) => Some((88, (130, 40, 48))),
+            (DiffRole::Added, Background::Light) => Some((194, (221, 246, 228))),
+            (DiffRole::AddedWord, Background::Light) => Some((157, (155, 228, 175))),
+            (DiffRole::Removed, Background::Light) => Some((224, (254, 228, 228))),
+            (DiffRole::RemovedWord, Background::Light) => Some((217, (250, 180, 180))),
+            (DiffRole::Same, _) => None,
             _ => return sixteen(style).to_owned(),
         };
         let behind = behind.map(|(number, (r, g, b))| match is_full {
             true => format!("48;2;{r};{g};{b}"),
             false => format!("48;5;{number}"),
         });
-        let strong = (style.token == Token::Heading).then(|| "1".to_owned());
+        let strong = (style.token == SyntaxToken::Heading).then(|| "1".to_owned());
         [behind, letters, strong].into_iter().flatten().collect::<Vec<_>>().join(";")
     }
 }
 
-fn sixteen(style: Style) -> &'static str {
+fn sixteen(style: DiffStyle) -> &'static str {
     match (style.role, style.token) {
-        (Role::Title, _) => "1",
-        (Role::Hunk, _) => "36",
-        (Role::Frame | Role::Note, _) => "2",
-        (Role::Mark, _) => "30;43",
-        (Role::Added | Role::More, _) => "32",
-        (Role::AddedWord, _) => "30;42",
-        (Role::Removed | Role::Less, _) => "31",
-        (Role::RemovedWord, _) => "30;41",
-        (Role::Same, Token::Keyword) => "35",
-        (Role::Same, Token::String | Token::Constant) => "36",
-        (Role::Same, Token::Comment) => "2",
-        (Role::Same, Token::Heading) => "1",
-        (Role::Same, _) => "",
+        (DiffRole::Title, _) => "1",
+        (DiffRole::Hunk, _) => "36",
+        (DiffRole::Frame | DiffRole::Note, _) => "2",
+        (DiffRole::Mark, _) => "30;43",
+        (DiffRole::Added | DiffRole::More, _) => "32",
+        (DiffRole::AddedWord, _) => "30;42",
+        (DiffRole::Removed | DiffRole::Less, _) => "31",
+        (DiffRole::RemovedWord, _) => "30;41",
+        (DiffRole::Same, SyntaxToken::Keyword) => "35",
+        (DiffRole::Same, SyntaxToken::String | SyntaxToken::Constant) => "36",
+        (DiffRole::Same, SyntaxToken::Comment) => "2",
+        (DiffRole::Same, SyntaxToken::Heading) => "1",
+        (DiffRole::Same, _) => "",
     }
 }
 
@@ -102,8 +108,8 @@ fn sixteen(style: Style) -> &'static str {
 mod tests {
     use super::*;
 
-    fn line(parts: &[(&str, Role)]) -> Line {
-        let mut line = Line::default();
+    fn line(parts: &[(&str, DiffRole)]) -> DiffLine {
+        let mut line = DiffLine::default();
         parts.iter().for_each(|(text, role)| line.add(*text, *role));
         line
     }
@@ -111,8 +117,13 @@ mod tests {
     #[test]
     fn every_palette_keeps_the_text_and_its_signs() {
         let drawn = [
-            line(&[("1   ", Role::Frame), ("- ", Role::Removed), ("a", Role::RemovedWord)]),
-            line(&[("  1 ", Role::Frame), ("+ ", Role::Added), ("b", Role::AddedWord), (";", Role::Added)]),
+            line(&[("1   ", DiffRole::Frame), ("- ", DiffRole::Removed), ("a", DiffRole::RemovedWord)]),
+            line(&[
+                ("  1 ", DiffRole::Frame),
+                ("+ ", DiffRole::Added),
+                ("b", DiffRole::AddedWord),
+                (";", DiffRole::Added),
+            ]),
         ];
         let grounds = [Background::Dark, Background::Light];
         let palettes = grounds.iter().flat_map(|ground| [Palette::Many(*ground), Palette::Full(*ground)]);

@@ -8,7 +8,7 @@ use trimtab_host::Pills as Known;
 use trimtab_vocab::Problem;
 
 use super::output::{note, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Pills {
+pub(super) struct PillsArgs {
     /// One JSON object per line
     #[arg(long)]
     json: bool,
@@ -29,8 +29,8 @@ pub(super) struct Pills {
     dir: Option<PathBuf>,
 }
 
-impl Pills {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl PillsArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let trusted = self.trust || profile.trusts(&folder) || client.trusts(&folder).await?;
@@ -74,6 +74,6 @@ impl Pills {
         if !trusted {
             note("note: The folder is not trusted, so pills of its own are not read (`trimtab trust`, or --trust).");
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

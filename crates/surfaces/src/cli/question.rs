@@ -10,7 +10,7 @@ use super::output::note;
 use crate::words::{answers, asked, questions};
 
 /// What a person chose, and the words with it.
-pub(super) type Said = (String, Option<String>);
+pub(super) type ChosenAnswer = (String, Option<String>);
 
 /// A question that a person is answering.
 pub(super) struct Answering {
@@ -19,9 +19,9 @@ pub(super) struct Answering {
     /// A number means one of the choices.
     by_number: bool,
     /// A choice is made, and the words that it needs are still to be said.
-    wanted: Option<Wanted>,
+    wanted: Option<AnswerText>,
     /// An answer that makes a rule, until the person has confirmed the rule.
-    unconfirmed: Option<Said>,
+    unconfirmed: Option<ChosenAnswer>,
     /// Lines count from then on.
     ready_at: Instant,
     is_ready: bool,
@@ -63,7 +63,7 @@ impl Answering {
 
     /// The answer, as soon as it is complete; none at the end of input, which is no answer. May be dropped and called
     /// again.
-    pub(super) async fn answer(&mut self) -> Option<Said> {
+    pub(super) async fn answer(&mut self) -> Option<ChosenAnswer> {
         if !self.is_ready {
             // What was typed before the question was there is dropped, because it was meant for something else.
             tokio::time::sleep_until(self.ready_at).await;
@@ -79,7 +79,7 @@ impl Answering {
         }
     }
 
-    fn hear(&mut self, line: &str) -> Option<Said> {
+    fn hear(&mut self, line: &str) -> Option<ChosenAnswer> {
         if let Some(said) = self.unconfirmed.take() {
             if matches!(line.trim(), "yes" | "y") {
                 return Some(said);
@@ -92,7 +92,7 @@ impl Answering {
             Some(wanted) => wanted.hear(line),
             None => match chosen(&self.choices, line, self.by_number) {
                 Some((choice, words)) => {
-                    self.wanted = Wanted::by(&choice, words.as_deref(), &self.body);
+                    self.wanted = AnswerText::by(&choice, words.as_deref(), &self.body);
                     self.wanted.is_none().then_some((choice, words))
                 }
                 None => {
@@ -103,7 +103,7 @@ impl Answering {
             },
         };
         let Some((choice, words)) = said else {
-            self.wanted.iter().for_each(Wanted::ask);
+            self.wanted.iter().for_each(AnswerText::ask);
             return None;
         };
         let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
@@ -124,7 +124,7 @@ impl Answering {
 }
 
 /// The choice that a line names, and the words after it.
-fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<Said> {
+fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<ChosenAnswer> {
     let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     // `e` and a command: allow, but run that one.
     let first = if first == "e" && !rest.trim().is_empty() { "allow" } else { first };
@@ -136,14 +136,14 @@ fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<Said> {
 }
 
 /// The words that a choice needs, line by line: to several questions, an answer to each.
-struct Wanted {
+struct AnswerText {
     choice: String,
     questions: Vec<Question>,
     given: Map<String, Value>,
     heard: usize,
 }
 
-impl Wanted {
+impl AnswerText {
     /// What is still to be said after a choice and the words that came with it.
     fn by(choice: &str, words: Option<&str>, body: &Map<String, Value>) -> Option<Self> {
         let needs = matches!(choice, "submit" | "tell" | "other" | "modify" | "needs_changes");
@@ -160,7 +160,7 @@ impl Wanted {
     }
 
     /// Takes a line; the answer, once it is complete. An empty line leaves a question unanswered.
-    fn hear(&mut self, line: &str) -> Option<Said> {
+    fn hear(&mut self, line: &str) -> Option<ChosenAnswer> {
         let line = line.trim();
         let Some(question) = self.questions.get(self.heard) else {
             return (!line.is_empty()).then(|| (self.choice.clone(), Some(line.to_owned())));
@@ -185,11 +185,11 @@ mod tests {
         let body =
             json!({"about": "clarify", "questions": [{"id": "db", "text": "Which?"}, {"id": "who", "text": "Who?"}]});
         let body = body.as_object().expect("an object");
-        assert!(Wanted::by("skip", None, body).is_none() && Wanted::by("submit", Some("x"), body).is_none());
-        let mut wanted = Wanted::by("submit", None, body).expect("words are wanted");
+        assert!(AnswerText::by("skip", None, body).is_none() && AnswerText::by("submit", Some("x"), body).is_none());
+        let mut wanted = AnswerText::by("submit", None, body).expect("words are wanted");
         assert_eq!(wanted.hear(" SQLite \n"), None);
         assert_eq!(wanted.hear("\n"), Some(("submit".into(), Some(r#"{"db":"SQLite"}"#.into()))));
-        let mut wanted = Wanted::by("tell", None, body).expect("words are wanted");
+        let mut wanted = AnswerText::by("tell", None, body).expect("words are wanted");
         assert_eq!(wanted.hear("  "), None);
         assert_eq!(wanted.hear("otherwise"), Some(("tell".into(), Some("otherwise".into()))));
     }

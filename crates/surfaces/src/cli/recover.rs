@@ -6,7 +6,7 @@ use clap::Args;
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
-use super::Outcome;
+use super::CliOutcome;
 use super::apply_edit::read;
 use super::output::print_json;
 
@@ -23,9 +23,9 @@ pub(super) struct Recover {
 }
 
 impl Recover {
-    pub(super) fn go(self) -> Result<Outcome, Problem> {
+    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
         let (report, found) = trimtab_host::recover(&read(&self.file)?);
         print_json(&report)?;
-        Ok(if found { Outcome::Done } else { Outcome::Finished(Status::Failed) })
+        Ok(if found { CliOutcome::Done } else { CliOutcome::Finished(Status::Failed) })
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use trimtab_vocab::{Problem, ProblemKind, RefKey};
 
 use super::output::{print_exact, print_raw};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ pub(super) struct Ref {
 }
 
 impl Ref {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let name = self.key.strip_prefix("ref:").unwrap_or(&self.key);
         let key: RefKey = name.parse().map_err(|error| {
             Problem::new(ProblemKind::Usage, format!("{error}."))
@@ -34,6 +34,6 @@ impl Ref {
         } else {
             print_exact(&text)?
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

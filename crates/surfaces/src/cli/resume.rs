@@ -9,14 +9,14 @@ use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{ApprovalClass, Control, Event, Fact, Problem, ProblemKind};
 
-use super::ask::{self, Offer};
+use super::ask::{self, ConfirmBy};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
-use super::follow::{ASKED_ELSEWHERE, Asking, Behind, Form, describe, follow, is_parked, take_up};
+use super::follow::{ASKED_ELSEWHERE, Attendance, Behind, OutputForm, describe, follow, is_parked, take_up};
 use super::output::{note, print_json};
 use super::question::Answering;
-use super::run::{Approve, dollars};
-use super::{Outcome, place};
+use super::run::{ApproveArg, dollars};
+use super::{CliOutcome, place};
 
 /// How long the session may take to hear of the terms of this call. One that another process runs, which has been
 /// stopped, hears of them when that one goes on.
@@ -37,7 +37,7 @@ pub(super) struct Resume {
     json: bool,
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
-    approve: Approve,
+    approve: ApproveArg,
     /// Model calls at most; goes on where the limit of steps was reached
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
@@ -53,13 +53,13 @@ pub(super) struct Resume {
 }
 
 impl Resume {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let client = client.on("resume");
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
-        let asking = Asking::of(self.approve, self.json);
+        let asking = Attendance::of(self.approve, self.json);
         // Looked at before anything goes on: what comes after it is news.
         let behind = Behind::of(&client, &sent).await?;
         at_rest(&client, &sent.session).await?;
@@ -72,7 +72,8 @@ impl Resume {
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
                 let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
                 let outcome = self.go_on(&client, &sent, &behind, asking).await?;
-                ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+                ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking })
+                    .await?;
                 return Ok(outcome);
             }
             JobState::Finished(_) if !self.json => {
@@ -81,16 +82,16 @@ impl Resume {
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
         }
-        let outcome = take_up(&client, &sent, &behind, Form::of(self.json), asking).await?;
-        ask::offer(&client, &profile, &sent, Offer { approve: self.approve, json: self.json, asking }).await?;
+        let outcome = take_up(&client, &sent, &behind, OutputForm::of(self.json), asking).await?;
+        ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
 
     /// The request goes on under the terms of this call. Also wakes it.
-    async fn adjust(&self, client: &Client, sent: &Sent, asking: Asking) -> Result<(), Problem> {
+    async fn adjust(&self, client: &Client, sent: &Sent, asking: Attendance) -> Result<(), Problem> {
         let action = Control::Adjust {
             approve: Some(self.approve.into()),
-            attended: Some(asking == Asking::AtTheTerminal),
+            attended: Some(asking == Attendance::AtTheTerminal),
             max_steps: self.max_steps,
             trusted: self.trust.then_some(true),
         };
@@ -99,14 +100,20 @@ impl Resume {
 
     /// What waits for a person goes on once it is answered: by the options of this call, or at the
     /// terminal. Otherwise it stays open.
-    async fn go_on(&self, client: &Client, sent: &Sent, behind: &Behind, asking: Asking) -> Result<Outcome, Problem> {
+    async fn go_on(
+        &self,
+        client: &Client,
+        sent: &Sent,
+        behind: &Behind,
+        asking: Attendance,
+    ) -> Result<CliOutcome, Problem> {
         // Looked at before what is asked: what somebody else answers from here on is news.
         let after = last_seq(client, sent).await?;
         let open = asked(client, sent).await?;
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
             &open
         else {
-            return take_up(client, sent, behind, Form::of(self.json), asking).await;
+            return take_up(client, sent, behind, OutputForm::of(self.json), asking).await;
         };
         let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
         let class: Option<ApprovalClass> = body.get("class").and_then(|class| ApprovalClass::deserialize(class).ok());
@@ -117,19 +124,19 @@ impl Resume {
             "budget" => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
             "trust" if self.trust => Some(("trust".to_owned(), None)),
             // Some permissions only a person can give.
-            "tool" if self.approve == Approve::Auto && !needs_person => Some(("allow".to_owned(), None)),
-            "series" if self.approve == Approve::Auto && choices.iter().any(|choice| choice.id == "run") => {
+            "tool" if self.approve == ApproveArg::Auto && !needs_person => Some(("allow".to_owned(), None)),
+            "series" if self.approve == ApproveArg::Auto && choices.iter().any(|choice| choice.id == "run") => {
                 Some(("run".to_owned(), None))
             }
             "pause" => Some(("continue".to_owned(), None)),
-            "begin" | "stepBefore" | "stepAfter" | "understanding" if self.approve == Approve::Auto => {
+            "begin" | "stepBefore" | "stepAfter" | "understanding" if self.approve == ApproveArg::Auto => {
                 Some(("continue".to_owned(), None))
             }
             _ => None,
         };
         let is_told = given.is_none();
         let given = match given {
-            None if asking == Asking::AtTheTerminal => {
+            None if asking == Attendance::AtTheTerminal => {
                 behind.tell_all();
                 open.iter().for_each(describe);
                 Answering::begin(choices, body, true).answer().await
@@ -141,10 +148,10 @@ impl Resume {
                 // It waits for whoever is at another screen, for as long as that takes; a script does not.
                 return still_asked(open.as_ref(), behind, self.json);
             }
-            return take_up(client, sent, behind, Form::of(self.json), Asking::Nobody).await;
+            return take_up(client, sent, behind, OutputForm::of(self.json), Attendance::Nobody).await;
         };
         // What the option answers, no person has.
-        let is_automatic = self.approve == Approve::Auto
+        let is_automatic = self.approve == ApproveArg::Auto
             && !is_told
             && matches!(about, "tool" | "series" | "begin" | "stepBefore" | "stepAfter" | "understanding");
         let by = if is_automatic { "approve auto" } else { CheckpointFact::PERSON }.to_owned();
@@ -153,7 +160,7 @@ impl Resume {
         if !self.json && !is_told {
             behind.tell_all();
         }
-        follow(client, sent, after, Form::of(self.json), asking).await
+        follow(client, sent, after, OutputForm::of(self.json), asking).await
     }
 
     /// The newest unfinished request that is meant; failing that, the newest.
@@ -184,7 +191,7 @@ async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
 }
 
 /// Says what is asked, and leaves it open.
-fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<Outcome, Problem> {
+fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<CliOutcome, Problem> {
     if let Some(event) = open {
         match json {
             true => print_json(event)?,
@@ -195,7 +202,7 @@ fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<Outc
             }
         }
     }
-    Ok(Outcome::Finished(Status::NeedsUser))
+    Ok(CliOutcome::Finished(Status::NeedsUser))
 }
 
 /// Waits until the terms of this call are recorded.

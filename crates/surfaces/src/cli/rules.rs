@@ -7,7 +7,7 @@ use trimtab_host::{BROAD, broad_hint};
 use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
 
 use super::output::{print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Rules {
+pub(super) struct RulesArgs {
     #[command(subcommand)]
     command: Option<RulesCommand>,
 }
@@ -34,7 +34,7 @@ enum RulesCommand {
     /// Make one
     Add {
         /// What happens
-        verdict: Verdict,
+        verdict: RuleKind,
         /// The tool: run_command, run_outside (of the sandbox), read_file (what holds keys), edit_file, delete_file, move_file, fetch_url
         tool: String,
         /// Which uses of it: a command, a path, a host; `*` at its end stands for anything
@@ -51,7 +51,7 @@ enum RulesCommand {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Verdict {
+enum RuleKind {
     /// Go on without asking
     Allow,
     /// Ask, whatever other rules allow
@@ -64,8 +64,8 @@ enum Verdict {
 const TOOLS: [&str; 7] =
     ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url"];
 
-impl Rules {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl RulesArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
@@ -88,9 +88,9 @@ impl Rules {
                 }
                 let folder = dir.map(|dir| place::folder(Some(&dir))).transpose()?;
                 let verdict = match verdict {
-                    Verdict::Allow => RuleVerdict::Allow,
-                    Verdict::Ask => RuleVerdict::Ask,
-                    Verdict::Deny => RuleVerdict::Deny,
+                    RuleKind::Allow => RuleVerdict::Allow,
+                    RuleKind::Ask => RuleVerdict::Ask,
+                    RuleKind::Deny => RuleVerdict::Deny,
                 };
                 let rule = Rule { verdict, tool, pattern, folder };
                 client.change_rule(&rule, true).await?;
@@ -106,7 +106,7 @@ impl Rules {
                 print(&format!("No longer: {rule}.\n"))?;
             }
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 
@@ -117,7 +117,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = TRUST)]
-pub(super) struct Trust {
+pub(super) struct TrustArgs {
     /// The folder; without it, the current one
     folder: Option<PathBuf>,
     /// Trust it no longer
@@ -128,8 +128,8 @@ pub(super) struct Trust {
     confirm: Option<PathBuf>,
 }
 
-impl Trust {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl TrustArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.folder.as_deref())?;
         let (_, client) = place::open(&[])?;
         let client = client.on("cli");
@@ -158,6 +158,6 @@ impl Trust {
             true => format!("{folder} is no longer trusted.\n"),
         };
         print(&said)?;
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

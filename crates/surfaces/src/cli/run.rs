@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_host::config::{Flag, Profile};
-use trimtab_host::{Client, Composed, LONGEST_TEXT, Manner, Pills, Say, Target, looks_like_a_pill};
+use trimtab_host::{Client, Composed, LONGEST_TEXT, Manner, Pills, Say, SendTo, looks_like_a_pill};
 use trimtab_vocab::{Ingest, Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
-use super::follow::{Asking, Form, follow};
+use super::follow::{Attendance, OutputForm, follow};
 use super::handoff::quoted;
 use super::output::note;
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 use crate::picture;
 
 const EXAMPLES: &str = "\
@@ -26,7 +26,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Run {
+pub(super) struct RunArgs {
     /// What you would like to have done, best in quotation marks; `-` reads it from standard input. Without it, a
     /// session that an earlier one was handed off to takes the open tasks that it begins with
     #[arg(value_name = "PROMPT")]
@@ -60,7 +60,7 @@ pub(super) struct Run {
     trust: bool,
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
-    approve: Approve,
+    approve: ApproveArg,
     /// If a request of the session runs or waits: pass the words on to it
     #[arg(long, conflicts_with_all = ["queue", "replace"])]
     steer: bool,
@@ -77,7 +77,7 @@ pub(super) struct Run {
 
 /// What happens where a person would be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Approve {
+pub(super) enum ApproveArg {
     /// Wait for an answer at the terminal; without one, end with exit code 3 or 4 and stay open
     Ask,
     /// Approve whatever may be approved without judgement
@@ -96,8 +96,8 @@ pub(super) enum ModeArgument {
     Plan,
 }
 
-impl Run {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl RunArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         // What comes from a pipe, or from the end of another session, nobody may have said of themselves.
         let prompt = joined(self.words);
@@ -121,22 +121,22 @@ impl Run {
         let (profile, client) = place::open(&flags)?;
         let client = client.on("run");
         let keeping = profile.keeping;
-        let ask = Asking::of(self.approve, self.json);
+        let ask = Attendance::of(self.approve, self.json);
         let mode = self.mode.into();
         let target = match self.session {
-            Some(session) => Target::Session(session),
-            None if self.continue_latest => Target::Session(latest_session(&client, &folder).await?),
-            None => Target::New { folder },
+            Some(session) => SendTo::Session(session),
+            None if self.continue_latest => SendTo::Session(latest_session(&client, &folder).await?),
+            None => SendTo::New { folder },
         };
         let text = match said {
             Some(text) => text,
             None => prefilled(&client, &target).await?,
         };
         let works_in = match &target {
-            Target::New { folder } => folder.clone(),
-            Target::Session(session) => folder_of(&client, session).await?,
+            SendTo::New { folder } => folder.clone(),
+            SendTo::Session(session) => folder_of(&client, session).await?,
         };
-        let attended = ask == Asking::AtTheTerminal;
+        let attended = ask == Attendance::AtTheTerminal;
         let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
         let Composed { profile, mut settings, reads } = client.compose(&profile, &works_in, manner).await?;
         if !typed {
@@ -151,7 +151,7 @@ impl Run {
         });
         let sent =
             client.send(target, Say { text, mode, settings, images, pill, while_running, picture: None }).await?;
-        let outcome = follow(&client, &sent, 0, Form::of(self.json), ask).await?;
+        let outcome = follow(&client, &sent, 0, OutputForm::of(self.json), ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }
@@ -175,10 +175,10 @@ fn pill(profile: &Profile, folder: &str, trusted: bool, text: &str) -> Result<Op
 }
 
 /// What the input of a session begins with, which a person takes as it is by saying nothing else.
-async fn prefilled(client: &Client, target: &Target) -> Result<String, Problem> {
+async fn prefilled(client: &Client, target: &SendTo) -> Result<String, Problem> {
     let prefill = match target {
-        Target::Session(session) => client.prefill(session).await?,
-        Target::New { .. } => None,
+        SendTo::Session(session) => client.prefill(session).await?,
+        SendTo::New { .. } => None,
     };
     let text = prefill.ok_or_else(empty)?;
     note(&format!("Taken from the earlier session:\n{}", quoted(&text)));
@@ -203,12 +203,12 @@ impl From<ModeArgument> for Mode {
     }
 }
 
-impl From<Approve> for trimtab_vocab::Approve {
-    fn from(approve: Approve) -> Self {
+impl From<ApproveArg> for trimtab_vocab::Approve {
+    fn from(approve: ApproveArg) -> Self {
         match approve {
-            Approve::Ask => Self::Ask,
-            Approve::Auto => Self::Auto,
-            Approve::Deny => Self::Deny,
+            ApproveArg::Ask => Self::Ask,
+            ApproveArg::Auto => Self::Auto,
+            ApproveArg::Deny => Self::Deny,
         }
     }
 }

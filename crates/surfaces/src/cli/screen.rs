@@ -6,11 +6,11 @@ use clap::Args;
 use trimtab_host::config::{self, Flag};
 use trimtab_vocab::{Problem, ProblemKind, SessionId};
 
-use super::{Outcome, lines, place};
-use crate::tui::{self, Wanted};
+use super::{CliOutcome, lines, place};
+use crate::tui::{self, StartOptions};
 
 #[derive(Debug, Default, Args)]
-pub(super) struct Screen {
+pub(super) struct ScreenArgs {
     /// Go on in this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
@@ -38,8 +38,8 @@ fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-impl Screen {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl ScreenArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         if !is_there() {
             return Err(Problem::new(ProblemKind::Usage, "There is no terminal to work in.")
                 .hint("`trimtab run \"…\"` makes one request without one; `trimtab --help` has the rest."));
@@ -50,8 +50,8 @@ impl Screen {
         if profile.tui.plain || self.plain || is_dumb() {
             return lines::talk(profile, folder, self.session).await;
         }
-        let wanted = Wanted { session: self.session, latest: self.continue_latest, ..Wanted::default() };
+        let wanted = StartOptions { session: self.session, latest: self.continue_latest, ..StartOptions::default() };
         let ended = tui::run(profile, folder, wanted).await?;
-        Ok(ended.map_or(Outcome::Done, Outcome::Left))
+        Ok(ended.map_or(CliOutcome::Done, CliOutcome::Left))
     }
 }

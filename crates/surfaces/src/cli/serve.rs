@@ -10,7 +10,7 @@ use trimtab_host::ServerLock;
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::output::{note, print};
-use super::{Outcome, demo, place};
+use super::{CliOutcome, demo, place};
 use crate::http::{self, Certificate, Idea, Start};
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let certificate = match (&self.tls_cert, &self.tls_key) {
             (Some(chain), Some(key)) => Some(Certificate::read(chain, key)?),
@@ -91,7 +91,7 @@ impl Serve {
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;
         note("The server has ended. Requests that ran go on when it is started again, or with `trimtab resume`.");
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 
     /// Where to listen, if that is safe.

@@ -10,7 +10,7 @@ use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, Requ
 use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, TaskWrite, TasksFact};
 
 use super::output::{age, calm, print, print_exact, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 use crate::export::{about, pieces};
 use crate::form;
 use crate::words::elapsed::{self, Elapsed};
@@ -24,16 +24,17 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Sessions {
+pub(super) struct SessionsArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<SessionsAction>,
 }
 
 /// What is shown where nothing is said.
-const LATEST: Action = Action::List { tag: Vec::new(), search: None, all: false, json: false, dir: None };
+const LATEST: SessionsAction =
+    SessionsAction::List { tag: Vec::new(), search: None, all: false, json: false, dir: None };
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SessionsAction {
     /// The sessions of the folder, newest first [default]
     List {
         /// Those with a request that is marked with this; may be given several times
@@ -93,28 +94,28 @@ enum Action {
     },
 }
 
-impl Sessions {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl SessionsArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         match self.action.unwrap_or(LATEST) {
-            Action::List { tag, search, all, json, dir } => {
+            SessionsAction::List { tag, search, all, json, dir } => {
                 let folder = if all { None } else { Some(place::folder(dir.as_deref())?) };
                 list(&client, folder.as_deref(), &tag, search.as_deref().unwrap_or_default(), json).await?;
             }
-            Action::Show { id, numbers } => show(&client, &id, numbers).await?,
-            Action::Fork { id, at, json } => fork(&client, &id, at, json).await?,
-            Action::Rename { id, title } => {
+            SessionsAction::Show { id, numbers } => show(&client, &id, numbers).await?,
+            SessionsAction::Fork { id, at, json } => fork(&client, &id, at, json).await?,
+            SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
                 let title = client.rename(&id, &title).await?;
                 print(&format!("Session {id} is called \"{}\" now.\n", calm(&title)))?;
             }
-            Action::Export { id, .. } => export(&client, &id).await?,
-            Action::Delete { id } => {
+            SessionsAction::Export { id, .. } => export(&client, &id).await?,
+            SessionsAction::Delete { id } => {
                 client.delete(&id).await?;
                 print(&format!("Session {id} is deleted.\n"))?;
             }
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

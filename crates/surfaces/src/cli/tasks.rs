@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use trimtab_host::{NotApplied, TaskList};
 use trimtab_vocab::{Category, Previewed, Priority, Problem, ProblemKind, Repeat};
 
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 pub(super) use change::listed;
 
@@ -23,61 +23,61 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Tasks {
+pub(super) struct TasksArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<TasksAction>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum TasksAction {
     /// What is to be done, in the order in which it is due [default]
-    List(look::List),
+    List(look::TaskListArgs),
     /// One task with all that is known about it
     Show(look::Show),
     /// The tasks that have all of these words, the best first
-    Search(look::Search),
+    Search(look::TaskSearchArgs),
     /// Make a task
     Add(change::Add),
     /// Say that tasks are done
-    Done(change::Done),
+    Done(change::TaskDoneArgs),
     /// Change tasks
-    Edit(change::Edit),
+    Edit(change::TaskEditArgs),
     /// Remove tasks
     Delete(change::Delete),
     /// Apply operations from a JSON file, or show what they would do
-    Apply(change::Apply),
+    Apply(change::TaskApplyArgs),
     /// Make tasks of a calendar in the iCalendar format
     Import(calendar::Import),
     /// Print tasks as a calendar in the iCalendar format
     Export(calendar::Export),
     /// What was changed, newest first
-    Changes(history::Changes),
+    Changes(history::TaskChangesArgs),
     /// Take changes back
-    Undo(history::Undo),
+    Undo(history::TaskUndoArgs),
     /// Bring changes forward that were taken back
     Redo(history::Redo),
 }
 
-impl Tasks {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl TasksArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let tasks = client.tasks(&profile.tasks)?;
-        match self.action.unwrap_or(Action::List(look::List::default())) {
-            Action::List(list) => list.go(&tasks).await?,
-            Action::Show(show) => show.go(&tasks).await?,
-            Action::Search(search) => search.go(&tasks).await?,
-            Action::Add(add) => add.go(&tasks).await?,
-            Action::Done(done) => done.go(&tasks).await?,
-            Action::Edit(edit) => edit.go(&tasks).await?,
-            Action::Delete(delete) => delete.go(&tasks).await?,
-            Action::Apply(apply) => apply.go(&tasks).await?,
-            Action::Import(import) => import.go(&tasks).await?,
-            Action::Export(export) => export.go(&tasks).await?,
-            Action::Changes(changes) => changes.go(&tasks).await?,
-            Action::Undo(undo) => undo.go(&tasks).await?,
-            Action::Redo(redo) => redo.go(&tasks).await?,
+        match self.action.unwrap_or(TasksAction::List(look::TaskListArgs::default())) {
+            TasksAction::List(list) => list.go(&tasks).await?,
+            TasksAction::Show(show) => show.go(&tasks).await?,
+            TasksAction::Search(search) => search.go(&tasks).await?,
+            TasksAction::Add(add) => add.go(&tasks).await?,
+            TasksAction::Done(done) => done.go(&tasks).await?,
+            TasksAction::Edit(edit) => edit.go(&tasks).await?,
+            TasksAction::Delete(delete) => delete.go(&tasks).await?,
+            TasksAction::Apply(apply) => apply.go(&tasks).await?,
+            TasksAction::Import(import) => import.go(&tasks).await?,
+            TasksAction::Export(export) => export.go(&tasks).await?,
+            TasksAction::Changes(changes) => changes.go(&tasks).await?,
+            TasksAction::Undo(undo) => undo.go(&tasks).await?,
+            TasksAction::Redo(redo) => redo.go(&tasks).await?,
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

@@ -6,7 +6,7 @@ use trimtab_host::TokenKind;
 use trimtab_vocab::Problem;
 
 use super::output::{age, calm, note, print, print_json};
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,13 +16,13 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Token {
+pub(super) struct TokenArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<TokenAction>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum TokenAction {
     /// Make a token for a program; it is shown once
     Add {
         /// What you call it
@@ -43,12 +43,12 @@ enum Action {
     Login,
 }
 
-impl Token {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl TokenArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
-        match self.action.unwrap_or(Action::List { json: false }) {
-            Action::Add { name } => {
+        match self.action.unwrap_or(TokenAction::List { json: false }) {
+            TokenAction::Add { name } => {
                 let secret = client.add_token(&name).await?;
                 print(&format!("{secret}\n"))?;
                 note(&format!(
@@ -56,7 +56,7 @@ impl Token {
                      `trimtab token revoke {name}` makes it worthless."
                 ));
             }
-            Action::List { json } => {
+            TokenAction::List { json } => {
                 let (rows, now) = (client.tokens().await?, trimtab_host::now());
                 for row in &rows {
                     let kind = match row.kind {
@@ -76,11 +76,11 @@ impl Token {
                     print("There are no tokens.\n")?;
                 }
             }
-            Action::Revoke { name } => {
+            TokenAction::Revoke { name } => {
                 client.revoke_token(&name).await?;
                 print(&format!("{} is worthless from now on.\n", calm(&name)))?;
             }
-            Action::Login => {
+            TokenAction::Login => {
                 let url = trimtab_host::running_server(&profile.data).ok_or_else(|| {
                     Problem::new(trimtab_vocab::ProblemKind::NotFound, "No server of this data folder runs.")
                         .hint("Start one with `trimtab serve`; it prints a link by itself.")
@@ -89,6 +89,6 @@ impl Token {
                 note("Good for one browser, within 15 minutes.");
             }
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::draw::grouped;
-use super::syntax::Token;
+use super::syntax::SyntaxToken;
 use super::visible::cells;
-use super::words::{self, Changed};
-use super::{Role, Span, Style};
+use super::words::{self, ChangedWords};
+use super::{DiffRole, DiffStyle, LineSpan};
 
 /// Bytes of a line that are drawn; of a longer one, the part around its first change.
 const LONGEST: usize = 3_000;
@@ -17,31 +17,31 @@ const NARROWEST: usize = 20;
 
 /// Which state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum DiffSide {
     Before,
     After,
 }
 
 /// A line and how it looks.
-pub(super) struct Content<'a> {
+pub(super) struct StyledLine<'a> {
     /// Without its end.
     pub(super) text: &'a [u8],
-    pub(super) kinds: &'a [(Range<usize>, Token)],
+    pub(super) kinds: &'a [(Range<usize>, SyntaxToken)],
     /// The parts that changed.
     pub(super) changed: &'a [Range<usize>],
     /// What the line is, and what the parts that changed are.
-    pub(super) base: Role,
-    pub(super) word: Role,
+    pub(super) base: DiffRole,
+    pub(super) word: DiffRole,
     /// It ends with a newline.
     pub(super) ends: bool,
 }
 
-impl Content<'_> {
+impl StyledLine<'_> {
     /// Rows of at most `room` columns; at least one.
-    pub(super) fn rows(&self, room: usize) -> Vec<Vec<Span>> {
+    pub(super) fn rows(&self, room: usize) -> Vec<Vec<LineSpan>> {
         let room = room.max(NARROWEST);
         let part = window(self.text, self.changed.first().map_or(0, |first| first.start));
-        let mut rows = Rows { rows: vec![Vec::new()], column: 0, room };
+        let mut rows = ContentRows { rows: vec![Vec::new()], column: 0, room };
         rows.left_out(part.start);
         let (mut kinds, mut changed) = (self.kinds.iter().peekable(), self.changed.iter().peekable());
         for cell in cells(&self.text[part.clone()], part.start) {
@@ -49,27 +49,27 @@ impl Content<'_> {
             while changed.next_if(|range| range.end <= cell.at).is_some() {}
             let is_word = changed.peek().is_some_and(|range| range.start <= cell.at);
             let role = match (cell.is_mark, is_word) {
-                (true, _) => Role::Mark,
+                (true, _) => DiffRole::Mark,
                 (false, true) => self.word,
                 (false, false) => self.base,
             };
             let token =
-                kinds.peek().filter(|(range, _)| range.start <= cell.at).map_or(Token::Text, |(_, token)| *token);
-            rows.put(&cell.text, cell.width, Style { role, token });
+                kinds.peek().filter(|(range, _)| range.start <= cell.at).map_or(SyntaxToken::Text, |(_, token)| *token);
+            rows.put(&cell.text, cell.width, DiffStyle { role, token });
         }
         rows.left_out(self.text.len() - part.end);
         rows.rows
     }
 }
 
-struct Rows {
-    rows: Vec<Vec<Span>>,
+struct ContentRows {
+    rows: Vec<Vec<LineSpan>>,
     column: usize,
     room: usize,
 }
 
-impl Rows {
-    fn put(&mut self, text: &str, width: usize, style: Style) {
+impl ContentRows {
+    fn put(&mut self, text: &str, width: usize, style: DiffStyle) {
         if self.column + width > self.room && self.column > 0 {
             self.rows.push(Vec::new());
             self.column = 0;
@@ -78,13 +78,13 @@ impl Rows {
         let Some(row) = self.rows.last_mut() else { return };
         match row.last_mut() {
             Some(last) if last.style == style => last.text += text,
-            _ => row.push(Span { text: text.to_owned(), style }),
+            _ => row.push(LineSpan { text: text.to_owned(), style }),
         }
     }
 
     fn left_out(&mut self, bytes: usize) {
         if bytes > 0 {
-            let style = Style { role: Role::Note, token: Token::Text };
+            let style = DiffStyle { role: DiffRole::Note, token: SyntaxToken::Text };
             let text = format!("… {} bytes …", grouped(bytes));
             self.put(&text, text.chars().count(), style);
         }
@@ -114,7 +114,7 @@ pub(super) fn clip(line: &[u8]) -> &[u8] {
 }
 
 /// What changed between two lines; `None`: everything.
-pub(super) fn changed(before: &[u8], after: &[u8]) -> Option<Changed> {
+pub(super) fn changed(before: &[u8], after: &[u8]) -> Option<ChangedWords> {
     if before.len() <= LONGEST && after.len() <= LONGEST {
         return words::changed(std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
     }
@@ -129,10 +129,10 @@ pub(super) fn changed(before: &[u8], after: &[u8]) -> Option<Changed> {
         ranges.into_iter().map(|range| range.start + by..range.end + by).collect()
     };
     Some(match inner {
-        Some(inner) => Changed { before: moved(inner.before, old.start), after: moved(inner.after, new.start) },
+        Some(inner) => ChangedWords { before: moved(inner.before, old.start), after: moved(inner.after, new.start) },
         None => {
             let rest = |line: &[u8]| std::iter::once(same..line.len()).collect();
-            Changed { before: rest(before), after: rest(after) }
+            ChangedWords { before: rest(before), after: rest(after) }
         }
     })
 }

@@ -1,13 +1,13 @@
 //! Draws one file's change, inline or side by side.
 
-use trimtab_host::compare::{self, Block, Hunk, Stats};
+use trimtab_host::compare::{self, ChangedBlock, DiffHunk, LineStats};
 
-use super::content::{Content, Side};
+use super::content::{DiffSide, StyledLine};
 use super::heading::heading;
 use super::stat::{BAR, bar, counts};
-use super::syntax::{Token, Tokens};
-use super::words::{self, Changed};
-use super::{FileChange, Layout, Line, Role, View, visible};
+use super::syntax::{SyntaxToken, Tokens};
+use super::words::{self, ChangedWords};
+use super::{DiffFile, DiffLine, DiffRole, DiffView, Layout, visible};
 
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// The kind of file within a mode, and what it is for a symbolic link.
@@ -15,37 +15,37 @@ const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
 /// The lines that show a change, its title first.
-pub fn draw(change: &FileChange<'_>, view: &View) -> Vec<Line> {
+pub fn draw(change: &DiffFile<'_>, view: &DiffView) -> Vec<DiffLine> {
     let before = change.before.map_or(&[][..], |state| state.bytes);
     let after = change.after.map_or(&[][..], |state| state.bytes);
     let is_binary = compare::is_binary(before) || compare::is_binary(after);
     let blocks = if is_binary { Vec::new() } else { compare::blocks(before, after) };
-    let mut lines = vec![title(change, Stats::of(&blocks))];
+    let mut lines = vec![title(change, LineStats::of(&blocks))];
     lines.extend(notes(change, before, after, is_binary).into_iter().map(|text| {
-        let mut line = Line::default();
-        line.add(format!("  {text}"), Role::Note);
+        let mut line = DiffLine::default();
+        line.add(format!("  {text}"), DiffRole::Note);
         line
     }));
     if !blocks.is_empty() { Sheet::new(change, before, after, view, lines).draw(blocks) } else { lines }
 }
 
-fn title(change: &FileChange<'_>, stats: Stats) -> Line {
-    let mut line = Line::default();
+fn title(change: &DiffFile<'_>, stats: LineStats) -> DiffLine {
+    let mut line = DiffLine::default();
     if let Some(from) = change.from {
-        line.add(format!("{} → ", visible(from.as_bytes())), Role::Title);
+        line.add(format!("{} → ", visible(from.as_bytes())), DiffRole::Title);
     }
-    line.add(visible(change.path.as_bytes()), Role::Title);
-    if stats != Stats::default() {
-        line.add("  ", Role::Frame);
+    line.add(visible(change.path.as_bytes()), DiffRole::Title);
+    if stats != LineStats::default() {
+        line.add("  ", DiffRole::Frame);
         counts(&mut line, stats);
-        line.add("  ", Role::Frame);
+        line.add("  ", DiffRole::Frame);
         bar(&mut line, stats, BAR);
     }
     line
 }
 
 /// What cannot be seen in lines of content.
-fn notes(change: &FileChange<'_>, before: &[u8], after: &[u8], is_binary: bool) -> Vec<String> {
+fn notes(change: &DiffFile<'_>, before: &[u8], after: &[u8], is_binary: bool) -> Vec<String> {
     let mut notes = Vec::new();
     match (change.before, change.after) {
         (None, Some(state)) => {
@@ -106,12 +106,12 @@ pub(crate) fn grouped(number: impl ToString) -> String {
 }
 
 /// Lines of a block that belong together on one row: places in the states, and what changed within.
-type Pair = (Option<usize>, Option<usize>, Option<Changed>);
-type Kinds = Vec<Vec<(std::ops::Range<usize>, Token)>>;
+type LinePair = (Option<usize>, Option<usize>, Option<ChangedWords>);
+type Kinds = Vec<Vec<(std::ops::Range<usize>, SyntaxToken)>>;
 
 struct Sheet<'a> {
     path: String,
-    view: &'a View,
+    view: &'a DiffView,
     before: Vec<&'a [u8]>,
     after: Vec<&'a [u8]>,
     tokens: Option<[Tokens; 2]>,
@@ -119,11 +119,11 @@ struct Sheet<'a> {
     digits: usize,
     /// Every line ends with CR and LF, so that saying it tells nothing.
     hide_cr: bool,
-    lines: Vec<Line>,
+    lines: Vec<DiffLine>,
 }
 
 impl<'a> Sheet<'a> {
-    fn new(change: &FileChange<'_>, before: &'a [u8], after: &'a [u8], view: &'a View, lines: Vec<Line>) -> Self {
+    fn new(change: &DiffFile<'_>, before: &'a [u8], after: &'a [u8], view: &'a DiffView, lines: Vec<DiffLine>) -> Self {
         let tokens = view.syntax.then(|| {
             let old = Tokens::of(change.from.unwrap_or(change.path), before);
             [old, Tokens::of(change.path, after)]
@@ -135,7 +135,7 @@ impl<'a> Sheet<'a> {
         Self { path: visible(change.path.as_bytes()), view, before, after, tokens, digits, hide_cr, lines }
     }
 
-    fn draw(mut self, blocks: Vec<Block>) -> Vec<Line> {
+    fn draw(mut self, blocks: Vec<ChangedBlock>) -> Vec<DiffLine> {
         let hunks = compare::hunks_of(blocks, self.before.len(), compare::CONTEXT);
         let mut at = 0;
         for (place, hunk) in hunks.iter().enumerate() {
@@ -158,8 +158,8 @@ impl<'a> Sheet<'a> {
     }
 
     fn note(&mut self, text: String) {
-        let mut line = Line::default();
-        line.add(text, Role::Note);
+        let mut line = DiffLine::default();
+        line.add(text, DiffRole::Note);
         self.lines.push(line);
     }
 
@@ -170,13 +170,14 @@ impl<'a> Sheet<'a> {
     }
 
     /// Says how many changed lines are not drawn, and where they are; in rows that fit.
-    fn left_out(&mut self, hunks: &[Hunk]) {
-        let of = |block: &Block| block.before.len() + block.after.len();
+    fn left_out(&mut self, hunks: &[DiffHunk]) {
+        let of = |block: &ChangedBlock| block.before.len() + block.after.len();
         let all: usize = hunks.iter().flat_map(|hunk| &hunk.blocks).map(of).sum();
-        let has = |line: &Line, roles: [Role; 2]| line.spans.iter().any(|span| roles.contains(&span.style.role));
-        let drawn = |line: &Line| {
-            usize::from(has(line, [Role::Added, Role::AddedWord]))
-                + usize::from(has(line, [Role::Removed, Role::RemovedWord]))
+        let has =
+            |line: &DiffLine, roles: [DiffRole; 2]| line.spans.iter().any(|span| roles.contains(&span.style.role));
+        let drawn = |line: &DiffLine| {
+            usize::from(has(line, [DiffRole::Added, DiffRole::AddedWord]))
+                + usize::from(has(line, [DiffRole::Removed, DiffRole::RemovedWord]))
         };
         let shown: usize = self.lines.iter().map(drawn).sum();
         let what = match all.saturating_sub(shown) {
@@ -191,9 +192,9 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    fn head(&mut self, number: usize, hunk: &Hunk) {
-        let mut line = Line::default();
-        line.add(format!("@@ {}:{number} @@", self.path), Role::Hunk);
+    fn head(&mut self, number: usize, hunk: &DiffHunk) {
+        let mut line = DiffLine::default();
+        line.add(format!("@@ {}:{number} @@", self.path), DiffRole::Hunk);
         let place = hunk.blocks.first().map_or(hunk.after.start, |block| block.after.start);
         let found = heading(&self.after, place.min(self.after.len())).filter(|found| {
             // What stands in the hunk itself need not be said twice.
@@ -201,12 +202,12 @@ impl<'a> Sheet<'a> {
             !shown.iter().any(|line| visible(line.trim_ascii()).starts_with(found.trim_end_matches('…')))
         });
         if let Some(found) = found {
-            line.add(format!(" {found}"), Role::Frame);
+            line.add(format!(" {found}"), DiffRole::Frame);
         }
         self.lines.push(line);
     }
 
-    fn kinds(&mut self, hunk: &Hunk) -> [Kinds; 2] {
+    fn kinds(&mut self, hunk: &DiffHunk) -> [Kinds; 2] {
         match &mut self.tokens {
             Some([old, new]) => {
                 [old.lines(&self.before, hunk.before.clone()), new.lines(&self.after, hunk.after.clone())]
@@ -216,7 +217,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Draws a hunk; `false`: it is cut, because there is no room for more.
-    fn hunk(&mut self, hunk: &Hunk, kinds: &[Kinds; 2]) -> bool {
+    fn hunk(&mut self, hunk: &DiffHunk, kinds: &[Kinds; 2]) -> bool {
         let (mut at, mut there) = (hunk.before.start, hunk.after.start);
         for block in &hunk.blocks {
             let same = (at..block.before.start).zip(there..block.after.start);
@@ -236,17 +237,17 @@ impl<'a> Sheet<'a> {
         self.same((at..hunk.before.end).zip(there..hunk.after.end), hunk, kinds)
     }
 
-    fn same(&mut self, places: impl Iterator<Item = (usize, usize)>, hunk: &Hunk, kinds: &[Kinds; 2]) -> bool {
+    fn same(&mut self, places: impl Iterator<Item = (usize, usize)>, hunk: &DiffHunk, kinds: &[Kinds; 2]) -> bool {
         for (old, new) in places {
             if self.is_full() {
                 return false;
             }
-            let content = self.content(Side::Before, old, hunk, kinds, None, Role::Same, Role::Same);
+            let content = self.content(DiffSide::Before, old, hunk, kinds, None, DiffRole::Same, DiffRole::Same);
             match self.view.layout {
-                Layout::Inline => self.inline(Some(old), Some(new), ' ', Role::Same, content),
+                Layout::Inline => self.inline(Some(old), Some(new), ' ', DiffRole::Same, content),
                 Layout::SideBySide => {
-                    let right = self.content(Side::After, new, hunk, kinds, None, Role::Same, Role::Same);
-                    self.side(Some((old, ' ', Role::Same, content)), Some((new, ' ', Role::Same, right)));
+                    let right = self.content(DiffSide::After, new, hunk, kinds, None, DiffRole::Same, DiffRole::Same);
+                    self.side(Some((old, ' ', DiffRole::Same, content)), Some((new, ' ', DiffRole::Same, right)));
                 }
             }
         }
@@ -254,13 +255,13 @@ impl<'a> Sheet<'a> {
     }
 
     /// Which lines of a block have become which.
-    fn pairs(&self, block: &Block) -> Vec<Pair> {
+    fn pairs(&self, block: &ChangedBlock) -> Vec<LinePair> {
         let text = |line: &'a [u8]| std::str::from_utf8(super::content::clip(line)).unwrap_or_default();
         let old: Vec<&str> = self.before[block.before.clone()].iter().map(|line| text(line)).collect();
         let new: Vec<&str> = self.after[block.after.clone()].iter().map(|line| text(line)).collect();
         let mut rows = Vec::new();
         let (mut at, mut there) = (0, 0);
-        let loose = |rows: &mut Vec<Pair>, from: (usize, usize), to: (usize, usize)| {
+        let loose = |rows: &mut Vec<LinePair>, from: (usize, usize), to: (usize, usize)| {
             for step in 0..(to.0 - from.0).max(to.1 - from.1) {
                 let place =
                     |from: usize, to: usize, start: usize| Some(start + from + step).filter(|_| from + step < to);
@@ -280,15 +281,15 @@ impl<'a> Sheet<'a> {
         rows
     }
 
-    fn changed(&self, old: usize, new: usize) -> Option<Changed> {
-        super::content::changed(self.text(Side::Before, old), self.text(Side::After, new))
+    fn changed(&self, old: usize, new: usize) -> Option<ChangedWords> {
+        super::content::changed(self.text(DiffSide::Before, old), self.text(DiffSide::After, new))
     }
 
     /// A line without its end, as far as that need not be seen.
-    fn text(&self, side: Side, place: usize) -> &'a [u8] {
+    fn text(&self, side: DiffSide, place: usize) -> &'a [u8] {
         let line = match side {
-            Side::Before => self.before[place],
-            Side::After => self.after[place],
+            DiffSide::Before => self.before[place],
+            DiffSide::After => self.after[place],
         };
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         if self.hide_cr { line.strip_suffix(b"\r").unwrap_or(line) } else { line }
@@ -297,34 +298,35 @@ impl<'a> Sheet<'a> {
     #[expect(clippy::too_many_arguments, reason = "a line, its place and its looks; a struct would be used once")]
     fn content<'k>(
         &self,
-        side: Side,
+        side: DiffSide,
         place: usize,
-        hunk: &Hunk,
+        hunk: &DiffHunk,
         kinds: &'k [Kinds; 2],
         changed: Option<&'k [std::ops::Range<usize>]>,
-        base: Role,
-        word: Role,
-    ) -> Content<'k>
+        base: DiffRole,
+        word: DiffRole,
+    ) -> StyledLine<'k>
     where
         'a: 'k,
     {
         let (kinds, lines) = match side {
-            Side::Before => (&kinds[0][place - hunk.before.start], &self.before),
-            Side::After => (&kinds[1][place - hunk.after.start], &self.after),
+            DiffSide::Before => (&kinds[0][place - hunk.before.start], &self.before),
+            DiffSide::After => (&kinds[1][place - hunk.after.start], &self.after),
         };
         let ends = lines[place].ends_with(b"\n");
-        Content { text: self.text(side, place), kinds, changed: changed.unwrap_or_default(), base, word, ends }
+        StyledLine { text: self.text(side, place), kinds, changed: changed.unwrap_or_default(), base, word, ends }
     }
 
-    fn one_below_the_other(&mut self, pairs: Vec<Pair>, hunk: &Hunk, kinds: &[Kinds; 2]) -> bool {
+    fn one_below_the_other(&mut self, pairs: Vec<LinePair>, hunk: &DiffHunk, kinds: &[Kinds; 2]) -> bool {
         for (old, _, changed) in &pairs {
             let Some(old) = *old else { continue };
             if self.is_full() {
                 return false;
             }
             let parts = changed.as_ref().map(|changed| changed.before.as_slice());
-            let content = self.content(Side::Before, old, hunk, kinds, parts, Role::Removed, Role::RemovedWord);
-            self.inline(Some(old), None, '-', Role::Removed, content);
+            let content =
+                self.content(DiffSide::Before, old, hunk, kinds, parts, DiffRole::Removed, DiffRole::RemovedWord);
+            self.inline(Some(old), None, '-', DiffRole::Removed, content);
         }
         for (_, new, changed) in &pairs {
             let Some(new) = *new else { continue };
@@ -332,25 +334,27 @@ impl<'a> Sheet<'a> {
                 return false;
             }
             let parts = changed.as_ref().map(|changed| changed.after.as_slice());
-            let content = self.content(Side::After, new, hunk, kinds, parts, Role::Added, Role::AddedWord);
-            self.inline(None, Some(new), '+', Role::Added, content);
+            let content = self.content(DiffSide::After, new, hunk, kinds, parts, DiffRole::Added, DiffRole::AddedWord);
+            self.inline(None, Some(new), '+', DiffRole::Added, content);
         }
         true
     }
 
-    fn next_to_each_other(&mut self, pairs: &[Pair], hunk: &Hunk, kinds: &[Kinds; 2]) -> bool {
+    fn next_to_each_other(&mut self, pairs: &[LinePair], hunk: &DiffHunk, kinds: &[Kinds; 2]) -> bool {
         for (old, new, changed) in pairs {
             if self.is_full() {
                 return false;
             }
             let (gone, come) = (changed.as_ref().map(|one| &*one.before), changed.as_ref().map(|one| &*one.after));
             let left = old.map(|old| {
-                let content = self.content(Side::Before, old, hunk, kinds, gone, Role::Removed, Role::RemovedWord);
-                (old, '-', Role::Removed, content)
+                let content =
+                    self.content(DiffSide::Before, old, hunk, kinds, gone, DiffRole::Removed, DiffRole::RemovedWord);
+                (old, '-', DiffRole::Removed, content)
             });
             let right = new.map(|new| {
-                let content = self.content(Side::After, new, hunk, kinds, come, Role::Added, Role::AddedWord);
-                (new, '+', Role::Added, content)
+                let content =
+                    self.content(DiffSide::After, new, hunk, kinds, come, DiffRole::Added, DiffRole::AddedWord);
+                (new, '+', DiffRole::Added, content)
             });
             self.side(left, right);
         }
@@ -362,12 +366,12 @@ impl<'a> Sheet<'a> {
         format!("{text:>width$}", width = self.digits)
     }
 
-    fn inline(&mut self, old: Option<usize>, new: Option<usize>, sign: char, role: Role, content: Content<'_>) {
+    fn inline(&mut self, old: Option<usize>, new: Option<usize>, sign: char, role: DiffRole, content: StyledLine<'_>) {
         let room = self.view.width.saturating_sub(2 * self.digits + 4);
         for (row, spans) in content.rows(room).into_iter().enumerate() {
-            let mut line = Line::default();
+            let mut line = DiffLine::default();
             let shown = |place: Option<usize>| self.number(place.filter(|_| row == 0));
-            line.add(format!("{} {} ", shown(old), shown(new)), Role::Frame);
+            line.add(format!("{} {} ", shown(old), shown(new)), DiffRole::Frame);
             line.add(format!("{sign} "), role);
             spans.into_iter().for_each(|span| line.push(span.text, span.style));
             self.lines.push(line);
@@ -378,17 +382,18 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    fn side(&mut self, left: Option<Cell<'_>>, right: Option<Cell<'_>>) {
+    fn side(&mut self, left: Option<SideCell<'_>>, right: Option<SideCell<'_>>) {
         let half = (self.view.width.saturating_sub(3)) / 2;
         let room = half.saturating_sub(self.digits + 3);
-        let rows =
-            |cell: &Option<Cell<'_>>| cell.as_ref().map(|(_, _, _, content)| content.rows(room)).unwrap_or_default();
+        let rows = |cell: &Option<SideCell<'_>>| {
+            cell.as_ref().map(|(_, _, _, content)| content.rows(room)).unwrap_or_default()
+        };
         let (lefts, rights) = (rows(&left), rows(&right));
         for row in 0..lefts.len().max(rights.len()) {
-            let mut line = Line::default();
+            let mut line = DiffLine::default();
             let mut used = 0;
             if let (Some((place, sign, role, _)), Some(spans)) = (&left, lefts.get(row)) {
-                line.add(format!("{} ", self.number(Some(*place).filter(|_| row == 0))), Role::Frame);
+                line.add(format!("{} ", self.number(Some(*place).filter(|_| row == 0))), DiffRole::Frame);
                 line.add(format!("{sign} "), *role);
                 used = self.digits + 3;
                 for span in spans {
@@ -398,15 +403,15 @@ impl<'a> Sheet<'a> {
                 line.add(" ".repeat(half.saturating_sub(used)), *role);
                 used = used.max(half);
             }
-            line.add(format!("{} │ ", " ".repeat(half.saturating_sub(used))), Role::Frame);
+            line.add(format!("{} │ ", " ".repeat(half.saturating_sub(used))), DiffRole::Frame);
             if let (Some((place, sign, role, _)), Some(spans)) = (&right, rights.get(row)) {
-                line.add(format!("{} ", self.number(Some(*place).filter(|_| row == 0))), Role::Frame);
+                line.add(format!("{} ", self.number(Some(*place).filter(|_| row == 0))), DiffRole::Frame);
                 line.add(format!("{sign} "), *role);
                 spans.iter().for_each(|span| line.push(span.text.clone(), span.style));
             }
             self.lines.push(line);
         }
-        let open = |cell: &Option<Cell<'_>>| cell.as_ref().is_some_and(|(_, _, _, content)| !content.ends);
+        let open = |cell: &Option<SideCell<'_>>| cell.as_ref().is_some_and(|(_, _, _, content)| !content.ends);
         if open(&left) || open(&right) {
             let text = |is_open: bool| if is_open { NO_NEWLINE } else { "" };
             let shown = format!("{:<half$} │ {}", text(open(&left)), text(open(&right)));
@@ -416,4 +421,4 @@ impl<'a> Sheet<'a> {
 }
 
 /// A line of one side: its place, its sign and what they look like, its content.
-type Cell<'k> = (usize, char, Role, Content<'k>);
+type SideCell<'k> = (usize, char, DiffRole, StyledLine<'k>);

@@ -1,21 +1,21 @@
 //! Changes with their bytes, as the store has them.
 
 use trimtab_host::Client;
-use trimtab_host::compare::{self, Stats};
+use trimtab_host::compare::{self, LineStats};
 use trimtab_vocab::{FileState, FileWrite, Problem, SessionId};
 
-use super::{FileChange, State};
+use super::{DiffFile, DiffState};
 
 /// A file that changed, with its bytes.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedDiff {
     path: String,
     from: Option<String>,
     before: Option<(Vec<u8>, u32)>,
     after: Option<(Vec<u8>, u32)>,
 }
 
-impl Loaded {
+impl LoadedDiff {
     /// The bytes of what was written or would be. A file that stands elsewhere unchanged was moved.
     pub(crate) async fn of(client: &Client, session: &SessionId, writes: &[FileWrite]) -> Result<Vec<Self>, Problem> {
         let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.hash.clone());
@@ -48,9 +48,9 @@ impl Loaded {
         Self { path: path.into(), from: None, before: before.map(state), after: after.map(state) }
     }
 
-    pub(crate) fn change(&self) -> FileChange<'_> {
+    pub(crate) fn change(&self) -> DiffFile<'_> {
         let (before, after) = (state(&self.before), state(&self.after));
-        FileChange { path: &self.path, from: self.from.as_deref(), before, after }
+        DiffFile { path: &self.path, from: self.from.as_deref(), before, after }
     }
 
     /// Where it is, and where it was if that was elsewhere.
@@ -59,7 +59,7 @@ impl Loaded {
     }
 
     /// The change as a patch; what has no lines is said in the words of `git`, so that nothing is missing.
-    pub(crate) fn patch(&self) -> (String, Stats) {
+    pub(crate) fn patch(&self) -> (String, LineStats) {
         let (before, after) = (state(&self.before), state(&self.after));
         let (text, stats) = compare::patch(&self.path, before.map(|state| state.bytes), after.map(|state| state.bytes));
         let from = self.from.as_ref().unwrap_or(&self.path);
@@ -83,8 +83,8 @@ impl Loaded {
     }
 }
 
-fn state(side: &Option<(Vec<u8>, u32)>) -> Option<State<'_>> {
-    side.as_ref().map(|(bytes, mode)| State { bytes, mode: *mode })
+fn state(side: &Option<(Vec<u8>, u32)>) -> Option<DiffState<'_>> {
+    side.as_ref().map(|(bytes, mode)| DiffState { bytes, mode: *mode })
 }
 
 async fn bytes(

@@ -15,9 +15,9 @@ mod words;
 
 pub use draw::draw;
 pub(crate) use draw::grouped;
-pub(crate) use loaded::{Loaded, written};
+pub(crate) use loaded::{LoadedDiff, written};
 pub use stat::{counted, stat};
-pub use syntax::Token;
+pub use syntax::SyntaxToken;
 pub(crate) use visible::visible;
 
 /// From so many columns on, two states stand side by side.
@@ -25,32 +25,32 @@ pub const WIDE: usize = 140;
 
 /// A line on the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Line {
+pub struct DiffLine {
     /// Its parts, from left to right.
-    pub spans: Vec<Span>,
+    pub spans: Vec<LineSpan>,
 }
 
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct LineSpan {
     /// What is drawn; never anything that steers a terminal.
     pub text: String,
     /// What it is.
-    pub style: Style,
+    pub style: DiffStyle,
 }
 
 /// What a part of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct DiffStyle {
     /// Its part in the change.
-    pub role: Role,
+    pub role: DiffRole,
     /// What kind of word it is in its language.
-    pub token: Token,
+    pub token: SyntaxToken,
 }
 
 /// The part that something plays in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
+pub enum DiffRole {
     /// Unchanged content.
     #[default]
     Same,
@@ -80,7 +80,7 @@ pub enum Role {
 
 /// One state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State<'a> {
+pub struct DiffState<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// Its mode, the kind of file with it where that is known.
@@ -89,15 +89,15 @@ pub struct State<'a> {
 
 /// A file that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileChange<'a> {
+pub struct DiffFile<'a> {
     /// Where it is.
     pub path: &'a str,
     /// Where it was, if that was elsewhere.
     pub from: Option<&'a str>,
     /// What it was; absent: there was none.
-    pub before: Option<State<'a>>,
+    pub before: Option<DiffState<'a>>,
     /// What it is; absent: there is none.
-    pub after: Option<State<'a>>,
+    pub after: Option<DiffState<'a>>,
 }
 
 /// How two states stand.
@@ -111,7 +111,7 @@ pub enum Layout {
 
 /// How a change is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct DiffView {
     /// Columns there are.
     pub width: usize,
     /// How the states stand.
@@ -124,28 +124,28 @@ pub struct View {
     pub rest: String,
 }
 
-impl View {
+impl DiffView {
     /// The layout for so many columns, unless one was asked for.
     pub fn layout_for(width: usize, wanted: Option<Layout>) -> Layout {
         wanted.unwrap_or(if width >= WIDE { Layout::SideBySide } else { Layout::Inline })
     }
 }
 
-impl Line {
+impl DiffLine {
     /// Its text without styles.
     pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    pub(crate) fn add(&mut self, text: impl Into<String>, role: Role) {
-        self.push(text.into(), Style { role, token: Token::Text });
+    pub(crate) fn add(&mut self, text: impl Into<String>, role: DiffRole) {
+        self.push(text.into(), DiffStyle { role, token: SyntaxToken::Text });
     }
 
-    pub(crate) fn push(&mut self, text: String, style: Style) {
+    pub(crate) fn push(&mut self, text: String, style: DiffStyle) {
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.text += &text,
             _ if text.is_empty() => {}
-            _ => self.spans.push(Span { text, style }),
+            _ => self.spans.push(LineSpan { text, style }),
         }
     }
 }

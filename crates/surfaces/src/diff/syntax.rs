@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 256_000;
 
 /// What kind of word something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Token {
+pub enum SyntaxToken {
     /// Nothing special.
     #[default]
     Text,
@@ -50,40 +50,40 @@ fn grammars() -> &'static SyntaxSet {
     GRAMMARS.get_or_init(two_face::syntax::extra_newlines)
 }
 
-fn beginnings() -> &'static [(Scope, Token)] {
-    static BEGINNINGS: OnceLock<Vec<(Scope, Token)>> = OnceLock::new();
+fn beginnings() -> &'static [(Scope, SyntaxToken)] {
+    static BEGINNINGS: OnceLock<Vec<(Scope, SyntaxToken)>> = OnceLock::new();
     BEGINNINGS.get_or_init(|| {
         // The longest beginning that fits comes first.
         let named = [
-            ("comment", Token::Comment),
-            ("string", Token::String),
-            ("constant.character.escape", Token::Constant),
-            ("constant", Token::Constant),
-            ("keyword.operator", Token::Text),
-            ("keyword", Token::Keyword),
-            ("storage.type.numeric", Token::Constant),
-            ("storage", Token::Keyword),
-            ("entity.name.tag", Token::Keyword),
-            ("entity.name.section", Token::Heading),
-            ("markup.heading", Token::Heading),
-            ("markup.raw", Token::String),
-            ("entity.name.type", Token::Type),
-            ("entity.name.class", Token::Type),
-            ("entity.name.struct", Token::Type),
-            ("entity.name.enum", Token::Type),
-            ("entity.name", Token::Name),
-            ("entity.other.attribute-name", Token::Name),
-            ("support.type", Token::Type),
-            ("support.class", Token::Type),
-            ("support.function", Token::Name),
-            ("variable.function", Token::Name),
-            ("meta.mapping.key", Token::Name),
+            ("comment", SyntaxToken::Comment),
+            ("string", SyntaxToken::String),
+            ("constant.character.escape", SyntaxToken::Constant),
+            ("constant", SyntaxToken::Constant),
+            ("keyword.operator", SyntaxToken::Text),
+            ("keyword", SyntaxToken::Keyword),
+            ("storage.type.numeric", SyntaxToken::Constant),
+            ("storage", SyntaxToken::Keyword),
+            ("entity.name.tag", SyntaxToken::Keyword),
+            ("entity.name.section", SyntaxToken::Heading),
+            ("markup.heading", SyntaxToken::Heading),
+            ("markup.raw", SyntaxToken::String),
+            ("entity.name.type", SyntaxToken::Type),
+            ("entity.name.class", SyntaxToken::Type),
+            ("entity.name.struct", SyntaxToken::Type),
+            ("entity.name.enum", SyntaxToken::Type),
+            ("entity.name", SyntaxToken::Name),
+            ("entity.other.attribute-name", SyntaxToken::Name),
+            ("support.type", SyntaxToken::Type),
+            ("support.class", SyntaxToken::Type),
+            ("support.function", SyntaxToken::Name),
+            ("variable.function", SyntaxToken::Name),
+            ("meta.mapping.key", SyntaxToken::Name),
         ];
         named.iter().filter_map(|(scope, token)| Some((Scope::new(scope).ok()?, *token))).collect()
     })
 }
 
-fn token_of(stack: &ScopeStack) -> Token {
+fn token_of(stack: &ScopeStack) -> SyntaxToken {
     let of = |scope: &Scope| beginnings().iter().find(|(begin, _)| begin.is_prefix_of(*scope)).map(|(_, token)| *token);
     stack.as_slice().iter().rev().find_map(of).unwrap_or_default()
 }
@@ -106,11 +106,11 @@ impl Tokens {
     }
 
     /// The kinds of words in these lines of a file, for each line the parts that are something special.
-    pub(super) fn lines(&mut self, all: &[&[u8]], wanted: Range<usize>) -> Vec<Vec<(Range<usize>, Token)>> {
+    pub(super) fn lines(&mut self, all: &[&[u8]], wanted: Range<usize>) -> Vec<Vec<(Range<usize>, SyntaxToken)>> {
         let mut found = vec![Vec::new(); wanted.len()];
         let Some(syntax) = self.syntax else { return found };
         let from = if wanted.end <= 2 * RUN_UP { 0 } else { wanted.start.saturating_sub(RUN_UP) };
-        let mut reader = Reader::new(syntax);
+        let mut reader = SyntaxReader::new(syntax);
         for (at, line) in all.iter().enumerate().take(wanted.end).skip(from) {
             if line.len() > self.left.min(LONGEST) {
                 break;
@@ -129,24 +129,24 @@ impl Tokens {
 
 /// Reads a text line by line.
 #[derive(Debug, Clone)]
-struct Reader {
+struct SyntaxReader {
     state: ParseState,
     stack: ScopeStack,
 }
 
-impl Reader {
+impl SyntaxReader {
     fn new(syntax: &SyntaxReference) -> Self {
         Self { state: ParseState::new(syntax), stack: ScopeStack::new() }
     }
 
     /// The parts of a line that are something special; `None` if the grammar gives up, and then for good.
-    fn line(&mut self, text: &str) -> Option<Vec<(Range<usize>, Token)>> {
+    fn line(&mut self, text: &str) -> Option<Vec<(Range<usize>, SyntaxToken)>> {
         let steps = self.state.parse_line(text, grammars()).ok()?;
-        let mut parts: Vec<(Range<usize>, Token)> = Vec::new();
+        let mut parts: Vec<(Range<usize>, SyntaxToken)> = Vec::new();
         let mut begin = 0;
         for (end, step) in steps.iter().map(|(end, step)| (*end, Some(step))).chain([(text.len(), None)]) {
             let token = token_of(&self.stack);
-            if end > begin && token != Token::Text {
+            if end > begin && token != SyntaxToken::Text {
                 match parts.last_mut() {
                     Some((last, same)) if last.end == begin && *same == token => last.end = end,
                     _ => parts.push((begin..end, token)),
@@ -163,21 +163,21 @@ impl Reader {
 
 /// The kinds of words of a program that comes line by line, in a language that is named.
 #[derive(Debug, Clone)]
-pub(crate) struct Program {
-    reader: Option<Reader>,
+pub(crate) struct HighlightedProgram {
+    reader: Option<SyntaxReader>,
     left: usize,
 }
 
-impl Program {
+impl HighlightedProgram {
     /// In the language that people call so; one that nobody knows has no special words.
     pub(crate) fn named(language: &str) -> Self {
         let syntax = (!language.is_empty()).then(|| grammars().find_syntax_by_token(language)).flatten();
-        let reader = syntax.filter(|syntax| syntax.name != "Plain Text").map(Reader::new);
+        let reader = syntax.filter(|syntax| syntax.name != "Plain Text").map(SyntaxReader::new);
         Self { reader, left: MOST_BYTES }
     }
 
     /// The parts of the next line, with its end, that are something special.
-    pub(crate) fn line(&mut self, text: &str) -> Vec<(Range<usize>, Token)> {
+    pub(crate) fn line(&mut self, text: &str) -> Vec<(Range<usize>, SyntaxToken)> {
         if text.len() > self.left.min(LONGEST) {
             self.reader = None;
         }
@@ -202,10 +202,10 @@ pub(crate) fn warm() {
 mod tests {
     use super::*;
 
-    fn kinds(path: &str, text: &str) -> Vec<(String, Token)> {
+    fn kinds(path: &str, text: &str) -> Vec<(String, SyntaxToken)> {
         let lines: Vec<&[u8]> = text.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
         let found = Tokens::of(path, lines[0]).lines(&lines, 0..lines.len());
-        let named = |(line, parts): (&&[u8], &Vec<(Range<usize>, Token)>)| {
+        let named = |(line, parts): (&&[u8], &Vec<(Range<usize>, SyntaxToken)>)| {
             let text = String::from_utf8_lossy(line).into_owned();
             parts.iter().map(|(range, token)| (text[range.clone()].trim().to_owned(), *token)).collect::<Vec<_>>()
         };
@@ -214,17 +214,17 @@ mod tests {
 
     #[test]
     fn words_of_many_languages_have_their_kinds() {
-        let has = |path: &str, text: &str, word: &str, token: Token| {
+        let has = |path: &str, text: &str, word: &str, token: SyntaxToken| {
             let kinds = kinds(path, text);
             assert!(kinds.contains(&(word.to_owned(), token)), "{path}: {kinds:?}");
         };
-        has("a.rs", "// why\nfn go() { let x = \"s\"; }\n", "// why", Token::Comment);
-        has("a.rs", "fn go() {}\n", "fn", Token::Keyword);
-        has("a.ts", "const x: number = 1;\n", "const", Token::Keyword);
-        has("a.py", "def go():\n    return 12\n", "12", Token::Constant);
-        has("Cargo.toml", "[package]\nname = \"x\"\n", "\"x\"", Token::String);
-        has("Dockerfile", "FROM debian\n", "FROM", Token::Keyword);
-        has("script", "#!/bin/sh\nif true; then echo; fi\n", "if", Token::Keyword);
+        has("a.rs", "// why\nfn go() { let x = \"s\"; }\n", "// why", SyntaxToken::Comment);
+        has("a.rs", "fn go() {}\n", "fn", SyntaxToken::Keyword);
+        has("a.ts", "const x: number = 1;\n", "const", SyntaxToken::Keyword);
+        has("a.py", "def go():\n    return 12\n", "12", SyntaxToken::Constant);
+        has("Cargo.toml", "[package]\nname = \"x\"\n", "\"x\"", SyntaxToken::String);
+        has("Dockerfile", "FROM debian\n", "FROM", SyntaxToken::Keyword);
+        has("script", "#!/bin/sh\nif true; then echo; fi\n", "if", SyntaxToken::Keyword);
         assert_eq!(kinds("a.unknown", "fn go() {}\n"), []);
     }
 }

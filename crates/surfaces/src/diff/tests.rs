@@ -7,23 +7,25 @@ use unicode_width::UnicodeWidthStr;
 
 use super::*;
 
-fn file<'a>(path: &'a str, before: Option<&'a [u8]>, after: Option<&'a [u8]>) -> FileChange<'a> {
-    let state = |bytes: &'a [u8]| State { bytes, mode: 0o644 };
-    FileChange { path, from: None, before: before.map(state), after: after.map(state) }
+fn file<'a>(path: &'a str, before: Option<&'a [u8]>, after: Option<&'a [u8]>) -> DiffFile<'a> {
+    let state = |bytes: &'a [u8]| DiffState { bytes, mode: 0o644 };
+    DiffFile { path, from: None, before: before.map(state), after: after.map(state) }
 }
 
-fn view(layout: Layout, width: usize) -> View {
-    View { width, layout, syntax: false, most_lines: usize::MAX, rest: "Ask for more.".into() }
+fn view(layout: Layout, width: usize) -> DiffView {
+    DiffView { width, layout, syntax: false, most_lines: usize::MAX, rest: "Ask for more.".into() }
 }
 
 /// What is drawn, with words that changed in brackets of their own.
-fn shown(change: &FileChange<'_>, view: &View) -> String {
+fn shown(change: &DiffFile<'_>, view: &DiffView) -> String {
     let mut text = String::new();
     for line in draw(change, view) {
         let mut row = String::new();
         for span in &line.spans {
             match span.style.role {
-                Role::AddedWord | Role::RemovedWord => write!(row, "⟦{}⟧", span.text).expect("a string takes text"),
+                DiffRole::AddedWord | DiffRole::RemovedWord => {
+                    write!(row, "⟦{}⟧", span.text).expect("a string takes text")
+                }
                 _ => row += &span.text,
             }
         }
@@ -191,15 +193,15 @@ fn line_ends_and_a_missing_last_one_are_seen() {
 fn what_has_no_lines_is_said_in_words() {
     let inline = view(Layout::Inline, 60);
     let mut told = String::new();
-    let mut tell = |change: FileChange<'_>| told += &shown(&change, &inline);
+    let mut tell = |change: DiffFile<'_>| told += &shown(&change, &inline);
     tell(file("new.txt", None, Some(b"")));
     tell(file("gone.txt", Some(b"a\n"), None));
     tell(file("logo.png", Some(b"\x89PNG\0"), Some(&[0; 12_345])));
-    let run = |mode: u32| Some(State { bytes: b"#!/bin/sh\n".as_slice(), mode });
-    tell(FileChange { path: "run.sh", from: None, before: run(0o644), after: run(0o755) });
-    tell(FileChange { path: "bin/run", from: Some("run.sh"), before: run(0o755), after: run(0o755) });
-    let link = |bytes: &'static [u8]| Some(State { bytes, mode: 0o120_777 });
-    tell(FileChange { path: "latest", from: None, before: link(b"v1"), after: link(b"v2") });
+    let run = |mode: u32| Some(DiffState { bytes: b"#!/bin/sh\n".as_slice(), mode });
+    tell(DiffFile { path: "run.sh", from: None, before: run(0o644), after: run(0o755) });
+    tell(DiffFile { path: "bin/run", from: Some("run.sh"), before: run(0o755), after: run(0o755) });
+    let link = |bytes: &'static [u8]| Some(DiffState { bytes, mode: 0o120_777 });
+    tell(DiffFile { path: "latest", from: None, before: link(b"v1"), after: link(b"v2") });
     insta::assert_snapshot!(told, @r"
     new.txt
       new file, empty
@@ -243,7 +245,7 @@ fn the_function_around_a_hunk_is_named() {
 fn a_very_large_change_says_what_it_leaves_out() {
     let before: String = (0..400).map(|n| format!("{n}\n")).collect();
     let after = before.replace("0\n", "zero\n");
-    let few = View { most_lines: 12, ..view(Layout::Inline, 60) };
+    let few = DiffView { most_lines: 12, ..view(Layout::Inline, 60) };
     insta::assert_snapshot!(shown(&file("n", Some(before.as_bytes()), Some(after.as_bytes())), &few), @"
     n  +40 −40 ~40  +++++-----
     @@ n:1 @@
@@ -273,18 +275,18 @@ fn of_a_very_long_line_the_part_that_changed_is_shown() {
 #[test]
 fn kinds_of_words_are_known_on_both_sides() {
     let change = file("a.rs", Some(b"fn a() {} // old\n"), Some(b"fn b() {} // new\n"));
-    let lines = draw(&change, &View { syntax: true, ..view(Layout::Inline, 80) });
-    let is = |role: Role, token: Token| {
-        lines.iter().flat_map(|line| &line.spans).any(|span| span.style == Style { role, token })
+    let lines = draw(&change, &DiffView { syntax: true, ..view(Layout::Inline, 80) });
+    let is = |role: DiffRole, token: SyntaxToken| {
+        lines.iter().flat_map(|line| &line.spans).any(|span| span.style == DiffStyle { role, token })
     };
-    assert!(is(Role::Removed, Token::Keyword) && is(Role::Added, Token::Keyword));
-    assert!(is(Role::RemovedWord, Token::Comment) && is(Role::AddedWord, Token::Name));
+    assert!(is(DiffRole::Removed, SyntaxToken::Keyword) && is(DiffRole::Added, SyntaxToken::Keyword));
+    assert!(is(DiffRole::RemovedWord, SyntaxToken::Comment) && is(DiffRole::AddedWord, SyntaxToken::Name));
 }
 
 #[test]
 fn counts_have_a_bar_and_a_sum() {
-    use trimtab_host::compare::Stats;
-    let of = |added, removed, modified| Stats { added, removed, modified };
+    use trimtab_host::compare::LineStats;
+    let of = |added, removed, modified| LineStats { added, removed, modified };
     let files = [("src/a.rs".into(), of(45, 12, 3)), ("README.md".into(), of(1, 0, 0)), ("b".into(), of(0, 0, 0))];
     let text: Vec<String> = stat(&files).iter().map(|line| line.plain().trim_end().to_owned()).collect();
     insta::assert_snapshot!(text.join("\n"), @"
@@ -296,7 +298,7 @@ fn counts_have_a_bar_and_a_sum() {
 }
 
 /// The two states that an inline view of a whole file shows.
-fn read_back(lines: &[Line], digits: usize) -> [String; 2] {
+fn read_back(lines: &[DiffLine], digits: usize) -> [String; 2] {
     let mut sides = [String::new(), String::new()];
     let mut last = [false; 2];
     for line in lines {
@@ -362,7 +364,7 @@ proptest! {
     ) {
         let layout = if side { Layout::SideBySide } else { Layout::Inline };
         let change = file("x.rs", Some(&before), Some(&after));
-        for line in draw(&change, &View { syntax: true, ..view(layout, width) }) {
+        for line in draw(&change, &DiffView { syntax: true, ..view(layout, width) }) {
             let text = line.plain();
             prop_assert!(!text.contains(char::is_control), "{:?}", text);
             let is_row = text.starts_with(|c: char| c == ' ' || c.is_ascii_digit());

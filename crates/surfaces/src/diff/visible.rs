@@ -16,7 +16,7 @@ const MOST_MARKS: usize = 4;
 
 /// The least that is drawn at once: a character with what belongs to it, or a mark for what cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cell<'a> {
+pub(crate) struct GlyphCell<'a> {
     pub(crate) text: Cow<'a, str>,
     /// Columns it takes.
     pub(crate) width: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Cell<'a> {
 }
 
 /// The cells of a line, which begins at `offset` in its own counting.
-pub(crate) fn cells(line: &[u8], offset: usize) -> Vec<Cell<'_>> {
+pub(crate) fn cells(line: &[u8], offset: usize) -> Vec<GlyphCell<'_>> {
     let mut cells = Vec::with_capacity(line.len());
     let (mut at, mut column) = (offset, 0);
     for chunk in line.utf8_chunks() {
@@ -52,18 +52,18 @@ pub(crate) fn visible(text: &[u8]) -> String {
     cells(text, 0).into_iter().map(|cell| cell.text).collect()
 }
 
-fn mark(text: String, at: usize) -> Cell<'static> {
-    Cell { width: text.len(), text: Cow::Owned(text), at, is_mark: true }
+fn mark(text: String, at: usize) -> GlyphCell<'static> {
+    GlyphCell { width: text.len(), text: Cow::Owned(text), at, is_mark: true }
 }
 
-fn cluster_cells(cluster: &str, at: usize, column: usize) -> Vec<Cell<'_>> {
+fn cluster_cells(cluster: &str, at: usize, column: usize) -> Vec<GlyphCell<'_>> {
     if cluster == "\t" {
         let width = TAB - column % TAB;
-        return vec![Cell { text: Cow::Owned(" ".repeat(width)), width, at, is_mark: false }];
+        return vec![GlyphCell { text: Cow::Owned(" ".repeat(width)), width, at, is_mark: false }];
     }
     let is_fit = cluster.chars().enumerate().all(|(place, c)| fits(c, place, cluster));
     if is_fit && cluster.chars().filter(|c| c.width() == Some(0)).count() <= MOST_MARKS {
-        return vec![Cell { text: Cow::Borrowed(cluster), width: cluster.width(), at, is_mark: false }];
+        return vec![GlyphCell { text: Cow::Borrowed(cluster), width: cluster.width(), at, is_mark: false }];
     }
     let mut cells = Vec::new();
     for (within, c) in cluster.char_indices() {
@@ -71,7 +71,7 @@ fn cluster_cells(cluster: &str, at: usize, column: usize) -> Vec<Cell<'_>> {
         cells.push(match name(c) {
             Some(name) => mark(name, at + within),
             None if width == 0 => mark(format!("<U+{:04X}>", u32::from(c)), at + within),
-            None => Cell {
+            None => GlyphCell {
                 text: Cow::Borrowed(&cluster[within..within + c.len_utf8()]),
                 width,
                 at: at + within,

@@ -14,13 +14,13 @@ const MOST_BYTES: usize = 200_000;
 
 /// The parts of each line that changed, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Changed {
+pub(super) struct ChangedWords {
     pub(super) before: Vec<Range<usize>>,
     pub(super) after: Vec<Range<usize>>,
 }
 
 /// Which words of two lines differ; `None`: too many for that to be of use.
-pub(super) fn changed(before: &str, after: &str) -> Option<Changed> {
+pub(super) fn changed(before: &str, after: &str) -> Option<ChangedWords> {
     let (old, new) = (words(before), words(after));
     let mut input = InternedInput::default();
     input.update_before(old.iter().copied());
@@ -28,7 +28,7 @@ pub(super) fn changed(before: &str, after: &str) -> Option<Changed> {
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_no_heuristic(&input);
     let (old_ends, new_ends) = (ends(&old), ends(&new));
-    let mut found = Changed::default();
+    let mut found = ChangedWords::default();
     for hunk in diff.hunks() {
         let bytes = |ends: &[usize], range: Range<u32>| ends[range.start as usize]..ends[range.end as usize];
         add(&mut found.before, bytes(&old_ends, hunk.before), before);

@@ -12,17 +12,17 @@ use trimtab_vocab::Mode;
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::Asked;
+use super::openapi::{Api, RouteOperation};
+use super::take::QueryArgs;
 
 pub(super) fn routes(api: Api) -> Api {
-    let settings = Operation::new("get", "getSettings", "about", "The settings in force, each with its origin")
+    let settings = RouteOperation::new("get", "getSettings", "about", "The settings in force, each with its origin")
         .gives::<Settings>(
             StatusCode::OK,
             "The settings. They are changed in files and the environment only.",
             json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
         );
-    let pills = Operation::new("get", "listPills", "about", "The workflows that can be called by name")
+    let pills = RouteOperation::new("get", "listPills", "about", "The workflows that can be called by name")
         .query::<Where>()
         .gives::<PillList>(
             StatusCode::OK,
@@ -91,7 +91,10 @@ struct KnownPill {
     arguments: String,
 }
 
-async fn known_pills(State(server): State<Shared>, Asked(wanted): Asked<Where>) -> Result<Json<PillList>, Failure> {
+async fn known_pills(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<Where>,
+) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
     let trusted = server.profile.trusts(folder) || server.client.trusts(folder).await?;
     let pills = Pills::load(&server.profile, trusted.then_some(folder));

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::failure::Failure;
-use super::listen::Place;
+use super::listen::ConnectionSlot;
 use super::pages;
 
 /// The cookie of a browser that has logged in, before the port: cookies know no ports, and two servers on one machine
@@ -39,7 +39,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// What the server calls itself.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct ServerNames {
     /// What may stand in `Host`.
     hosts: BTreeSet<String>,
     /// `http` or `https`.
@@ -48,7 +48,7 @@ pub(super) struct Names {
     pub(super) cookie: String,
 }
 
-impl Names {
+impl ServerNames {
     /// The names of a server at this port; on the port of its scheme a name may stand alone.
     pub(super) fn new(names: &[String], port: u16, secure: bool) -> Self {
         let usual = if secure { 443 } else { 80 };
@@ -101,7 +101,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
             check_cookie_use(&request)?;
         }
         check_body(&request)?;
-        if let Some(place) = request.extensions().get::<Place>() {
+        if let Some(place) = request.extensions().get::<ConnectionSlot>() {
             place.keep();
         }
         request.extensions_mut().insert(Authenticated { name: row.name, secret });
@@ -120,7 +120,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
 }
 
 /// Where the request comes from, and what it calls the server.
-fn check_origin(names: &Names, request: &Request, is_api: bool) -> Result<(), Failure> {
+fn check_origin(names: &ServerNames, request: &Request, is_api: bool) -> Result<(), Failure> {
     let headers = request.headers();
     let host = only(headers, &header::HOST)?.map(str::to_ascii_lowercase);
     let Some(host) = host.filter(|host| names.hosts.contains(host)) else {

@@ -15,22 +15,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Interval;
-use trimtab_host::{Asked, Sent, Watch};
+use trimtab_host::{Sent, SessionWatch, TaskQuestion};
 use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
 use super::access::Authenticated;
 use super::events::{Slot, beating};
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::pieces::{End, Piece, Reply, Translator};
-use super::take::Raw;
+use super::openapi::{Api, RouteOperation};
+use super::pieces::{MessageEnd, Reply, StreamPiece, Translator};
+use super::take::RawBody;
 
 /// Turns that are taken from a client; no more than the last few are read anyway.
 const TURNS: usize = 50;
 
 pub(super) fn routes(api: Api) -> Api {
-    let message = Operation::new("post", "assistantMessage", "assistant", "Ask the assistant about your tasks")
+    let message = RouteOperation::new("post", "assistantMessage", "assistant", "Ask the assistant about your tasks")
         .takes::<MessageBody>(json!({"message": "Mark everything today as done", "transcript": [], "options": {"mode": "auto"}}))
         .gives::<Reply>(
             StatusCode::OK,
@@ -43,9 +43,9 @@ pub(super) fn routes(api: Api) -> Api {
             "The model did not do its part.",
             json!({"error": "assistant_failure", "detail": "The provider refused the request."}),
         );
-    let stream = Operation::new("get", "assistantStream", "assistant", "The same, with what happens on the way")
+    let stream = RouteOperation::new("get", "assistantStream", "assistant", "The same, with what happens on the way")
         .query::<StreamQuery>()
-        .gives_other::<Piece>(
+        .gives_other::<StreamPiece>(
             StatusCode::OK,
             "Server-sent events: `stage`, `clarify`, `ops`, `summary`, `result`, `heartbeat`, and `done` at the end. \
              A stream that ends without `done` has failed; POST the same message then.",
@@ -58,14 +58,14 @@ pub(super) fn routes(api: Api) -> Api {
             json!({"error": "assistant_failure", "detail": "No model is set up."}),
         )
         .fails(404);
-    let begin = Operation::new(
+    let begin = RouteOperation::new(
         "post",
         "assistantJob",
         "assistant",
         "Ask the assistant what is too long for an address, and follow it by name",
     )
     .takes::<MessageBody>(json!({"message": "Mark everything today as done", "options": {"mode": "auto"}}))
-    .gives::<Begun>(
+    .gives::<StartedMessage>(
         StatusCode::ACCEPTED,
         "It is taken in; GET /api/assistant/message/stream?job=… tells what becomes of it.",
         json!({"job": "r01kabcdefghjkmnq"}),
@@ -219,13 +219,13 @@ fn posted(body: &[u8]) -> Option<Message> {
 }
 
 /// What an address says: names may come more than once.
-type Given = [(String, String)];
+type QueryPairs = [(String, String)];
 
-fn given<'a>(query: &'a Given, name: &str) -> Option<&'a str> {
+fn given<'a>(query: &'a QueryPairs, name: &str) -> Option<&'a str> {
     query.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
-fn streamed(query: &Given) -> Option<Message> {
+fn streamed(query: &QueryPairs) -> Option<Message> {
     let text = given(query, "message").filter(|text| !text.trim().is_empty())?;
     let json = |text: &str| serde_json::from_str::<Value>(text).ok();
     // A list in one text, or one turn in each of several.
@@ -240,7 +240,7 @@ fn streamed(query: &Given) -> Option<Message> {
     Some(Message::of(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
 }
 
-async fn ask(server: &Shared, message: Message) -> Result<(Sent, Watch), Problem> {
+async fn ask(server: &Shared, message: Message) -> Result<(Sent, SessionWatch), Problem> {
     let mut profile = server.profile.clone();
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
@@ -249,12 +249,12 @@ async fn ask(server: &Shared, message: Message) -> Result<(Sent, Watch), Problem
     // Nobody is waited for: a question ends the request, and the answer is a message of its own.
     settings.attended = false;
     let Message { text, mode, ask } = message;
-    let sent = server.client.ask(Asked { text, mode, ask, settings }).await?;
+    let sent = server.client.ask(TaskQuestion { text, mode, ask, settings }).await?;
     let watch = server.client.watch(&sent.session, 0);
     Ok((sent, watch))
 }
 
-async fn message_posted(State(server): State<Shared>, Raw(body): Raw) -> Response {
+async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) -> Response {
     let Some(message) = posted(&body) else { return invalid() };
     let (sent, mut watch) = match ask(&server, message).await {
         Ok(sent) => sent,
@@ -269,24 +269,24 @@ async fn message_posted(State(server): State<Shared>, Raw(body): Raw) -> Respons
         }
         match translator.end.take() {
             None => {}
-            Some(End::Done) => return Json(translator.reply).into_response(),
-            Some(End::Replaced) => return failed("A newer message took its place."),
-            Some(End::Failed(why)) => return failed(&why),
+            Some(MessageEnd::Done) => return Json(translator.reply).into_response(),
+            Some(MessageEnd::Replaced) => return failed("A newer message took its place."),
+            Some(MessageEnd::Failed(why)) => return failed(&why),
         }
     }
 }
 
 /// A message that was taken in, to be followed by its name.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Begun {
+struct StartedMessage {
     /// `job` of the stream that tells what becomes of it.
     job: RequestId,
 }
 
-async fn message_begun(State(server): State<Shared>, Raw(body): Raw) -> Response {
+async fn message_begun(State(server): State<Shared>, RawBody(body): RawBody) -> Response {
     let Some(message) = posted(&body) else { return invalid() };
     match ask(&server, message).await {
-        Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(Begun { job: request })).into_response(),
+        Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(StartedMessage { job: request })).into_response(),
         Err(problem) => failed(&problem.message),
     }
 }
@@ -347,10 +347,10 @@ async fn message_streamed(
 
 /// One who watches a message being answered. When they go away, the request goes on, and this is gone.
 struct Streaming {
-    watch: Watch,
+    watch: SessionWatch,
     sent: Sent,
     translator: Translator,
-    ready: VecDeque<Piece>,
+    ready: VecDeque<StreamPiece>,
     beat: Interval,
     going: watch::Receiver<bool>,
     _slot: Slot,
@@ -366,11 +366,11 @@ impl Streaming {
                 None if self.translator.over => return None,
                 None => {}
                 // Whoever was replaced hears that nothing comes of it, so that they do not ask again.
-                Some(End::Done | End::Replaced) => {
+                Some(MessageEnd::Done | MessageEnd::Replaced) => {
                     self.translator.over = true;
-                    return Some(Piece::Done(true).bytes());
+                    return Some(StreamPiece::Done(true).bytes());
                 }
-                Some(End::Failed(_)) => return None,
+                Some(MessageEnd::Failed(_)) => return None,
             }
             tokio::select! {
                 biased;
@@ -382,7 +382,7 @@ impl Streaming {
                     Ok(_) => {}
                     Err(_) => return None,
                 },
-                _ = self.beat.tick() => self.ready.push_back(Piece::Heartbeat { ts: trimtab_host::now() }),
+                _ = self.beat.tick() => self.ready.push_back(StreamPiece::Heartbeat { ts: trimtab_host::now() }),
             }
         }
     }

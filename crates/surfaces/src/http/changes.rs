@@ -15,16 +15,16 @@ use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, P
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
+use super::openapi::{Api, RouteOperation};
 use super::proposals::proposed;
-use super::take::{Asked, Body, Id};
+use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
-    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let list = id(Operation::new("get", "listChanges", "changes", "What was changed in a session, oldest first"))
+    let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let list = id(RouteOperation::new("get", "listChanges", "changes", "What was changed in a session, oldest first"))
         .gives::<Changes>(StatusCode::OK, "The change sets.", json!({"changes": [], "position": -1}))
         .fails(409);
-    let moves = |operation: Operation, body: serde_json::Value| {
+    let moves = |operation: RouteOperation, body: serde_json::Value| {
         id(operation)
             .takes::<Move>(body)
             .gives::<Moves>(
@@ -34,24 +34,25 @@ pub(super) fn routes(api: Api) -> Api {
             )
             .fails(409)
     };
-    let rewind = moves(Operation::new("post", "rewind", "changes", "Take changes back"), json!({"steps": 1}));
+    let rewind = moves(RouteOperation::new("post", "rewind", "changes", "Take changes back"), json!({"steps": 1}));
     let forward =
-        moves(Operation::new("post", "forward", "changes", "Bring changes forward again"), json!({"steps": 1}));
-    let handoff = id(Operation::new("post", "handOff", "sessions", "Go on in a new session, with what matters of this one"))
+        moves(RouteOperation::new("post", "forward", "changes", "Bring changes forward again"), json!({"steps": 1}));
+    let handoff = id(RouteOperation::new("post", "handOff", "sessions", "Go on in a new session, with what matters of this one"))
         .gives::<HandedOff>(
             StatusCode::OK,
             "The new session.",
             json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "changeSets": [], "prefill": null}),
         )
         .fails(409);
-    let extend = id(Operation::new("post", "extend", "sessions", "Go on in this session, with its whole conversation"))
-        .gives::<Extended>(
-            StatusCode::OK,
-            "The session has one document more.",
-            json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
-        )
-        .fails(409);
-    let diff = id(Operation::new(
+    let extend =
+        id(RouteOperation::new("post", "extend", "sessions", "Go on in this session, with its whole conversation"))
+            .gives::<Extended>(
+                StatusCode::OK,
+                "The session has one document more.",
+                json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
+            )
+            .fails(409);
+    let diff = id(RouteOperation::new(
         "get",
         "getDiff",
         "changes",
@@ -166,7 +167,7 @@ struct FileDiff {
 async fn diff_of(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Asked(wanted): Asked<SetWanted>,
+    QueryArgs(wanted): QueryArgs<SetWanted>,
 ) -> Result<Json<Diffs>, Failure> {
     server.client.session(&id).await?;
     let history = server.client.history(&id).await?;
@@ -230,7 +231,7 @@ struct Moves {
 async fn rewind_by(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Body(wanted): Body<Move>,
+    JsonBody(wanted): JsonBody<Move>,
 ) -> Result<Json<Moves>, Failure> {
     let Move { steps, change_set, parts, on_conflict } = wanted;
     let wish = match (steps, change_set, parts.is_empty()) {
@@ -244,7 +245,7 @@ async fn rewind_by(
 async fn forward_by(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Body(wanted): Body<Move>,
+    JsonBody(wanted): JsonBody<Move>,
 ) -> Result<Json<Moves>, Failure> {
     let Move { steps, change_set, parts, on_conflict } = wanted;
     if change_set.is_some() || !parts.is_empty() {

@@ -21,9 +21,9 @@ use trimtab_vocab::{Event, SessionId};
 use super::Shared;
 use super::access::Authenticated;
 use super::failure::Failure;
-use super::feed::Frame;
-use super::openapi::{Api, Operation};
-use super::take::{Asked, Id};
+use super::feed::EventFrame;
+use super::openapi::{Api, RouteOperation};
+use super::take::{Id, QueryArgs};
 
 /// Facts that are read from the log at once, and the bytes that are handed on at once.
 const PAGE: u32 = 64;
@@ -32,28 +32,29 @@ const CHUNK: usize = 128 * 1024;
 const STREAMS: usize = 64;
 
 pub(super) fn routes(api: Api) -> Api {
-    let operation = Operation::new("get", "watchSession", "sessions", "What happened in a session, then what happens")
-        .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
-        .query::<After>()
-        .header(
-            "Last-Event-ID",
-            "The `id` of the last event that was seen; what came after it is sent first.",
-            json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
-        )
-        .gives_other::<Event>(
-            StatusCode::OK,
-            "Server-sent events: `data` is an event as JSON, `id` its `seq`; what is live only has no `id`. The \
+    let operation =
+        RouteOperation::new("get", "watchSession", "sessions", "What happened in a session, then what happens")
+            .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
+            .query::<EventsQuery>()
+            .header(
+                "Last-Event-ID",
+                "The `id` of the last event that was seen; what came after it is sent first.",
+                json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+            )
+            .gives_other::<Event>(
+                StatusCode::OK,
+                "Server-sent events: `data` is an event as JSON, `id` its `seq`; what is live only has no `id`. The \
              comment `live` says that all that was recorded has been sent, one every 10 seconds that the stream lives. \
              An event of the type `problem` has an error as its data: \
              the session cannot be run any further by this server just now.",
-            "text/event-stream",
-        );
+                "text/event-stream",
+            );
     api.add("/sessions/{id}/events", get(events), vec![operation])
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct After {
+struct EventsQuery {
     /// Only what came after the event with this `seq`; `Last-Event-ID` beats it.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]
     after: Option<u64>,
@@ -63,7 +64,7 @@ async fn events(
     State(server): State<Shared>,
     Extension(who): Extension<Authenticated>,
     Id(session): Id<SessionId>,
-    Asked(asked): Asked<After>,
+    QueryArgs(asked): QueryArgs<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     server.client.session(&session).await?;
@@ -78,7 +79,8 @@ async fn events(
     let slot = server.streams.take(&who.name)?;
     let beat = beating(server.profile.heartbeat);
     let going = server.going.clone();
-    let watcher = Watcher { server, who, session, seen, live: None, beat, going, state: Stand::Begins, _slot: slot };
+    let watcher =
+        Watcher { server, who, session, seen, live: None, beat, going, state: WatchState::Begins, _slot: slot };
     let stream = futures_util::stream::unfold(watcher, |mut watcher| async move {
         let bytes = watcher.next().await?;
         Some((Ok::<_, std::convert::Infallible>(bytes), watcher))
@@ -97,7 +99,7 @@ pub(super) fn beating(every: Duration) -> Interval {
 
 /// Where a watcher stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum WatchState {
     /// Nothing was sent yet.
     Begins,
     /// There may be facts in the log that it has not seen.
@@ -114,10 +116,10 @@ struct Watcher {
     who: Authenticated,
     session: SessionId,
     seen: u64,
-    live: Option<broadcast::Receiver<Frame>>,
+    live: Option<broadcast::Receiver<EventFrame>>,
     beat: Interval,
     going: watch::Receiver<bool>,
-    state: Stand,
+    state: WatchState,
     _slot: Slot,
 }
 
@@ -126,12 +128,12 @@ impl Watcher {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match self.state {
-                Stand::Ended => return None,
-                Stand::Begins => {
-                    self.state = Stand::Behind;
+                WatchState::Ended => return None,
+                WatchState::Begins => {
+                    self.state = WatchState::Behind;
                     return Some(Bytes::from_static(b"retry: 1000\n\n"));
                 }
-                Stand::Behind => {
+                WatchState::Behind => {
                     if *self.going.borrow() {
                         return self.end("the server is ending");
                     }
@@ -146,13 +148,13 @@ impl Watcher {
                             }
                         }
                         Ok(_) => {
-                            self.state = Stand::Live;
+                            self.state = WatchState::Live;
                             return Some(Bytes::from_static(b": live\n\n"));
                         }
                         Err(_) => return self.end("the log cannot be read just now"),
                     }
                 }
-                Stand::Live => {
+                WatchState::Live => {
                     if let Some(bytes) = self.wait().await {
                         return Some(bytes);
                     }
@@ -162,7 +164,7 @@ impl Watcher {
     }
 
     fn end(&mut self, why: &str) -> Option<Bytes> {
-        self.state = Stand::Ended;
+        self.state = WatchState::Ended;
         Some(format!(": {why}\n\n").into())
     }
 
@@ -170,7 +172,7 @@ impl Watcher {
     fn written(&mut self, page: &[Event]) -> Bytes {
         let mut chunk = Vec::new();
         for event in page {
-            let frame = Frame::of(event);
+            let frame = EventFrame::of(event);
             chunk.extend_from_slice(&frame.bytes);
             self.seen = frame.seq.unwrap_or(self.seen);
             if chunk.len() > CHUNK {
@@ -191,7 +193,7 @@ impl Watcher {
         match news {
             Ok(frame) => self.take(frame),
             Err(RecvError::Lagged(_)) => {
-                self.state = Stand::Behind;
+                self.state = WatchState::Behind;
                 None
             }
             Err(RecvError::Closed) => self.end("the session is no longer watched"),
@@ -199,14 +201,14 @@ impl Watcher {
     }
 
     /// This fact, and whichever have come with it: many small writes cost more than one.
-    fn take(&mut self, first: Frame) -> Option<Bytes> {
+    fn take(&mut self, first: EventFrame) -> Option<Bytes> {
         let mut chunk = Vec::new();
         let mut next = Some(first);
         while let Some(frame) = next.take() {
             match frame.seq {
                 Some(seq) if seq <= self.seen => {}
                 Some(seq) if seq > self.seen + 1 => {
-                    self.state = Stand::Behind;
+                    self.state = WatchState::Behind;
                     break;
                 }
                 seq => {
@@ -219,7 +221,7 @@ impl Watcher {
             }
             match self.live.as_mut().map(broadcast::Receiver::try_recv) {
                 Some(Ok(frame)) => next = Some(frame),
-                Some(Err(TryRecvError::Lagged(_))) => self.state = Stand::Behind,
+                Some(Err(TryRecvError::Lagged(_))) => self.state = WatchState::Behind,
                 _ => {}
             }
         }

@@ -22,14 +22,14 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// A fact as it is sent.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct EventFrame {
     /// Its place in the log, if it has one.
     pub(super) seq: Option<u64>,
     /// What is sent.
     pub(super) bytes: Bytes,
 }
 
-impl Frame {
+impl EventFrame {
     pub(super) fn of(event: &Event) -> Self {
         let data = serde_json::to_string(event).unwrap_or_default();
         let text = match event.seq {
@@ -49,23 +49,23 @@ pub(super) struct Feeds {
 /// What all who watch a session share.
 #[derive(Debug)]
 struct Feed {
-    frames: broadcast::Sender<Frame>,
+    frames: broadcast::Sender<EventFrame>,
     /// The words of the reply that is coming, which are in no log yet; whoever comes late gets them at once.
     so_far: Mutex<Option<Event>>,
 }
 
 impl Feed {
     /// What is to come, and what is not in the log of what came.
-    fn join(&self) -> (broadcast::Receiver<Frame>, Option<Frame>) {
+    fn join(&self) -> (broadcast::Receiver<EventFrame>, Option<EventFrame>) {
         let so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.frames.subscribe(), so_far.as_ref().map(Frame::of))
+        (self.frames.subscribe(), so_far.as_ref().map(EventFrame::of))
     }
 
     fn send(&self, event: &Event) {
         let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
         trimtab_host::said(&mut so_far, event);
         // Nobody may be watching just now.
-        drop(self.frames.send(Frame::of(event)));
+        drop(self.frames.send(EventFrame::of(event)));
     }
 }
 
@@ -77,7 +77,7 @@ impl Feeds {
         client: &Client,
         session: &SessionId,
         seen: u64,
-    ) -> (broadcast::Receiver<Frame>, Option<Frame>) {
+    ) -> (broadcast::Receiver<EventFrame>, Option<EventFrame>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = open.get(session) {
             return feed.join();
@@ -98,7 +98,7 @@ impl Feeds {
                     // The session cannot be run any further here, or the log cannot be read just now.
                     let data = serde_json::to_string(&Failure::from(problem).body()).unwrap_or_default();
                     let bytes = format!("event: problem\ndata: {data}\n\n").into();
-                    drop(feed.frames.send(Frame { seq: None, bytes }));
+                    drop(feed.frames.send(EventFrame { seq: None, bytes }));
                     tokio::time::sleep(LINGER).await;
                 }
                 Err(_) => {}

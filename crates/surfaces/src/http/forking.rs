@@ -14,14 +14,14 @@ use trimtab_vocab::SessionId;
 use super::Shared;
 use super::document::SessionInfo;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
+use super::openapi::{Api, RouteOperation};
 use super::sessions::idempotency_key;
-use super::take::{Body, Id};
+use super::take::{Id, JsonBody};
 use crate::export::pieces;
 
 pub(super) fn routes(api: Api) -> Api {
-    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let rename = id(Operation::new("patch", "renameSession", "sessions", "Give a session a name"))
+    let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let rename = id(RouteOperation::new("patch", "renameSession", "sessions", "Give a session a name"))
         .takes::<Changed>(json!({"title": "Trim tabs"}))
         .gives::<SessionInfo>(
             StatusCode::OK,
@@ -31,26 +31,32 @@ pub(super) fn routes(api: Api) -> Api {
                 "updated": "2026-11-15T08:30:04.017Z"}),
         )
         .fails(409);
-    let fork = id(Operation::new("post", "forkSession", "sessions", "Begin a session as this one was at a message"))
-        .header(
-            "Idempotency-Key",
-            "Names this fork: asked for again with the same key, it is not made again, and the answer is the first one.",
-            json!({"type": "string", "minLength": 1, "maxLength": 200}),
-        )
-        .takes::<NewFork>(json!({"at": 14}))
-        .gives::<Forked>(
-            StatusCode::CREATED,
-            "The new session. The other one stays as it is; what was changed until then is its own to take back.",
-            json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "at": 14}),
-        )
-        .fails(409);
-    let export = id(Operation::new("get", "exportSession", "sessions", "A session with all its events and changes"))
-        .gives::<Value>(
-        StatusCode::OK,
-        "One object: what lists show of it, `events`, `bugs`, `extensions` and `changeHistory`.",
-        json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "events": [], "bugs": [], "extensions": [],
+    let fork = id(RouteOperation::new(
+        "post",
+        "forkSession",
+        "sessions",
+        "Begin a session as this one was at a message",
+    ))
+    .header(
+        "Idempotency-Key",
+        "Names this fork: asked for again with the same key, it is not made again, and the answer is the first one.",
+        json!({"type": "string", "minLength": 1, "maxLength": 200}),
+    )
+    .takes::<NewFork>(json!({"at": 14}))
+    .gives::<Forked>(
+        StatusCode::CREATED,
+        "The new session. The other one stays as it is; what was changed until then is its own to take back.",
+        json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "at": 14}),
+    )
+    .fails(409);
+    let export =
+        id(RouteOperation::new("get", "exportSession", "sessions", "A session with all its events and changes"))
+            .gives::<Value>(
+                StatusCode::OK,
+                "One object: what lists show of it, `events`, `bugs`, `extensions` and `changeHistory`.",
+                json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "events": [], "bugs": [], "extensions": [],
                 "changeHistory": {"history": [], "position": -1}}),
-    );
+            );
     api.add("/sessions/{id}", patch(change), vec![rename]).add("/sessions/{id}/fork", post(fork_it), vec![fork]).add(
         "/sessions/{id}/export",
         get(export_it),
@@ -70,7 +76,7 @@ struct Changed {
 async fn change(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Body(Changed { title }): Body<Changed>,
+    JsonBody(Changed { title }): JsonBody<Changed>,
 ) -> Result<Json<SessionInfo>, Failure> {
     server.client.rename(&id, &title).await?;
     Ok(Json(server.client.session(&id).await?.into()))
@@ -100,7 +106,7 @@ async fn fork_it(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
     headers: HeaderMap,
-    Body(NewFork { at }): Body<NewFork>,
+    JsonBody(NewFork { at }): JsonBody<NewFork>,
 ) -> Result<(StatusCode, Json<Forked>), Failure> {
     let session = match idempotency_key(&headers)? {
         Some(key) => server.client.fork_once(&id, at, key).await?,

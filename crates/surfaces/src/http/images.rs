@@ -7,14 +7,14 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{Target, refined};
+use trimtab_host::{SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, SessionId};
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
+use super::openapi::{Api, RouteOperation};
 use super::sessions::Accepted;
-use super::take::{Asked, Body, Id};
+use super::take::{Id, JsonBody, QueryArgs};
 
 /// Pictures of one request, and of one choice.
 const MOST_MADE: u32 = 10;
@@ -26,33 +26,34 @@ pub(super) fn routes(api: Api) -> Api {
         "timestamp": 1_703_123_456_789_i64, "selected": false, "mediaType": "image/jpeg", "bytes": 120_345});
     let said = json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"});
     let taken = "It is taken in and cannot be lost any more; what comes of it is told by the session's events.";
-    let list = Operation::new("get", "listImages", "images", "The pictures of a session, in the order of the gallery")
-        .query::<WhoseImages>()
-        .gives::<Gallery>(
-            StatusCode::OK,
-            "The pictures. The bytes of `ref:KEY` are at `/api/refs/KEY`.",
-            json!({"images": [picture.clone()]}),
-        )
-        .fails(404);
-    let make = Operation::new("post", "makeImages", "images", "Make pictures")
+    let list =
+        RouteOperation::new("get", "listImages", "images", "The pictures of a session, in the order of the gallery")
+            .query::<WhoseImages>()
+            .gives::<Gallery>(
+                StatusCode::OK,
+                "The pictures. The bytes of `ref:KEY` are at `/api/refs/KEY`.",
+                json!({"images": [picture.clone()]}),
+            )
+            .fails(404);
+    let make = RouteOperation::new("post", "makeImages", "images", "Make pictures")
         .takes::<NewImages>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon", "count": 2}))
         .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
-    let again = Operation::new("post", "regenerateImage", "images", "Make a picture anew, in its place")
+    let again = RouteOperation::new("post", "regenerateImage", "images", "Make a picture anew, in its place")
         .path::<ImageId>("id", "The picture.", "img-1703123456789-abc123")
         .takes::<RegenerateImage>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon",
             "refinement": "make it darker, add a gradient, more 3D look"}))
         .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
-    let select = Operation::new("post", "selectImages", "images", "Choose pictures, or choose them no longer")
+    let select = RouteOperation::new("post", "selectImages", "images", "Choose pictures, or choose them no longer")
         .takes::<SelectImages>(
             json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "selected": true}),
         )
         .gives::<Gallery>(StatusCode::OK, "The gallery as it is now.", json!({"images": [picture]}))
         .fails(404);
-    let save = Operation::new(
+    let save = RouteOperation::new(
         "post",
         "saveImages",
         "images",
@@ -83,7 +84,10 @@ struct Gallery {
     images: Vec<GeneratedImage>,
 }
 
-async fn gallery(State(server): State<Shared>, Asked(wanted): Asked<WhoseImages>) -> Result<Json<Gallery>, Failure> {
+async fn gallery(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<WhoseImages>,
+) -> Result<Json<Gallery>, Failure> {
     Ok(Json(Gallery { images: server.client.gallery(&wanted.session).await? }))
 }
 
@@ -102,7 +106,7 @@ struct NewImages {
 
 async fn make_images(
     State(server): State<Shared>,
-    Body(new): Body<NewImages>,
+    JsonBody(new): JsonBody<NewImages>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     if new.count.is_some_and(|count| !(1..=MOST_MADE).contains(&count)) {
         return Err(Failure::unprocessable("1 to 10 pictures are made at a time."));
@@ -110,9 +114,9 @@ async fn make_images(
     let (target, folder) = match new.session {
         Some(session) => {
             let row = server.client.session(&session).await?;
-            (Target::Session(session), row.folder)
+            (SendTo::Session(session), row.folder)
         }
-        None => (Target::New { folder: server.folder.clone() }, server.folder.clone()),
+        None => (SendTo::New { folder: server.folder.clone() }, server.folder.clone()),
     };
     want(&server, target, &folder, PictureWish::Make { count: new.count }, &new.prompt).await
 }
@@ -133,14 +137,14 @@ struct RegenerateImage {
 async fn regenerate(
     State(server): State<Shared>,
     Id(image): Id<ImageId>,
-    Body(again): Body<RegenerateImage>,
+    JsonBody(again): JsonBody<RegenerateImage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let there = server.client.picture(&again.session, &image).await?;
     let prompt = again.prompt.filter(|prompt| !prompt.trim().is_empty()).unwrap_or(there.original_prompt);
     let prompt = refined(&prompt, again.refinement.as_deref().unwrap_or_default());
     let folder = server.client.session(&again.session).await?.folder;
     let wish = PictureWish::Regenerate { image, prompt };
-    want(&server, Target::Session(again.session), &folder, wish, "").await
+    want(&server, SendTo::Session(again.session), &folder, wish, "").await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -155,7 +159,10 @@ struct SelectImages {
     selected: bool,
 }
 
-async fn choose(State(server): State<Shared>, Body(choice): Body<SelectImages>) -> Result<Json<Gallery>, Failure> {
+async fn choose(
+    State(server): State<Shared>,
+    JsonBody(choice): JsonBody<SelectImages>,
+) -> Result<Json<Gallery>, Failure> {
     let SelectImages { session, images, selected } = choice;
     server.client.session(&session).await?;
     check_number(&images)?;
@@ -178,7 +185,7 @@ struct SaveImages {
 
 async fn keep(
     State(server): State<Shared>,
-    Body(keep): Body<SaveImages>,
+    JsonBody(keep): JsonBody<SaveImages>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let SaveImages { session, images, folder: to } = keep;
     let gallery = server.client.gallery(&session).await?;
@@ -196,7 +203,7 @@ async fn keep(
     }
     let folder = server.client.session(&session).await?.folder;
     let wish = PictureWish::Save { images, folder: to.unwrap_or_default() };
-    want(&server, Target::Session(session), &folder, wish, "").await
+    want(&server, SendTo::Session(session), &folder, wish, "").await
 }
 
 fn check_number(images: &[ImageId]) -> Result<(), Failure> {
@@ -208,7 +215,7 @@ fn check_number(images: &[ImageId]) -> Result<(), Failure> {
 
 async fn want(
     server: &Shared,
-    target: Target,
+    target: SendTo,
     folder: &str,
     wish: PictureWish,
     words: &str,

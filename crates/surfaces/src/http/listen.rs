@@ -136,7 +136,7 @@ impl Strangers {
     /// Puts a connection on the list before it is served, so that it cannot leave the list before it is on it.
     fn enter(self: &Arc<Self>, number: u64) -> Stranger {
         self.all().insert(number, None);
-        Stranger(Place { number, strangers: Arc::clone(self) })
+        Stranger(ConnectionSlot { number, strangers: Arc::clone(self) })
     }
 
     /// Notes what ends a connection that is still on the list, and gives up the oldest if there are too many.
@@ -155,12 +155,12 @@ impl Strangers {
 
 /// The place of a connection among the strangers. Each of its requests carries it.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     number: u64,
     strangers: Arc<Strangers>,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Somebody who is known speaks on this connection: it is not given up for others.
     pub(super) fn keep(&self) {
         self.strangers.all().remove(&self.number);
@@ -168,7 +168,7 @@ impl Place {
 }
 
 /// Takes a connection off the list when it ends, however it ends.
-struct Stranger(Place);
+struct Stranger(ConnectionSlot);
 
 impl Drop for Stranger {
     fn drop(&mut self) {
@@ -176,7 +176,7 @@ impl Drop for Stranger {
     }
 }
 
-async fn attend<I>(io: I, router: Router, place: Place, mut going: watch::Receiver<bool>)
+async fn attend<I>(io: I, router: Router, place: ConnectionSlot, mut going: watch::Receiver<bool>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -8,13 +8,13 @@ use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use trimtab_host::{Apply, NotApplied};
+use trimtab_host::{ApplyOperations, NotApplied};
 use trimtab_vocab::{Applied, DryRun, Operation as TaskOperation, TaskAuthor, Validation};
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::Body;
+use super::openapi::{Api, RouteOperation};
+use super::take::JsonBody;
 use super::todos::example;
 
 /// A proposal may have so many bytes.
@@ -24,7 +24,7 @@ pub(super) fn routes(api: Api) -> Api {
     let operation = json!({"op": "complete", "id": 7});
     let operations = json!({"operations": [operation]});
     let summary = json!({"created": 0, "updated": 0, "deleted": 0, "completed": 1});
-    let dry_run = Operation::new("post", "dryRunOperations", "llm", "Show what operations on tasks would do")
+    let dry_run = RouteOperation::new("post", "dryRunOperations", "llm", "Show what operations on tasks would do")
         .takes::<Proposal>(operations.clone())
         .gives::<DryRun>(
             StatusCode::OK,
@@ -33,14 +33,14 @@ pub(super) fn routes(api: Api) -> Api {
                     "preview": {"before": example(), "after": example()}}], "summary": summary}),
         )
         .gives::<Invalid>(StatusCode::BAD_REQUEST, "There are no operations.", invalid_example());
-    let apply = Operation::new("post", "applyOperations", "llm", "Apply operations on tasks, all in one step")
+    let apply = RouteOperation::new("post", "applyOperations", "llm", "Apply operations on tasks, all in one step")
         .header(
             "Idempotency-Key",
             "Names the wish: sent again within ten minutes it gets the same answer and changes nothing more. Counts \
              before the field `idempotencyKey`.",
             json!({"type": "string", "minLength": 1, "maxLength": 255}),
         )
-        .takes::<Wish>(operations)
+        .takes::<OperationsBody>(operations)
         .gives::<Applied>(
             StatusCode::OK,
             "What came of each. A task that is not there fails alone.",
@@ -83,7 +83,7 @@ struct Proposal {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "it describes what is read by hand, more leniently")]
-struct Wish {
+struct OperationsBody {
     /// What to do to tasks.
     operations: Vec<TaskOperation>,
     /// Names the wish, for clients that cannot send headers.
@@ -131,7 +131,7 @@ fn operations(body: &mut Value) -> Result<Vec<Value>, Validation> {
     }
 }
 
-async fn dry_run(State(server): State<Shared>, Body(mut body): Body<Value>) -> Result<Response, Failure> {
+async fn dry_run(State(server): State<Shared>, JsonBody(mut body): JsonBody<Value>) -> Result<Response, Failure> {
     match operations(&mut body) {
         Ok(operations) => Ok(Json(server.tasks()?.dry_run(operations).await?).into_response()),
         Err(validation) => Ok(invalid(validation)),
@@ -141,7 +141,7 @@ async fn dry_run(State(server): State<Shared>, Body(mut body): Body<Value>) -> R
 async fn apply(
     State(server): State<Shared>,
     headers: HeaderMap,
-    Body(mut body): Body<Value>,
+    JsonBody(mut body): JsonBody<Value>,
 ) -> Result<Response, Failure> {
     let operations = match operations(&mut body) {
         Ok(operations) => operations,
@@ -155,7 +155,7 @@ async fn apply(
     let field = body.get("idempotencyKey").and_then(Value::as_str).map(str::to_owned);
     let key = header.transpose()?.or(field);
     let confirmed = body.get("confirm").and_then(Value::as_bool).unwrap_or(false);
-    let wish = Apply { operations, by: TaskAuthor::Assistant, key, confirmed };
+    let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key, confirmed };
     match server.tasks()?.apply(wish).await {
         Ok(applied) => {
             let done = applied.results.iter().filter(|result| result.ok).count();

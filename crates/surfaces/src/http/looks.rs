@@ -16,35 +16,33 @@ use trimtab_vocab::{Date, Event, Fact, RefKey, RequestId, SessionId, Time, Usage
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::{Asked, Id};
+use super::openapi::{Api, RouteOperation};
+use super::take::{Id, QueryArgs};
 
 /// What one answer may hold of a log.
 const PAGE: u32 = 1000;
 
 pub(super) fn routes(api: Api) -> Api {
-    let trace = Operation::new("get", "getTrace", "sessions", "How answers came about: the events of a session")
+    let trace = RouteOperation::new("get", "getTrace", "sessions", "How answers came about: the events of a session")
         .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
         .query::<TraceWanted>()
         .gives::<Trace>(StatusCode::OK, "The events, in order.", json!({"events": [], "next": null}));
-    let text = Operation::new("get", "getRef", "refs", "A stored text, or bytes")
+    let text = RouteOperation::new("get", "getRef", "refs", "A stored text, or bytes")
         .path::<RefKey>("key", "What events name it, without `ref:`.", "reply-s01kabcdefghjkmnp-c1")
         .gives_other::<String>(StatusCode::OK, "The bytes as they are stored.", "application/octet-stream");
-    let jobs = Operation::new("get", "listJobs", "jobs", "Requests, newest first").query::<JobsWanted>().gives::<Jobs>(
-        StatusCode::OK,
-        "The requests.",
-        json!({"jobs": []}),
-    );
-    let usage = Operation::new("get", "getUsage", "usage", "What was used, in all, by model and by day")
+    let jobs = RouteOperation::new("get", "listJobs", "jobs", "Requests, newest first")
+        .query::<JobsWanted>()
+        .gives::<Jobs>(StatusCode::OK, "The requests.", json!({"jobs": []}));
+    let usage = RouteOperation::new("get", "getUsage", "usage", "What was used, in all, by model and by day")
         .query::<UsageWanted>()
-        .gives::<Used>(
+        .gives::<UsageTotals>(
             StatusCode::OK,
             "Tokens and dollars.",
             json!({"total": {"inputTokens": 0, "cachedTokens": 0,
             "outputTokens": 0}, "calls": 0, "models": [], "days": []}),
         )
         .fails(404);
-    let audit = Operation::new("get", "getAudit", "audit", "The trail of what was decided and done")
+    let audit = RouteOperation::new("get", "getAudit", "audit", "The trail of what was decided and done")
         .query::<AuditWanted>()
         .gives::<Audit>(
             StatusCode::OK,
@@ -80,7 +78,7 @@ struct Trace {
 async fn trace_of(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Asked(wanted): Asked<TraceWanted>,
+    QueryArgs(wanted): QueryArgs<TraceWanted>,
 ) -> Result<Json<Trace>, Failure> {
     server.client.session(&id).await?;
     let mut events = server.client.page(&id, wanted.after.unwrap_or(0), PAGE).await?;
@@ -123,14 +121,14 @@ struct Job {
     /// Its first words.
     text: String,
     /// How it stands.
-    state: Standing,
+    state: JobStatus,
     /// When it came.
     created: Time,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Standing {
+enum JobStatus {
     Queued,
     Running,
     Interrupted,
@@ -144,21 +142,24 @@ enum Standing {
 impl From<JobRow> for Job {
     fn from(row: JobRow) -> Self {
         let state = match row.state {
-            JobState::Queued => Standing::Queued,
-            JobState::Running => Standing::Running,
-            JobState::Interrupted => Standing::Interrupted,
-            JobState::Finished(Status::Completed) => Standing::Completed,
-            JobState::Finished(Status::Failed) => Standing::Failed,
-            JobState::Finished(Status::Cancelled) => Standing::Cancelled,
-            JobState::Finished(Status::NeedsUser) => Standing::NeedsUser,
-            JobState::Finished(Status::Limit) => Standing::Limit,
+            JobState::Queued => JobStatus::Queued,
+            JobState::Running => JobStatus::Running,
+            JobState::Interrupted => JobStatus::Interrupted,
+            JobState::Finished(Status::Completed) => JobStatus::Completed,
+            JobState::Finished(Status::Failed) => JobStatus::Failed,
+            JobState::Finished(Status::Cancelled) => JobStatus::Cancelled,
+            JobState::Finished(Status::NeedsUser) => JobStatus::NeedsUser,
+            JobState::Finished(Status::Limit) => JobStatus::Limit,
         };
         let JobRow { request, session, folder, text, created, .. } = row;
         Self { request, session, folder, text, state, created }
     }
 }
 
-async fn all_jobs(State(server): State<Shared>, Asked(wanted): Asked<JobsWanted>) -> Result<Json<Jobs>, Failure> {
+async fn all_jobs(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<JobsWanted>,
+) -> Result<Json<Jobs>, Failure> {
     let jobs = server.client.jobs(wanted.all.unwrap_or(false)).await?;
     Ok(Json(Jobs { jobs: jobs.into_iter().map(Job::from).collect() }))
 }
@@ -174,7 +175,7 @@ struct UsageWanted {
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Used {
+struct UsageTotals {
     /// All of it.
     total: Usage,
     /// Calls of models.
@@ -211,13 +212,16 @@ struct UsedBy {
     usage: Usage,
 }
 
-async fn used(State(server): State<Shared>, Asked(wanted): Asked<UsageWanted>) -> Result<Json<Used>, Failure> {
+async fn used(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<UsageWanted>,
+) -> Result<Json<UsageTotals>, Failure> {
     let sessions = match wanted.session {
         Some(id) => vec![server.client.session(&id).await?],
         None => server.client.sessions(None).await?,
     };
     let offset = wanted.offset.unwrap_or(0).clamp(-1080, 1080);
-    let (mut used, mut models, mut days) = (Used::default(), BTreeMap::<String, UsedBy>::new(), BTreeMap::new());
+    let (mut used, mut models, mut days) = (UsageTotals::default(), BTreeMap::<String, UsedBy>::new(), BTreeMap::new());
     for session in sessions {
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
@@ -263,7 +267,10 @@ struct Audit {
     next: Option<u64>,
 }
 
-async fn trail(State(server): State<Shared>, Asked(wanted): Asked<AuditWanted>) -> Result<Json<Audit>, Failure> {
+async fn trail(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<AuditWanted>,
+) -> Result<Json<Audit>, Failure> {
     let limit = wanted.limit.unwrap_or(PAGE).clamp(1, PAGE);
     let lines = server.client.audit_lines(wanted.after.unwrap_or(0), limit).await?;
     let next = if lines.len() == limit as usize { lines.last().map(|line| line.n) } else { None };

@@ -11,23 +11,24 @@ use trimtab_vocab::{MemoryEntry, MemoryId};
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::{Asked, Body, Id};
+use super::openapi::{Api, RouteOperation};
+use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
     let entry = example();
-    let id = |operation: Operation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
-    let list = Operation::new("get", "listMemory", "memory", "What is remembered beyond sessions, oldest first")
-        .query::<Wanted>()
+    let id = |operation: RouteOperation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
+    let list = RouteOperation::new("get", "listMemory", "memory", "What is remembered beyond sessions, oldest first")
+        .query::<MemoryQuery>()
         .gives::<MemoryList>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
-    let add = Operation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
+    let add = RouteOperation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
         .takes::<New>(json!({"text": "I prefer tabs"}))
         .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
-    let edit = id(Operation::new("patch", "editMemory", "memory", "Say it otherwise, or have it hold elsewhere"))
+    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Say it otherwise, or have it hold elsewhere"))
         .takes::<Edited>(json!({"text": "I prefer spaces", "folder": null}))
         .gives::<MemoryEntry>(StatusCode::OK, "The entry as it is now.", entry);
-    let remove = id(Operation::new("delete", "deleteMemory", "memory", "Forget it; later requests are not told it"))
-        .gives_nothing("It is gone.");
+    let remove =
+        id(RouteOperation::new("delete", "deleteMemory", "memory", "Forget it; later requests are not told it"))
+            .gives_nothing("It is gone.");
     api.add("/memory", get(entries).post(remember), vec![list, add]).add(
         "/memory/{id}",
         patch(change).delete(forget),
@@ -42,7 +43,7 @@ fn example() -> Value {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct MemoryQuery {
     /// Only what has all these words.
     #[serde(alias = "query")]
     q: Option<String>,
@@ -56,7 +57,10 @@ struct MemoryList {
     entries: Vec<MemoryEntry>,
 }
 
-async fn entries(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<MemoryList>, Failure> {
+async fn entries(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<MemoryQuery>,
+) -> Result<Json<MemoryList>, Failure> {
     let words = wanted.q.unwrap_or_default();
     let entries = server.client.memories(wanted.folder.as_deref(), &words).await?;
     Ok(Json(MemoryList { entries }))
@@ -75,7 +79,7 @@ struct New {
 
 async fn remember(
     State(server): State<Shared>,
-    Body(new): Body<New>,
+    JsonBody(new): JsonBody<New>,
 ) -> Result<(StatusCode, Json<MemoryEntry>), Failure> {
     let entry = server.client.remember(&new.text, new.folder).await?;
     Ok((StatusCode::CREATED, Json(entry)))
@@ -102,7 +106,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Str
 async fn change(
     State(server): State<Shared>,
     Id(id): Id<MemoryId>,
-    Body(edited): Body<Edited>,
+    JsonBody(edited): JsonBody<Edited>,
 ) -> Result<Json<MemoryEntry>, Failure> {
     Ok(Json(server.client.edit_memory(&id, edited.text.as_deref(), edited.folder).await?))
 }

@@ -42,9 +42,9 @@ use tokio::sync::watch;
 use trimtab_host::Client;
 use trimtab_host::config::Profile;
 
-use self::access::Names;
+use self::access::ServerNames;
 use self::failure::Failure;
-use self::openapi::{Api, Operation};
+use self::openapi::{Api, RouteOperation};
 
 pub(crate) use self::about::Idea;
 pub(crate) use self::listen::{Certificate, Listening};
@@ -53,13 +53,13 @@ pub(crate) use self::listen::{Certificate, Listening};
 const LARGEST_BODY: usize = 1024 * 1024;
 
 /// What routes work with.
-pub(crate) struct Server {
+pub(crate) struct ServerState {
     client: Client,
     profile: Profile,
     /// Where a session works if it is not said where.
     folder: String,
     idea: Option<Idea>,
-    names: Names,
+    names: ServerNames,
     feeds: feed::Feeds,
     streams: events::Streams,
     /// Becomes true when the server is ending.
@@ -68,7 +68,7 @@ pub(crate) struct Server {
 }
 
 /// The server, as routes get it.
-pub(crate) type Shared = Arc<Server>;
+pub(crate) type Shared = Arc<ServerState>;
 
 /// What a server is started with.
 pub(crate) struct Start {
@@ -91,13 +91,13 @@ pub(crate) struct Start {
 /// Serves until `ending` says so; then whatever is under way has a few seconds to end.
 pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
     let Start { client, profile, folder, idea, listener, names, certificate } = start;
-    let names = Names::new(&names, listener.local_addr()?.port(), certificate.is_some());
+    let names = ServerNames::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
     let (routes, description) = router();
     let (feeds, streams) = (feed::Feeds::default(), events::Streams::default());
     let going_on = going.clone();
     let server =
-        Arc::new(Server { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
+        Arc::new(ServerState { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
     let router = routes
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&server), access::guard))
@@ -136,7 +136,7 @@ fn router() -> (Router<Shared>, Value) {
     for group in groups {
         api = group(api);
     }
-    let describe = Operation::new("get", "describe", "about", "This description").gives::<Value>(
+    let describe = RouteOperation::new("get", "describe", "about", "This description").gives::<Value>(
         StatusCode::OK,
         "An OpenAPI document.",
         json!({"openapi": "3.1.0"}),

@@ -49,7 +49,7 @@ impl Api {
     }
 
     /// Adds a route; `path` begins after `/api`.
-    pub(super) fn add(mut self, path: &str, handler: MethodRouter<Shared>, operations: Vec<Operation>) -> Self {
+    pub(super) fn add(mut self, path: &str, handler: MethodRouter<Shared>, operations: Vec<RouteOperation>) -> Self {
         for operation in operations {
             let method = operation.method;
             let described = operation.describe(&mut self.taken, &mut self.given, path);
@@ -111,7 +111,7 @@ const SPECIAL: [(u16, &str); 5] = [
 type Describe<T> = Box<dyn FnOnce(&mut SchemaGenerator) -> T>;
 
 /// What one method of a route does.
-pub(super) struct Operation {
+pub(super) struct RouteOperation {
     method: &'static str,
     id: &'static str,
     summary: &'static str,
@@ -122,7 +122,7 @@ pub(super) struct Operation {
     errors: Vec<u16>,
 }
 
-impl Operation {
+impl RouteOperation {
     /// `id` names it for generated clients, `group` is the noun that it is about.
     pub(super) fn new(method: &'static str, id: &'static str, group: &'static str, summary: &'static str) -> Self {
         let (parameters, answers, errors) = (Vec::new(), Vec::new(), Vec::new());

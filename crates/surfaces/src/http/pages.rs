@@ -16,7 +16,7 @@ pub(super) const LOGIN: &str = "/login";
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
-struct Web;
+struct WebFiles;
 
 /// Exchanges the secret of the link for a cookie, and leads away from the address that has it.
 pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Response {
@@ -52,11 +52,11 @@ pub(super) async fn page(request: Request) -> Response {
             .into_response();
     }
     let name = path.trim_start_matches('/');
-    if let Some(file) = Web::get(name) {
+    if let Some(file) = WebFiles::get(name) {
         return embedded(name, file);
     }
     let is_file = name.rsplit('/').next().is_some_and(|last| last.contains('.'));
-    match Web::get("index.html") {
+    match WebFiles::get("index.html") {
         _ if is_file => refused(&Failure::not_found("There is no such file.")),
         Some(file) => embedded("index.html", file),
         None => html(StatusCode::OK, "Trimtab is running", PLACEHOLDER),

@@ -77,7 +77,7 @@ pub(super) struct Annotation {
 /// What a stream sends.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Piece {
+pub(super) enum StreamPiece {
     /// `stage`: where it is.
     Stage { stage: Stage },
     /// `clarify`: a question.
@@ -95,7 +95,7 @@ pub(super) enum Piece {
     Done(bool),
 }
 
-impl Piece {
+impl StreamPiece {
     fn name(&self) -> &'static str {
         match self {
             Self::Stage { .. } => "stage",
@@ -116,7 +116,7 @@ impl Piece {
 
 /// How a message ended.
 #[derive(Debug, PartialEq)]
-pub(super) enum End {
+pub(super) enum MessageEnd {
     /// With an answer or a question.
     Done,
     /// Another one took its place.
@@ -130,47 +130,47 @@ pub(super) enum End {
 pub(super) struct Translator {
     operations: Vec<Annotation>,
     pub(super) reply: Reply,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<MessageEnd>,
     pub(super) over: bool,
 }
 
 impl Translator {
-    pub(super) fn see(&mut self, event: &Event) -> Vec<Piece> {
+    pub(super) fn see(&mut self, event: &Event) -> Vec<StreamPiece> {
         match &event.fact {
             Fact::Stage(StageFact { stage: Stage::Proposing, .. }) => {
-                vec![Piece::Summary { text: PLANNING.into() }, Piece::Stage { stage: Stage::Proposing }]
+                vec![StreamPiece::Summary { text: PLANNING.into() }, StreamPiece::Stage { stage: Stage::Proposing }]
             }
             Fact::Stage(StageFact { stage, .. })
                 if matches!(stage, Stage::Routing | Stage::Validating | Stage::Repairing | Stage::Summarizing) =>
             {
-                vec![Piece::Stage { stage: *stage }]
+                vec![StreamPiece::Stage { stage: *stage }]
             }
             Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
                 let clarify = clarify(title, body);
                 self.reply = Reply::Question { requires_clarification: true, clarify: clarify.clone() };
-                vec![Piece::Clarify(clarify)]
+                vec![StreamPiece::Clarify(clarify)]
             }
             Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, version, .. }) => {
                 self.operations = operations.iter().filter_map(annotation).collect();
                 let valid_count = self.operations.iter().filter(|one| one.errors.is_empty()).count();
                 let invalid_count = self.operations.len() - valid_count;
                 let operations = self.operations.clone();
-                vec![Piece::Operations { version: *version, operations, valid_count, invalid_count }]
+                vec![StreamPiece::Operations { version: *version, operations, valid_count, invalid_count }]
             }
             Fact::Answer(AnswerFact { answer }) => {
                 let (text, operations) = (answer.summary.clone(), self.operations.clone());
                 self.reply = Reply::Answer { text: text.clone(), operations: operations.clone() };
-                vec![Piece::Summary { text: text.clone() }, Piece::Result { text, operations }]
+                vec![StreamPiece::Summary { text: text.clone() }, StreamPiece::Result { text, operations }]
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {
                 let why =
                     error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
                 self.end = Some(match status {
-                    Status::Completed => End::Done,
-                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => End::Done,
-                    Status::Cancelled => End::Replaced,
-                    Status::Limit => End::Failed("The budget of the session is used up.".into()),
-                    Status::Failed | Status::NeedsUser => End::Failed(why),
+                    Status::Completed => MessageEnd::Done,
+                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => MessageEnd::Done,
+                    Status::Cancelled => MessageEnd::Replaced,
+                    Status::Limit => MessageEnd::Failed("The budget of the session is used up.".into()),
+                    Status::Failed | Status::NeedsUser => MessageEnd::Failed(why),
                 });
                 Vec::new()
             }

@@ -13,13 +13,13 @@ use trimtab_vocab::{CallId, ChangePart, CheckpointId, Event, Fact, FileWrite, Pr
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::{Body, Ids};
+use super::openapi::{Api, RouteOperation};
+use super::take::{JsonBody, PathIds};
 use super::work::{give, give_parts};
 
 pub(super) fn routes(api: Api) -> Api {
     let describe = |id, summary, example: Value| {
-        Operation::new("post", id, "proposals", summary)
+        RouteOperation::new("post", id, "proposals", summary)
             .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
             .path::<ProposalId>("proposal", "The proposal, as events name it.", "r01kabcdefghjkmnq-p-c1t1")
             .takes::<Decision>(example)
@@ -50,7 +50,7 @@ struct Decision {
     text: Option<String>,
     /// What is to be applied; without it, all of it. The rest is left out, and the model is told.
     #[serde(default)]
-    operations: Option<Vec<Wanted>>,
+    operations: Option<Vec<ProposalOperation>>,
 }
 
 impl Decision {
@@ -67,7 +67,7 @@ impl Decision {
 /// An operation of a proposal, or a part of one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Wanted {
+pub(super) enum ProposalOperation {
     /// By its place among the operations, from 0.
     Place(u32),
     /// By its file.
@@ -101,19 +101,19 @@ pub(super) async fn parts(
     client: &Client,
     id: &SessionId,
     proposal: &ProposalId,
-    wanted: Vec<Wanted>,
+    wanted: Vec<ProposalOperation>,
 ) -> Result<Vec<ChangePart>, Failure> {
     let writes = proposed(client, id, proposal).await?;
     let part = |wanted| match wanted {
-        Wanted::Place(place) => match writes.get(place as usize) {
+        ProposalOperation::Place(place) => match writes.get(place as usize) {
             Some(write) => Ok(ChangePart { path: write.path.clone(), hunks: Vec::new() }),
             None => {
                 let all = writes.len();
                 Err(Failure::unprocessable(format!("There is no operation {place}: the proposal has {all}, from 0.")))
             }
         },
-        Wanted::Path(path) => Ok(ChangePart { path, hunks: Vec::new() }),
-        Wanted::Part(part) => Ok(part),
+        ProposalOperation::Path(path) => Ok(ChangePart { path, hunks: Vec::new() }),
+        ProposalOperation::Part(part) => Ok(part),
     };
     wanted.into_iter().map(part).collect()
 }
@@ -127,12 +127,12 @@ struct Decided {
 }
 
 /// The question about a proposal, and whether it is about a command.
-struct Question {
+struct ProposalQuestion {
     checkpoint: CheckpointId,
     is_command: bool,
 }
 
-async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Question, Failure> {
+async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<ProposalQuestion, Failure> {
     server.client.session(id).await?;
     let about = |event: Event| {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) = event.fact else {
@@ -141,7 +141,7 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Qu
         let call: CallId = body.get("call")?.as_str()?.parse().ok()?;
         let is_it = event.session == *id && ProposalId::of(event.request.as_ref()?, &call) == *wanted;
         let is_command = body.contains_key("plan");
-        is_it.then_some(Question { checkpoint, is_command })
+        is_it.then_some(ProposalQuestion { checkpoint, is_command })
     };
     server.client.checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {
         Failure::not_found("No proposal of this name waits for a decision.")
@@ -152,7 +152,7 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Qu
 async fn allow(
     server: &Shared,
     id: &SessionId,
-    question: Question,
+    question: ProposalQuestion,
     text: Option<String>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let choice = "allow".to_owned();
@@ -162,8 +162,8 @@ async fn allow(
 
 async fn apply_it(
     State(server): State<Shared>,
-    Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(Decision { text, operations }): Body<Decision>,
+    PathIds(id, proposal): PathIds<SessionId, ProposalId>,
+    JsonBody(Decision { text, operations }): JsonBody<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if question.is_command {
@@ -182,8 +182,8 @@ async fn apply_it(
 
 async fn run_it(
     State(server): State<Shared>,
-    Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(decision): Body<Decision>,
+    PathIds(id, proposal): PathIds<SessionId, ProposalId>,
+    JsonBody(decision): JsonBody<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if !question.is_command {
@@ -195,11 +195,11 @@ async fn run_it(
 
 async fn reject_it(
     State(server): State<Shared>,
-    Ids(id, proposal): Ids<SessionId, ProposalId>,
-    Body(decision): Body<Decision>,
+    PathIds(id, proposal): PathIds<SessionId, ProposalId>,
+    JsonBody(decision): JsonBody<Decision>,
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let text = decision.whole()?;
-    let Question { checkpoint, .. } = find(&server, &id, &proposal).await?;
+    let ProposalQuestion { checkpoint, .. } = find(&server, &id, &proposal).await?;
     let choice = "reject".to_owned();
     give(&server, &id, &checkpoint, choice.clone(), text).await?;
     Ok((StatusCode::ACCEPTED, Json(Decided { checkpoint, choice })))

@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_host::config::Profile;
-use trimtab_host::{Target, Words};
+use trimtab_host::{RequestDraft, SendTo};
 use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
 
 use super::Shared;
 use super::document::{SessionDocument, SessionInfo};
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::{Asked, Body, Id};
+use super::openapi::{Api, RouteOperation};
+use super::take::{Id, JsonBody, QueryArgs};
 
 /// A message may bring pictures, and texts up to the limit of a request, each with its marks in JSON.
 const LARGEST_MESSAGE: usize = 48 * 1024 * 1024;
@@ -37,19 +37,21 @@ pub(super) fn routes(api: Api) -> Api {
     whole["extensions"] = json!([]);
     whole["prefill"] = json!(null);
     whole["lastSeq"] = json!(14);
-    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let make = Operation::new("post", "createSession", "sessions", "Begin a session in a folder")
+    let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let make = RouteOperation::new("post", "createSession", "sessions", "Begin a session in a folder")
         .takes::<NewSession>(json!({"folder": "/home/me/project"}))
-        .gives::<Made>(StatusCode::CREATED, "The session.", json!({"session": "s01kabcdefghjkmnp"}));
-    let list = Operation::new("get", "listSessions", "sessions", "Sessions, those first that were used last")
-        .query::<Wanted>()
+        .gives::<CreatedSession>(StatusCode::CREATED, "The session.", json!({"session": "s01kabcdefghjkmnp"}));
+    let list = RouteOperation::new("get", "listSessions", "sessions", "Sessions, those first that were used last")
+        .query::<SessionsQuery>()
         .gives::<SessionList>(StatusCode::OK, "The sessions.", json!({"sessions": [example]}));
-    let load = id(Operation::new("get", "getSession", "sessions", "One session with its conversation, without traces"))
-        .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
-    let forget = id(Operation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
-        .gives_nothing("It is gone.")
-        .fails(409);
-    let say = id(Operation::new("post", "sendMessage", "sessions", "Say something in a session"))
+    let load =
+        id(RouteOperation::new("get", "getSession", "sessions", "One session with its conversation, without traces"))
+            .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
+    let forget =
+        id(RouteOperation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
+            .gives_nothing("It is gone.")
+            .fails(409);
+    let say = id(RouteOperation::new("post", "sendMessage", "sessions", "Say something in a session"))
         .header(
             "Idempotency-Key",
             "Names this message: sent again with the same key, it is not said again, and the answer is the first one.",
@@ -76,21 +78,21 @@ struct NewSession {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Made {
+struct CreatedSession {
     /// The new session.
     session: SessionId,
 }
 
 async fn create(
     State(server): State<Shared>,
-    Body(new): Body<NewSession>,
-) -> Result<(StatusCode, Json<Made>), Failure> {
+    JsonBody(new): JsonBody<NewSession>,
+) -> Result<(StatusCode, Json<CreatedSession>), Failure> {
     let folder = match new.folder {
         Some(folder) => real_folder(&folder)?,
         None => server.folder.clone(),
     };
     let session = server.client.open_session(folder).await?;
-    Ok((StatusCode::CREATED, Json(Made { session })))
+    Ok((StatusCode::CREATED, Json(CreatedSession { session })))
 }
 
 fn real_folder(named: &str) -> Result<String, Failure> {
@@ -105,7 +107,7 @@ fn real_folder(named: &str) -> Result<String, Failure> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct SessionsQuery {
     /// Only those of this folder.
     folder: Option<String>,
     /// Only those in which all of these words stand.
@@ -120,7 +122,10 @@ struct SessionList {
     sessions: Vec<SessionInfo>,
 }
 
-async fn sessions(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<SessionList>, Failure> {
+async fn sessions(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<SessionsQuery>,
+) -> Result<Json<SessionList>, Failure> {
     let folder = wanted.folder.as_deref();
     let words = wanted.search.as_deref().unwrap_or_default();
     let rows = match (&wanted.tag, words.trim()) {
@@ -237,7 +242,7 @@ async fn messages(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
     headers: HeaderMap,
-    Body(message): Body<NewMessage>,
+    JsonBody(message): JsonBody<NewMessage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue, literal } = message;
     if images.len() > PICTURES {
@@ -245,7 +250,7 @@ async fn messages(
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
-    let words = Words { text, mode, images, model, while_running, literal };
+    let words = RequestDraft { text, mode, images, model, while_running, literal };
     let said = if auto_continue {
         say_under(&server, &goes_on(&server.profile), &id, words, key).await?
     } else {
@@ -270,7 +275,12 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Failu
 }
 
 /// Says something in a session, with the settings of its folder.
-pub(super) async fn say(server: &Shared, id: &SessionId, words: Words, key: Option<&str>) -> Result<Accepted, Failure> {
+pub(super) async fn say(
+    server: &Shared,
+    id: &SessionId,
+    words: RequestDraft,
+    key: Option<&str>,
+) -> Result<Accepted, Failure> {
     say_under(server, &server.profile, id, words, key).await
 }
 
@@ -279,14 +289,14 @@ pub(super) async fn say_under(
     server: &Shared,
     profile: &Profile,
     id: &SessionId,
-    words: Words,
+    words: RequestDraft,
     key: Option<&str>,
 ) -> Result<Accepted, Failure> {
     let row = server.client.session(id).await?;
     let say = server.client.prepare(profile, &row.folder, words).await?;
     let sent = match key {
         Some(key) => server.client.send_once(id, say, key).await?,
-        None => server.client.send(Target::Session(id.clone()), say).await?,
+        None => server.client.send(SendTo::Session(id.clone()), say).await?,
     };
     Ok(Accepted { session: sent.session, request: sent.request })
 }

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use super::failure::Failure;
 
 /// A body as it came, for routes that read more leniently than others.
-pub(super) struct Raw(pub(super) Bytes);
+pub(super) struct RawBody(pub(super) Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for Raw {
+impl<S: Send + Sync> FromRequest<S> for RawBody {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
@@ -29,13 +29,13 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
 }
 
 /// A body of JSON.
-pub(super) struct Body<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             let (status, code) = match error.classify() {
                 serde_json::error::Category::Data => (StatusCode::UNPROCESSABLE_ENTITY, "usage"),
@@ -64,9 +64,9 @@ where
 }
 
 /// Two of them.
-pub(super) struct Ids<A, B>(pub(super) A, pub(super) B);
+pub(super) struct PathIds<A, B>(pub(super) A, pub(super) B);
 
-impl<A, B, S> FromRequestParts<S> for Ids<A, B>
+impl<A, B, S> FromRequestParts<S> for PathIds<A, B>
 where
     A: FromStr<Err: Display>,
     B: FromStr<Err: Display>,
@@ -87,9 +87,9 @@ fn unreadable_path(error: axum::extract::rejection::PathRejection) -> Failure {
 }
 
 /// What stands after the `?`.
-pub(super) struct Asked<T>(pub(super) T);
+pub(super) struct QueryArgs<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryArgs<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {

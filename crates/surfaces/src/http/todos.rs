@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use trimtab_host::{Apply, NotApplied, NotMoved, Skipped, TaskList, TaskMove, TaskSet, When};
+use trimtab_host::{ApplyOperations, NotApplied, NotMoved, Skipped, TaskList, TaskMove, TaskSet, When};
 use trimtab_vocab::{
     Aggregates, Applied, Category, ChangeSetId, Date, Item, OnConflict, Priority, ScheduledRange, Task, TaskAuthor,
     TaskConflict, TaskCounts, TaskFields, TaskId, TaskWrite, Time, View, Where,
@@ -20,8 +20,8 @@ use trimtab_vocab::{
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
-use super::take::{Asked, Body, Id};
+use super::openapi::{Api, RouteOperation};
+use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
     let task = example();
@@ -29,56 +29,59 @@ pub(super) fn routes(api: Api) -> Api {
     item["date"] = task["scheduledFor"].clone();
     item["done"] = json!(false);
     item["overdue"] = json!(false);
-    let id = |operation: Operation| operation.path::<TaskId>("id", "The number of the task.", "7");
+    let id = |operation: RouteOperation| operation.path::<TaskId>("id", "The number of the task.", "7");
     let list =
-        Operation::new("get", "listTodos", "todos", "Tasks in the order in which they are due, and their counts")
-            .query::<Wanted>()
+        RouteOperation::new("get", "listTodos", "todos", "Tasks in the order in which they are due, and their counts")
+            .query::<TodosQuery>()
             .gives::<TodoList>(
                 StatusCode::OK,
                 "The tasks. One that repeats stands there once for each of its days in the view.",
                 json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
             );
-    let make = Operation::new("post", "createTodo", "todos", "Make a task")
+    let make = RouteOperation::new("post", "createTodo", "todos", "Make a task")
         .takes::<Fields>(json!({"title": "Pay rent", "when": "every month 9am"}))
-        .gives::<One>(StatusCode::CREATED, "The task.", json!({"todo": task}));
-    let find = Operation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
-        .query::<Words>()
-        .gives::<Found>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
-    let load = id(Operation::new("get", "getTodo", "todos", "One task")).gives::<One>(
+        .gives::<TodoRef>(StatusCode::CREATED, "The task.", json!({"todo": task}));
+    let find = RouteOperation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
+        .query::<TodoSearch>()
+        .gives::<FoundTasks>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
+    let load = id(RouteOperation::new("get", "getTodo", "todos", "One task")).gives::<TodoRef>(
         StatusCode::OK,
         "The task.",
         json!({"todo": task}),
     );
-    let edit = id(Operation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
-        .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
-        .gives::<One>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
-    let remove = id(Operation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
+    let edit =
+        id(RouteOperation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
+            .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
+            .gives::<TodoRef>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
+    let remove = id(RouteOperation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
         .gives_nothing("It is gone.");
-    let export = Operation::new("get", "exportTodos", "todos", "Tasks as a calendar (iCalendar)")
-        .query::<Wanted>()
+    let export = RouteOperation::new("get", "exportTodos", "todos", "Tasks as a calendar (iCalendar)")
+        .query::<TodosQuery>()
         .gives_other::<String>(StatusCode::OK, "A calendar with the tasks that fit.", "text/calendar");
-    let import = Operation::new("post", "importTodos", "todos", "Make tasks of a calendar (iCalendar), in one change")
-        .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
-        .gives::<Read>(
-            StatusCode::OK,
-            "What was made of it. What is there already is not made again.",
-            json!({"applied": null, "known": 0, "skipped": []}),
-        );
+    let import =
+        RouteOperation::new("post", "importTodos", "todos", "Make tasks of a calendar (iCalendar), in one change")
+            .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
+            .gives::<Read>(
+                StatusCode::OK,
+                "What was made of it. What is there already is not made again.",
+                json!({"applied": null, "known": 0, "skipped": []}),
+            );
     let set = json!({"changeSet": "t01kabcdefghjkmnp", "time": "2026-11-15T08:30:00.125Z", "by": "person",
         "summary": TaskCounts::default(), "inForce": true, "undoes": null, "writes": []});
-    let changes = Operation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
+    let changes = RouteOperation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
         .query::<Newest>()
         .gives::<TodoChanges>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
-    let back = Operation::new("post", "undoTodos", "todos", "Take changes of tasks back")
+    let back = RouteOperation::new("post", "undoTodos", "todos", "Take changes of tasks back")
         .takes::<Back>(json!({"steps": 1}))
         .gives::<TodoChanges>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
-    let forward = Operation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
-        .takes::<Forward>(json!({"steps": 1}))
-        .gives::<TodoChanges>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
-        .fails(404)
-        .fails(409);
+    let forward =
+        RouteOperation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
+            .takes::<Forward>(json!({"steps": 1}))
+            .gives::<TodoChanges>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
+            .fails(404)
+            .fails(409);
     api.add("/todos", get(todos).post(create), vec![list, make])
         .add("/todos/search", get(search), vec![find])
         .add("/todos/changes", get(changed), vec![changes])
@@ -95,7 +98,7 @@ pub(super) fn example() -> Value {
     json!(Task { scheduled_for: Some(Date::from_days(20_787)), ..Task::new(7, "Pay rent", time) })
 }
 
-impl super::Server {
+impl super::ServerState {
     pub(super) fn tasks(&self) -> Result<TaskList, Failure> {
         Ok(self.client.tasks(&self.profile.tasks)?)
     }
@@ -103,7 +106,7 @@ impl super::Server {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct TodosQuery {
     /// Which tasks: those for today, this week, late, without a day, not done, or all. Without it, and with both
     /// `from` and `to`, what is on those days.
     #[serde(default)]
@@ -136,7 +139,7 @@ struct TodoList {
     today: Date,
 }
 
-impl Wanted {
+impl TodosQuery {
     fn read(self) -> (Option<View>, Where) {
         let Self { view, text, from, to, priority, category, tag, completed, repeating } = self;
         let range = ScheduledRange { from, to };
@@ -145,7 +148,10 @@ impl Wanted {
     }
 }
 
-async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Json<TodoList>, Failure> {
+async fn todos(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<TodosQuery>,
+) -> Result<Json<TodoList>, Failure> {
     let tasks = server.tasks()?;
     let (view, wanted) = wanted.read();
     let (items, aggregates, today) = tasks.listed(view, &wanted).await?;
@@ -155,7 +161,7 @@ async fn todos(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Re
 /// A larger calendar is refused.
 const LARGEST_CALENDAR: usize = 16 * 1024 * 1024;
 
-async fn exported(State(server): State<Shared>, Asked(wanted): Asked<Wanted>) -> Result<Response, Failure> {
+async fn exported(State(server): State<Shared>, QueryArgs(wanted): QueryArgs<TodosQuery>) -> Result<Response, Failure> {
     let tasks = server.tasks()?;
     let (view, mut wanted) = wanted.read();
     if view.is_some() {
@@ -194,7 +200,7 @@ struct LeftOut {
     reason: String,
 }
 
-async fn imported(State(server): State<Shared>, Body(body): Body<Calendar>) -> Result<Json<Read>, Failure> {
+async fn imported(State(server): State<Shared>, JsonBody(body): JsonBody<Calendar>) -> Result<Json<Read>, Failure> {
     let read = server.tasks()?.import(body.calendar.as_bytes()).await.map_err(|why| match why {
         NotApplied::Problem(problem) => problem.into(),
         _ => Failure::unprocessable("No tasks can be made of this calendar. Nothing was changed."),
@@ -246,14 +252,14 @@ fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Fa
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct One {
+struct TodoRef {
     /// The task.
     todo: Task,
 }
 
-async fn todo(State(server): State<Shared>, Id(Numbered(id)): Id<Numbered>) -> Result<Json<One>, Failure> {
+async fn todo(State(server): State<Shared>, Id(Numbered(id)): Id<Numbered>) -> Result<Json<TodoRef>, Failure> {
     let todo = server.tasks()?.get(id).await?.ok_or_else(|| missing(id))?;
-    Ok(Json(One { todo }))
+    Ok(Json(TodoRef { todo }))
 }
 
 /// The number of a task. Whatever is none is the number of no task.
@@ -273,7 +279,7 @@ fn missing(id: TaskId) -> Failure {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Words {
+struct TodoSearch {
     /// The words; each may be the beginning of one.
     #[serde(alias = "query")]
     q: String,
@@ -288,14 +294,17 @@ fn fifty() -> u32 {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Found {
+struct FoundTasks {
     /// The tasks.
     todos: Vec<Task>,
 }
 
-async fn search(State(server): State<Shared>, Asked(words): Asked<Words>) -> Result<Json<Found>, Failure> {
+async fn search(
+    State(server): State<Shared>,
+    QueryArgs(words): QueryArgs<TodoSearch>,
+) -> Result<Json<FoundTasks>, Failure> {
     let todos = server.tasks()?.search(&words.q, words.limit.clamp(1, 1000)).await?;
-    Ok(Json(Found { todos }))
+    Ok(Json(FoundTasks { todos }))
 }
 
 /// Applies one operation by hand; its task.
@@ -309,7 +318,7 @@ async fn by_hand(
     fields.insert("op".into(), op.into());
     fields.remove("id");
     fields.extend(id.map(|id| ("id".to_owned(), id.into())));
-    let wish = Apply { operations: vec![fields.into()], by: TaskAuthor::Person, key: None, confirmed: true };
+    let wish = ApplyOperations { operations: vec![fields.into()], by: TaskAuthor::Person, key: None, confirmed: true };
     let applied = server.tasks()?.apply(wish).await.map_err(|why| match why {
         NotApplied::Invalid(validation) => {
             let errors: Vec<&str> = validation.results.iter().flat_map(|one| &one.errors).map(String::as_str).collect();
@@ -325,16 +334,16 @@ async fn by_hand(
     }
 }
 
-fn one(applied: Applied) -> Result<One, Failure> {
+fn one(applied: Applied) -> Result<TodoRef, Failure> {
     let todo = applied.results.into_iter().find_map(|result| result.todo);
     let lost = || Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "The task was changed and is not there.");
-    Ok(One { todo: todo.ok_or_else(lost)? })
+    Ok(TodoRef { todo: todo.ok_or_else(lost)? })
 }
 
 async fn create(
     State(server): State<Shared>,
-    Body(fields): Body<Map<String, Value>>,
-) -> Result<(StatusCode, Json<One>), Failure> {
+    JsonBody(fields): JsonBody<Map<String, Value>>,
+) -> Result<(StatusCode, Json<TodoRef>), Failure> {
     let made = one(by_hand(&server, "create", None, fields).await?)?;
     Ok((StatusCode::CREATED, Json(made)))
 }
@@ -342,8 +351,8 @@ async fn create(
 async fn update(
     State(server): State<Shared>,
     Id(Numbered(id)): Id<Numbered>,
-    Body(fields): Body<Map<String, Value>>,
-) -> Result<Json<One>, Failure> {
+    JsonBody(fields): JsonBody<Map<String, Value>>,
+) -> Result<Json<TodoRef>, Failure> {
     Ok(Json(one(by_hand(&server, "update", Some(id), fields).await?)?))
 }
 
@@ -394,7 +403,10 @@ impl TodoChange {
     }
 }
 
-async fn changed(State(server): State<Shared>, Asked(newest): Asked<Newest>) -> Result<Json<TodoChanges>, Failure> {
+async fn changed(
+    State(server): State<Shared>,
+    QueryArgs(newest): QueryArgs<Newest>,
+) -> Result<Json<TodoChanges>, Failure> {
     let history = server.tasks()?.history().await?;
     let sets = history.sets().iter().enumerate().rev().take(newest.limit.clamp(1, 1000) as usize);
     let changes = sets.map(|(n, set)| TodoChange::new(set, n < history.in_force())).collect();
@@ -430,7 +442,7 @@ fn single() -> u32 {
     1
 }
 
-async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Json<TodoChanges>, Failure> {
+async fn undo(State(server): State<Shared>, JsonBody(back): JsonBody<Back>) -> Result<Json<TodoChanges>, Failure> {
     let way = match back.change_set {
         Some(change_set) => TaskMove::Undo(change_set),
         None => TaskMove::Back(back.steps as usize),
@@ -438,7 +450,10 @@ async fn undo(State(server): State<Shared>, Body(back): Body<Back>) -> Result<Js
     travel(&server, way, back.on_conflict, false).await
 }
 
-async fn redo(State(server): State<Shared>, Body(forward): Body<Forward>) -> Result<Json<TodoChanges>, Failure> {
+async fn redo(
+    State(server): State<Shared>,
+    JsonBody(forward): JsonBody<Forward>,
+) -> Result<Json<TodoChanges>, Failure> {
     travel(&server, TaskMove::Forward(forward.steps as usize), forward.on_conflict, true).await
 }
 

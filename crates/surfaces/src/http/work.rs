@@ -7,30 +7,38 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use trimtab_host::{Answered, Words};
+use trimtab_host::{Answered, RequestDraft};
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
 
 use super::Shared;
 use super::failure::Failure;
-use super::openapi::{Api, Operation};
+use super::openapi::{Api, RouteOperation};
 use super::proposals;
 use super::sessions::{goes_on, say, say_under};
-use super::take::{Body, Id};
+use super::take::{Id, JsonBody};
 
 pub(super) fn routes(api: Api) -> Api {
-    let id = |operation: Operation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
     let taken = "It is taken in; what comes of it is told by the session's events.";
-    let answer = id(Operation::new("post", "answerCheckpoint", "sessions", "Answer what waits for a person"))
+    let answer = id(RouteOperation::new("post", "answerCheckpoint", "sessions", "Answer what waits for a person"))
         .takes::<NewAnswer>(json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}))
-        .gives::<Taken>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}));
-    let control = id(Operation::new("post", "controlSession", "sessions", "Say something to a request that runs"))
+        .gives::<ControlAccepted>(
+            StatusCode::ACCEPTED,
+            taken,
+            json!({"session": "s01kabcdefghjkmnp", "request": null}),
+        );
+    let control = id(RouteOperation::new("post", "controlSession", "sessions", "Say something to a request that runs"))
         .takes::<NewControl>(json!({"action": "pause"}))
-        .gives::<Taken>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}))
+        .gives::<ControlAccepted>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}))
         .fails(409)
         .fails(502);
-    let open = Operation::new("get", "listCheckpoints", "sessions", "What waits for a person, in every session")
-        .gives::<Open>(StatusCode::OK, "The events that opened it, oldest first.", json!({"checkpoints": []}));
+    let open = RouteOperation::new("get", "listCheckpoints", "sessions", "What waits for a person, in every session")
+        .gives::<OpenCheckpoint>(
+        StatusCode::OK,
+        "The events that opened it, oldest first.",
+        json!({"checkpoints": []}),
+    );
     api.add("/sessions/{id}/answers", post(answers), vec![answer])
         .add("/sessions/{id}/control", post(controls), vec![control])
         .add("/checkpoints", get(checkpoints), vec![open])
@@ -38,25 +46,25 @@ pub(super) fn routes(api: Api) -> Api {
 
 /// What was passed on.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Taken {
+struct ControlAccepted {
     /// The session.
     session: SessionId,
     /// The request that was made for it, if one was.
     request: Option<RequestId>,
 }
 
-fn taken(session: SessionId, request: Option<RequestId>) -> (StatusCode, Json<Taken>) {
-    (StatusCode::ACCEPTED, Json(Taken { session, request }))
+fn taken(session: SessionId, request: Option<RequestId>) -> (StatusCode, Json<ControlAccepted>) {
+    (StatusCode::ACCEPTED, Json(ControlAccepted { session, request }))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Open {
+struct OpenCheckpoint {
     /// The events that opened what waits.
     checkpoints: Vec<Event>,
 }
 
-async fn checkpoints(State(server): State<Shared>) -> Result<Json<Open>, Failure> {
-    Ok(Json(Open { checkpoints: server.client.checkpoints().await? }))
+async fn checkpoints(State(server): State<Shared>) -> Result<Json<OpenCheckpoint>, Failure> {
+    Ok(Json(OpenCheckpoint { checkpoints: server.client.checkpoints().await? }))
 }
 
 /// A person's answer.
@@ -82,8 +90,8 @@ struct NewAnswer {
 async fn answers(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Body(answer): Body<NewAnswer>,
-) -> Result<(StatusCode, Json<Taken>), Failure> {
+    JsonBody(answer): JsonBody<NewAnswer>,
+) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
     let NewAnswer { checkpoint, choice, text, edits, mut selection } = answer;
     // To another question they would be taken for words, and to one about a command for the command itself.
     if edits.is_some() && choice != "modify" {
@@ -186,7 +194,7 @@ pub(super) async fn give(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewControl {
     /// What to do.
-    action: Action,
+    action: ControlAction,
     /// The words of `steer` and `editSummary`; those that `continue` and `autoContinue` say instead of "continue".
     #[serde(default)]
     text: Option<String>,
@@ -197,7 +205,7 @@ struct NewControl {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-enum Action {
+enum ControlAction {
     /// Stop now; what is there is kept.
     Cancel,
     /// Rest after this step.
@@ -227,45 +235,45 @@ enum Action {
 async fn controls(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    Body(wish): Body<NewControl>,
-) -> Result<(StatusCode, Json<Taken>), Failure> {
+    JsonBody(wish): JsonBody<NewControl>,
+) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
     let NewControl { action, text, call } = wish;
     server.client.session(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
     let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
     let passed_on = match action {
-        Action::Cancel => Control::Cancel,
-        Action::Pause => Control::Pause,
-        Action::Skip => Control::Skip,
-        Action::Steer => Control::Steer { text: needed(words)? },
-        Action::EditSummary => Control::EditSummary { text: needed(words)? },
-        Action::UndoSummary => Control::UndoSummary,
-        Action::StopTool => {
+        ControlAction::Cancel => Control::Cancel,
+        ControlAction::Pause => Control::Pause,
+        ControlAction::Skip => Control::Skip,
+        ControlAction::Steer => Control::Steer { text: needed(words)? },
+        ControlAction::EditSummary => Control::EditSummary { text: needed(words)? },
+        ControlAction::UndoSummary => Control::UndoSummary,
+        ControlAction::StopTool => {
             let call = call.ok_or_else(|| Failure::unprocessable("This needs the `call`, as events name it."))?;
             Control::StopTool { call }
         }
         // A request that rests at a pause is let go on; one whose process ended is taken up again.
-        Action::Resume => match offering(&server, &id, "continue").await? {
+        ControlAction::Resume => match offering(&server, &id, "continue").await? {
             Some(checkpoint) => {
                 give(&server, &id, &checkpoint, "continue".into(), words).await?;
                 return Ok(taken(id, None));
             }
             None => Control::Resume,
         },
-        Action::Retry => return again(&server, id, words).await,
-        Action::Continue => match offering(&server, &id, "continue").await? {
+        ControlAction::Retry => return again(&server, id, words).await,
+        ControlAction::Continue => match offering(&server, &id, "continue").await? {
             Some(checkpoint) => {
                 give(&server, &id, &checkpoint, "continue".into(), words).await?;
                 return Ok(taken(id, None));
             }
             None => return speak(&server, id, words.unwrap_or_else(|| "continue".into()), Mode::Auto).await,
         },
-        Action::AutoContinue => {
-            let words = Words { text: words.unwrap_or_else(|| "continue".into()), ..Words::default() };
+        ControlAction::AutoContinue => {
+            let words = RequestDraft { text: words.unwrap_or_else(|| "continue".into()), ..RequestDraft::default() };
             let said = say_under(&server, &goes_on(&server.profile), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
         }
-        Action::Implement => {
+        ControlAction::Implement => {
             let text = words.unwrap_or_else(|| "Implement what we have talked about.".into());
             return speak(&server, id, text, Mode::Implement).await;
         }
@@ -274,8 +282,13 @@ async fn controls(
     Ok(taken(id, None))
 }
 
-async fn speak(server: &Shared, id: SessionId, text: String, mode: Mode) -> Result<(StatusCode, Json<Taken>), Failure> {
-    let said = say(server, &id, Words { text, mode, ..Words::default() }, None).await?;
+async fn speak(
+    server: &Shared,
+    id: SessionId,
+    text: String,
+    mode: Mode,
+) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
+    let said = say(server, &id, RequestDraft { text, mode, ..RequestDraft::default() }, None).await?;
     Ok(taken(id, Some(said.request)))
 }
 
@@ -290,7 +303,11 @@ async fn offering(server: &Shared, id: &SessionId, wanted: &str) -> Result<Optio
     Ok(server.client.checkpoints().await?.into_iter().find_map(offers))
 }
 
-async fn again(server: &Shared, id: SessionId, words: Option<String>) -> Result<(StatusCode, Json<Taken>), Failure> {
+async fn again(
+    server: &Shared,
+    id: SessionId,
+    words: Option<String>,
+) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
     if let Some(checkpoint) = offering(server, &id, "retry").await? {
         give(server, &id, &checkpoint, "retry".into(), words).await?;
         return Ok(taken(id, None));
@@ -318,7 +335,7 @@ async fn again(server: &Shared, id: SessionId, words: Option<String>) -> Result<
     for image in images {
         pictures.push((image.media_type, server.client.text(&image.key).await?));
     }
-    let words = Words { text, mode, images: pictures, ..Words::default() };
+    let words = RequestDraft { text, mode, images: pictures, ..RequestDraft::default() };
     let said = say(server, &id, words, None).await?;
     Ok(taken(id, Some(said.request)))
 }

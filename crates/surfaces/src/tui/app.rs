@@ -9,22 +9,24 @@ use ratatui::text::Line;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
 
-use super::command::{self, Command};
-use super::composer::{Composer, Draft, DraftKind, Kept, Outcome as Typed, Sending, Source};
+use super::command::{self, SlashCommand};
+use super::composer::{
+    CompletionSource, Composer, ComposerDraft, ComposerOutcome as Typed, DraftKind, SavedComposer, Sending,
+};
 use super::dialog::{self, Dialogs};
-use super::keys::{Action, Chord, Input, Key, KeyMap};
-use super::news::{News, Saying, Wish};
+use super::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
+use super::news::{Cmd, Msg, Saying};
 use super::pane::activity::Activity;
-use super::pane::batch::Batch;
-use super::pane::status::Status;
+use super::pane::batch::CommandBatchPane;
+use super::pane::status::StatusLine;
 use super::pane::steps::Steps;
 use super::pane::sticky::Sticky;
-use super::picker::Item;
-use super::setup::Setup;
+use super::picker::PickerItem;
+use super::setup::SetupDialog;
 use super::theme::Theme;
-use super::trace::Trace;
-use super::transcript::{Mark, Transcript};
-use super::view::{self, View};
+use super::trace::TraceSpans;
+use super::transcript::{LineMark, Transcript};
+use super::view::{self, Overlay};
 
 /// How long the second of two keys may take.
 const TWICE: i64 = 1_500;
@@ -42,15 +44,15 @@ pub(super) struct App {
     pub(super) ticks: usize,
     pub(super) session: Option<SessionId>,
     pub(super) transcript: Transcript,
-    pub(super) trace: Trace,
+    pub(super) trace: TraceSpans,
     pub(super) activity: Activity,
     pub(super) steps: Steps,
-    pub(super) batch: Batch,
+    pub(super) batch: CommandBatchPane,
     pub(super) sticky: Sticky,
-    pub(super) status: Status,
+    pub(super) status: StatusLine,
     pub(super) dialogs: Dialogs,
     pub(super) composer: Composer,
-    pub(super) view: Option<View>,
+    pub(super) view: Option<Overlay>,
     /// A hint at the bottom, and until when.
     hint: Option<(String, Time)>,
     /// When Ctrl-C was last pressed, and when Esc was.
@@ -60,7 +62,7 @@ pub(super) struct App {
     is_answering: bool,
     is_focused: bool,
     while_running: WhileRunning,
-    wishes: Vec<Wish>,
+    wishes: Vec<Cmd>,
     /// What was said in the session, and the number of the fact that tells it.
     said: Vec<(u64, String)>,
     /// What was sent and is not known to have arrived, the oldest first.
@@ -77,35 +79,37 @@ pub(super) struct App {
 
 /// What the screen begins with.
 #[derive(Debug)]
-pub(super) struct Setting {
+pub(super) struct AppOptions {
     pub(super) theme: Theme,
     pub(super) keys: KeyMap,
     pub(super) size: Size,
     pub(super) now: Time,
     pub(super) folder: PathBuf,
-    pub(super) status: Status,
+    pub(super) status: StatusLine,
     pub(super) while_running: WhileRunning,
     /// Workflows that can be called: name and what each is for.
     pub(super) pills: Vec<(String, String)>,
 }
 
 /// Whether a question could take it for an answer, or for a part of one.
-fn could_answer(input: &Input, keys: &KeyMap) -> bool {
+fn could_answer(input: &TerminalInput, keys: &KeyMap) -> bool {
     match input {
-        Input::Key(key) => key.typed().is_some() || matches!(keys.action(*key), Some(Action::Send | Action::Queue)),
-        Input::Paste(_) => true,
+        TerminalInput::Key(key) => {
+            key.typed().is_some() || matches!(keys.action(*key), Some(KeyAction::Send | KeyAction::Queue))
+        }
+        TerminalInput::Paste(_) => true,
         _ => false,
     }
 }
 
 impl App {
-    pub(super) fn new(setting: Setting) -> Self {
-        let Setting { theme, keys, size, now, folder, status, while_running, pills } = setting;
+    pub(super) fn new(setting: AppOptions) -> Self {
+        let AppOptions { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
         composer.set_hint("What would you like to have done?");
-        let commands = command::COMMANDS.iter().map(|row| Item::noted(row.name, row.help));
-        let pills = pills.into_iter().map(|(name, help)| Item::noted(name, help));
-        composer.offer(Source::Commands, Arc::new(pills.chain(commands).collect()));
+        let commands = command::COMMANDS.iter().map(|row| PickerItem::noted(row.name, row.help));
+        let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
+        composer.offer(CompletionSource::Commands, Arc::new(pills.chain(commands).collect()));
         Self {
             theme,
             keys,
@@ -114,10 +118,10 @@ impl App {
             ticks: 0,
             session: None,
             transcript: Transcript::default(),
-            trace: Trace::default(),
+            trace: TraceSpans::default(),
             activity: Activity::default(),
             steps: Steps::default(),
-            batch: Batch::default(),
+            batch: CommandBatchPane::default(),
             sticky: Sticky::default(),
             status,
             dialogs: Dialogs::default(),
@@ -140,101 +144,101 @@ impl App {
     }
 
     /// Takes news in, and says what should be done.
-    pub(super) fn update(&mut self, news: News, now: Time) -> Vec<Wish> {
+    pub(super) fn update(&mut self, news: Msg, now: Time) -> Vec<Cmd> {
         self.now = now;
         if self.hint.as_ref().is_some_and(|(_, until)| *until < now) {
             self.hint = None;
         }
         self.quit_at = self.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
         match news {
-            News::Input(input) => self.input(&input),
-            News::Tick => self.ticks = self.ticks.wrapping_add(1),
-            News::Events(events) => events.iter().for_each(|event| self.see(event)),
-            News::CaughtUp => {
+            Msg::Input(input) => self.input(&input),
+            Msg::Tick => self.ticks = self.ticks.wrapping_add(1),
+            Msg::Events(events) => events.iter().for_each(|event| self.see(event)),
+            Msg::CaughtUp => {
                 self.transcript.caught_up(usize::from(self.size.width), &self.theme);
             }
-            News::Sent(sent) => {
+            Msg::Sent(sent) => {
                 if self.session.is_none() {
                     self.session = Some(sent.session);
                 }
                 self.decided(&sent.request);
                 self.keep();
             }
-            News::Diff { call, files } => {
-                if let Some(dialog::Outcome::ShowDiff(files, asked)) = self.dialogs.set_diff(&call, &files)
+            Msg::Diff { call, files } => {
+                if let Some(dialog::DialogOutcome::ShowDiff(files, asked)) = self.dialogs.set_diff(&call, &files)
                     && self.view.is_none()
                 {
-                    self.view = Some(View::Diff(view::diff::Diff::new(files, asked)));
+                    self.view = Some(Overlay::Diff(view::diff::DiffOverlay::new(files, asked)));
                 }
                 self.transcript.set_diff(&call, files);
             }
-            News::Sessions { query, rows, jobs } => {
-                if let Some(View::Sessions(view)) = &mut self.view {
+            Msg::Sessions { query, rows, jobs } => {
+                if let Some(Overlay::Sessions(view)) = &mut self.view {
                     view.set(&query, rows, &jobs, now);
                 }
             }
-            News::Forked { session, words } => {
+            Msg::Forked { session, words } => {
                 self.view = None;
                 self.open(Some(session));
                 if let Some(words) = words {
-                    self.write(&Draft::new(words));
+                    self.write(&ComposerDraft::new(words));
                 }
             }
-            News::Told(text) => match &mut self.view {
-                Some(View::Sessions(view)) => view.tell(text),
-                _ => self.transcript.note(Mark::Good, text),
+            Msg::Told(text) => match &mut self.view {
+                Some(Overlay::Sessions(view)) => view.tell(text),
+                _ => self.transcript.note(LineMark::Good, text),
             },
-            News::Models(models) => {
-                if let Some(View::Models(view)) = &mut self.view {
+            Msg::Models(models) => {
+                if let Some(Overlay::Models(view)) = &mut self.view {
                     view.add(models);
                 }
             }
-            News::Edited(text) => match self.dialogs.current() {
+            Msg::Edited(text) => match self.dialogs.current() {
                 Some(dialog) => dialog.edited(text),
                 None => {
                     self.composer.edited(text);
                     self.keep();
                 }
             },
-            News::Files(files) => self.composer.offer(Source::Files, files),
-            News::Failed(problem) | News::Lost(problem) => {
+            Msg::Files(files) => self.composer.offer(CompletionSource::Files, files),
+            Msg::Failed(problem) | Msg::Lost(problem) => {
                 self.dialogs.reopen();
                 let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
                 match &mut self.view {
-                    Some(View::Sessions(view)) => view.tell(problem.message),
-                    _ => self.transcript.note(Mark::Bad, format!("{}{hint}", problem.message)),
+                    Some(Overlay::Sessions(view)) => view.tell(problem.message),
+                    _ => self.transcript.note(LineMark::Bad, format!("{}{hint}", problem.message)),
                 }
                 // Whoever put the first question off is asked again once it matters.
                 if let (ProblemKind::NoKey, None) = (problem.kind, &self.view) {
                     self.set_up();
                 }
             }
-            News::Model(name) => {
+            Msg::Model(name) => {
                 self.say(format!("{name} is used from the next request on."));
                 self.status.model = name;
             }
-            News::Ready(model) => {
+            Msg::Ready(model) => {
                 self.view = None;
-                self.transcript.note(Mark::Good, format!("Ready: {model}. Say what you would like to have done."));
+                self.transcript.note(LineMark::Good, format!("Ready: {model}. Say what you would like to have done."));
                 self.status.model = model;
             }
-            News::NotReady(problem) => match &mut self.view {
-                Some(View::Setup(setup)) => setup.failed(problem),
+            Msg::NotReady(problem) => match &mut self.view {
+                Some(Overlay::Setup(setup)) => setup.failed(problem),
                 _ => self.say(problem),
             },
-            News::Unsent { request, draft } => {
+            Msg::Unsent { request, draft } => {
                 self.decided(&request);
                 self.composer.give_back(&draft);
                 self.keep();
             }
-            News::History(history) => {
-                if let Some(View::Changes(view)) = &mut self.view {
+            Msg::History(history) => {
+                if let Some(Overlay::Changes(view)) = &mut self.view {
                     let wish = view.set(history);
                     self.wishes.extend(wish);
                 }
             }
-            News::SetDiff { set, files } => {
-                if let Some(View::Changes(view)) = &mut self.view {
+            Msg::SetDiff { set, files } => {
+                if let Some(Overlay::Changes(view)) = &mut self.view {
                     view.set_files(set, files);
                 }
             }
@@ -263,7 +267,7 @@ impl App {
         self.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
 
-    fn wish(&mut self, wish: Wish) {
+    fn wish(&mut self, wish: Cmd) {
         self.wishes.push(wish);
     }
 
@@ -280,7 +284,7 @@ impl App {
             (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
             (false, _) => format!("Go on with this session: trimtab --session {session}"),
         };
-        vec![Line::default(), Line::styled(line, self.theme.style(super::theme::Name::Dim))]
+        vec![Line::default(), Line::styled(line, self.theme.style(super::theme::StyleName::Dim))]
     }
 
     /// Shows another session, or none yet.
@@ -292,11 +296,11 @@ impl App {
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
-        self.wishes.push(session.map_or(Wish::New, Wish::Open));
+        self.wishes.push(session.map_or(Cmd::New, Cmd::Open));
     }
 
     /// Begins with a session.
-    pub(super) fn begin(&mut self, session: SessionId) -> Vec<Wish> {
+    pub(super) fn begin(&mut self, session: SessionId) -> Vec<Cmd> {
         self.open(Some(session));
         std::mem::take(&mut self.wishes)
     }
@@ -320,10 +324,10 @@ impl App {
         self.dialogs.see(event);
         self.dialogs.look(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
-            self.wish(Wish::LoadDiff { call, writes });
+            self.wish(Cmd::LoadDiff { call, writes });
         }
-        if matches!(event.fact, Fact::Change(_)) && matches!(self.view, Some(View::Changes(_))) {
-            self.wish(Wish::LoadHistory);
+        if matches!(event.fact, Fact::Change(_)) && matches!(self.view, Some(Overlay::Changes(_))) {
+            self.wish(Cmd::LoadHistory);
         }
         if live {
             self.follow(event);
@@ -335,34 +339,34 @@ impl App {
         match &event.fact {
             Fact::Session(SessionFact::Handoff { child, prefill, .. }) => {
                 if let (Some(text), true) = (prefill, self.composer.is_empty()) {
-                    self.composer.set_draft(&Draft::new(text.clone()));
+                    self.composer.set_draft(&ComposerDraft::new(text.clone()));
                 }
                 let child = child.clone();
                 self.open(Some(child));
             }
             Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.is_focused => {
-                self.wish(Wish::Notify(title.clone()));
+                self.wish(Cmd::Notify(title.clone()));
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. })
                 if self.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
             {
                 if let Some((_, note)) = self.note.take() {
-                    self.say_in_session(Draft::new(note), self.status.mode, Some(WhileRunning::Steer));
+                    self.say_in_session(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
                 }
             }
             Fact::Request(RequestFact::Finished { .. }) if !self.is_focused => {
-                self.wish(Wish::Notify("The request has ended.".into()));
+                self.wish(Cmd::Notify("The request has ended.".into()));
             }
             _ => {}
         }
     }
 
-    fn input(&mut self, input: &Input) {
-        if let Input::Focus(focus) = input {
+    fn input(&mut self, input: &TerminalInput) {
+        if let TerminalInput::Focus(focus) = input {
             self.is_focused = *focus;
             return;
         }
-        let is_key = matches!(input, Input::Key(_));
+        let is_key = matches!(input, TerminalInput::Key(_));
         if let Some(view) = &mut self.view {
             let outcome = view.input(input, &self.keys);
             return self.viewed(outcome);
@@ -379,35 +383,35 @@ impl App {
             self.is_answering = is_key;
             let is_writing = dialog.is_writing();
             match dialog.input(input, &self.keys) {
-                dialog::Outcome::Moved if is_writing => self.keep(),
-                dialog::Outcome::Moved => {}
+                dialog::DialogOutcome::Moved if is_writing => self.keep(),
+                dialog::DialogOutcome::Moved => {}
                 // Its words are kept until something else is written: a kill may still come before the fact.
-                dialog::Outcome::Answer(answer, note) => {
+                dialog::DialogOutcome::Answer(answer, note) => {
                     // A note that came before the answer would be taken for the answer.
                     self.note = note.map(|note| (answer.checkpoint.clone(), note));
-                    self.wish(Wish::Answer(answer));
+                    self.wish(Cmd::Answer(answer));
                 }
-                dialog::Outcome::Editor(text) => self.wish(Wish::Edit(text)),
-                dialog::Outcome::EditPlan => {
+                dialog::DialogOutcome::Editor(text) => self.wish(Cmd::Edit(text)),
+                dialog::DialogOutcome::EditPlan => {
                     let steps = dialog.plan().unwrap_or_default();
-                    self.view = Some(View::Plan(Box::new(view::plan::PlanEditor::new(steps))));
+                    self.view = Some(Overlay::Plan(Box::new(view::plan::PlanEditor::new(steps))));
                 }
-                dialog::Outcome::ShowDiff(files, asked) => {
-                    self.view = Some(View::Diff(view::diff::Diff::new(files, asked)));
+                dialog::DialogOutcome::ShowDiff(files, asked) => {
+                    self.view = Some(Overlay::Diff(view::diff::DiffOverlay::new(files, asked)));
                 }
-                dialog::Outcome::Passed if matches!(input, Input::Paste(_)) => {
+                dialog::DialogOutcome::Passed if matches!(input, TerminalInput::Paste(_)) => {
                     self.composer.input(input, &self.keys);
                     self.keep();
                     self.say("What you pasted is in your draft; answer the question first.");
                 }
-                dialog::Outcome::Passed => self.act_on_key(input),
+                dialog::DialogOutcome::Passed => self.act_on_key(input),
             }
             return;
         }
         if is_key {
             self.is_answering = false;
         }
-        if let Input::Key(chord) = input
+        if let TerminalInput::Key(chord) = input
             && self.next_step(*chord)
         {
             return;
@@ -418,8 +422,8 @@ impl App {
             Typed::Changed => {
                 self.quit_at = None;
                 self.keep();
-                if matches!(input, Input::Paste(_)) && self.composer.draft().has_paste() {
-                    let key = self.keys.key(Action::Open);
+                if matches!(input, TerminalInput::Paste(_)) && self.composer.draft().has_paste() {
+                    let key = self.keys.key(KeyAction::Open);
                     self.say(format!("{key} opens the paste"));
                 }
             }
@@ -431,17 +435,18 @@ impl App {
                 self.send(draft, WhileRunning::Queue);
                 self.keep();
             }
-            Typed::Editor(text) => self.wish(Wish::Edit(text)),
+            Typed::Editor(text) => self.wish(Cmd::Edit(text)),
         }
         if let Some(source) = self.composer.take_wish() {
-            self.wish(Wish::Offer(source));
+            self.wish(Cmd::Offer(source));
         }
     }
 
     /// Takes a key that would have answered a question which has only just come up: what somebody writes goes on where
     /// they were writing, and nothing is sent from there.
-    fn too_early(&mut self, input: &Input) {
-        let is_written = matches!(input, Input::Paste(_)) || matches!(input, Input::Key(key) if key.typed().is_some());
+    fn too_early(&mut self, input: &TerminalInput) {
+        let is_written = matches!(input, TerminalInput::Paste(_))
+            || matches!(input, TerminalInput::Key(key) if key.typed().is_some());
         if is_written && !self.is_answering {
             self.composer.input(input, &self.keys);
             return self.keep();
@@ -452,12 +457,12 @@ impl App {
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
         let (answer, sending) = (self.dialogs.half(), self.on_the_way.clone());
-        self.wish(Wish::Keep(Box::new(Kept { answer, sending, ..self.composer.kept() })));
+        self.wish(Cmd::Keep(Box::new(SavedComposer { answer, sending, ..self.composer.kept() })));
     }
 
     /// Goes on with what an earlier process left. What was on its way has not arrived: it stands in the input again,
     /// or is put away for later where other words stand.
-    pub(super) fn restore(&mut self, kept: Kept) {
+    pub(super) fn restore(&mut self, kept: SavedComposer) {
         self.dialogs.restore(kept.answer.clone());
         let lost = kept.sending.clone();
         self.composer.restore(kept);
@@ -470,13 +475,13 @@ impl App {
     }
 
     /// Puts something into the input.
-    fn write(&mut self, draft: &Draft) {
+    fn write(&mut self, draft: &ComposerDraft) {
         self.composer.set_draft(draft);
         self.keep();
     }
 
-    fn act_on_key(&mut self, input: &Input) {
-        if let Input::Key(chord) = input {
+    fn act_on_key(&mut self, input: &TerminalInput) {
+        if let TerminalInput::Key(chord) = input {
             self.act(self.keys.action(*chord));
         }
     }
@@ -485,25 +490,25 @@ impl App {
     fn next_step(&mut self, chord: Chord) -> bool {
         let (Key::Char(digit @ '1'..='3'), true, false) = (chord.key, chord.alt, chord.ctrl) else { return false };
         let Some(text) = self.sticky.take(digit as usize - '1' as usize) else { return false };
-        self.write(&Draft::new(text));
+        self.write(&ComposerDraft::new(text));
         true
     }
 
     /// Does what an action of the screen says.
-    fn act(&mut self, action: Option<Action>) {
+    fn act(&mut self, action: Option<KeyAction>) {
         let twice = |at: Option<Time>, now: Time| at.is_some_and(|at| now.millis() - at.millis() < TWICE);
         let (quit_at, esc_at) = (self.quit_at.take(), self.esc_at.take());
         match action {
-            Some(Action::Interrupt) => self.interrupt(twice(esc_at, self.now)),
-            Some(Action::Quit) if twice(quit_at, self.now) => self.wish(Wish::Quit),
-            Some(Action::Quit) => {
+            Some(KeyAction::Interrupt) => self.interrupt(twice(esc_at, self.now)),
+            Some(KeyAction::Quit) if twice(quit_at, self.now) => self.wish(Cmd::Quit),
+            Some(KeyAction::Quit) => {
                 self.quit_at = Some(self.now);
-                let key = self.keys.key(Action::Quit);
+                let key = self.keys.key(KeyAction::Quit);
                 let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
                 self.say(format!("{key} again {what}"));
             }
-            Some(Action::Leave) => self.wish(Wish::Quit),
-            Some(Action::CycleMode) => {
+            Some(KeyAction::Leave) => self.wish(Cmd::Quit),
+            Some(KeyAction::CycleMode) => {
                 self.status.mode = match self.status.mode {
                     Mode::Auto | Mode::Implement => Mode::Chat,
                     Mode::Chat => Mode::Plan,
@@ -515,20 +520,20 @@ impl App {
                     _ => "auto: whatever the request needs",
                 });
             }
-            Some(Action::Transcript) => self.view = Some(View::Transcript(view::transcript::Whole::new())),
-            Some(Action::Trace) => self.view = Some(View::Trace(view::trace::Waterfall::new())),
-            Some(Action::Steps) => self.steps.is_shown = !self.steps.is_shown,
-            Some(Action::Help) => self.view = Some(View::Help(view::help::Help::default())),
-            Some(Action::EditPending) => self.take_back(),
-            Some(Action::Paste) => self.wish(Wish::Paste),
-            Some(Action::Redraw) => self.wish(Wish::Redraw),
-            Some(Action::Suspend) => self.wish(Wish::Suspend),
-            Some(Action::Questions) => self.dialogs.put_aside(),
-            Some(Action::Changes) => self.run(Command::Changes),
-            Some(Action::Sessions) => self.run(Command::Sessions),
-            Some(Action::Implement) => self.run(Command::Implement),
-            Some(Action::Pause) if self.activity.is_pausing() => self.run(Command::Control(Control::Resume)),
-            Some(Action::Pause) if self.activity.is_open() => self.run(Command::Control(Control::Pause)),
+            Some(KeyAction::Transcript) => self.view = Some(Overlay::Transcript(view::transcript::Whole::new())),
+            Some(KeyAction::Trace) => self.view = Some(Overlay::Trace(view::trace::Waterfall::new())),
+            Some(KeyAction::Steps) => self.steps.is_shown = !self.steps.is_shown,
+            Some(KeyAction::Help) => self.view = Some(Overlay::Help(view::help::Help::default())),
+            Some(KeyAction::EditPending) => self.take_back(),
+            Some(KeyAction::Paste) => self.wish(Cmd::Paste),
+            Some(KeyAction::Redraw) => self.wish(Cmd::Redraw),
+            Some(KeyAction::Suspend) => self.wish(Cmd::Suspend),
+            Some(KeyAction::Questions) => self.dialogs.put_aside(),
+            Some(KeyAction::Changes) => self.run(SlashCommand::Changes),
+            Some(KeyAction::Sessions) => self.run(SlashCommand::Sessions),
+            Some(KeyAction::Implement) => self.run(SlashCommand::Implement),
+            Some(KeyAction::Pause) if self.activity.is_pausing() => self.run(SlashCommand::Control(Control::Resume)),
+            Some(KeyAction::Pause) if self.activity.is_open() => self.run(SlashCommand::Control(Control::Pause)),
             _ => {}
         }
     }
@@ -540,7 +545,7 @@ impl App {
         if self.activity.is_open() && !(self.activity.is_stopping() && again) {
             if !self.activity.is_stopping() {
                 self.activity.stopping();
-                self.wish(Wish::Control(Control::Cancel));
+                self.wish(Cmd::Control(Control::Cancel));
             }
             return;
         }
@@ -549,12 +554,12 @@ impl App {
             return self.dialogs.put_aside();
         }
         if again {
-            return self.run(Command::Changes);
+            return self.run(SlashCommand::Changes);
         }
         self.sticky.dismiss();
         self.esc_at = Some(self.now);
         if self.composer.is_empty() {
-            let key = self.keys.key(Action::Interrupt);
+            let key = self.keys.key(KeyAction::Interrupt);
             self.say(format!("{key} again shows the changes"));
         }
     }
@@ -562,15 +567,15 @@ impl App {
     /// Takes the latest message that waits back to be edited.
     fn take_back(&mut self) {
         if let Some((request, text)) = self.activity.waiting.pop() {
-            self.wish(Wish::Withdraw(request));
-            self.write(&Draft::new(text));
+            self.wish(Cmd::Withdraw(request));
+            self.write(&ComposerDraft::new(text));
         }
     }
 
-    fn send(&mut self, draft: Draft, while_running: WhileRunning) {
+    fn send(&mut self, draft: ComposerDraft, while_running: WhileRunning) {
         (self.quit_at, self.esc_at) = (None, None);
         if let Some(command) = draft.command() {
-            return self.wish(Wish::Shell(command));
+            return self.wish(Cmd::Shell(command));
         }
         if let Some(command) = command::read(&draft.text()).filter(|_| draft.kind == DraftKind::Slash) {
             return self.run(command);
@@ -582,115 +587,115 @@ impl App {
 
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
-    fn say_in_session(&mut self, draft: Draft, mode: Mode, while_running: Option<WhileRunning>) {
+    fn say_in_session(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
         let (request, session) = (trimtab_host::new_request(), self.session.clone());
         self.on_the_way.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();
-        self.wish(Wish::Send(Box::new(Saying { request, draft, mode, while_running, session })));
+        self.wish(Cmd::Send(Box::new(Saying { request, draft, mode, while_running, session })));
     }
 
     /// Carries a command of the program itself out.
-    pub(super) fn run(&mut self, command: Command) {
+    pub(super) fn run(&mut self, command: SlashCommand) {
         match command {
-            Command::Help => self.act(Some(Action::Help)),
-            Command::Transcript => self.act(Some(Action::Transcript)),
-            Command::Trace => self.act(Some(Action::Trace)),
-            Command::Steps => self.act(Some(Action::Steps)),
-            Command::Sessions => {
-                self.view = Some(View::Sessions(Box::new(view::sessions::Sessions::new(self.session.clone()))));
-                self.wish(Wish::LoadSessions { query: String::new() });
+            SlashCommand::Help => self.act(Some(KeyAction::Help)),
+            SlashCommand::Transcript => self.act(Some(KeyAction::Transcript)),
+            SlashCommand::Trace => self.act(Some(KeyAction::Trace)),
+            SlashCommand::Steps => self.act(Some(KeyAction::Steps)),
+            SlashCommand::Sessions => {
+                self.view = Some(Overlay::Sessions(Box::new(view::sessions::SessionsView::new(self.session.clone()))));
+                self.wish(Cmd::LoadSessions { query: String::new() });
             }
-            Command::New => {
+            SlashCommand::New => {
                 self.open(None);
-                self.transcript.note(Mark::Quiet, "A new session begins with your next words.");
+                self.transcript.note(LineMark::Quiet, "A new session begins with your next words.");
             }
-            Command::Mode(mode) => {
+            SlashCommand::Mode(mode) => {
                 self.status.mode = mode;
                 self.say("The mode holds for the next request.");
             }
-            Command::Implement => {
-                self.say_in_session(Draft::new("Implement what we have talked about."), Mode::Implement, None);
+            SlashCommand::Implement => {
+                self.say_in_session(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
             }
-            Command::AutoContinue => {
+            SlashCommand::AutoContinue => {
                 self.auto_continue = !self.auto_continue;
-                self.wish(Wish::AutoContinue(self.auto_continue));
+                self.wish(Cmd::AutoContinue(self.auto_continue));
                 self.say(match self.auto_continue {
                     true => "From your next message on, it goes on by itself while steps are open.",
                     false => "From your next message on, it ends where you would say “continue”.",
                 });
             }
-            Command::Control(control) => match self.session {
-                Some(_) => self.wish(Wish::Control(control)),
+            SlashCommand::Control(control) => match self.session {
+                Some(_) => self.wish(Cmd::Control(control)),
                 None => self.say("There is no session yet."),
             },
-            Command::Fork => match self.session.clone() {
-                Some(session) => self.view = Some(View::Fork(Box::new(view::fork::Fork::new(session, &self.said)))),
+            SlashCommand::Fork => match self.session.clone() {
+                Some(session) => self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.said)))),
                 None => self.say("There is no session yet."),
             },
-            Command::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
-            Command::Rename(title) => match self.session.clone() {
-                Some(session) => self.wish(Wish::Rename { session, title, query: String::new() }),
+            SlashCommand::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
+            SlashCommand::Rename(title) => match self.session.clone() {
+                Some(session) => self.wish(Cmd::Rename { session, title, query: String::new() }),
                 None => self.say("There is no session yet."),
             },
-            Command::Export => match self.session.clone() {
-                Some(session) => self.wish(Wish::Export(session)),
+            SlashCommand::Export => match self.session.clone() {
+                Some(session) => self.wish(Cmd::Export(session)),
                 None => self.say("There is no session yet."),
             },
-            Command::Model(name) if name.is_empty() => {
-                self.view = Some(View::Models(Box::new(view::models::Models::new())));
-                self.wish(Wish::LoadModels);
+            SlashCommand::Model(name) if name.is_empty() => {
+                self.view = Some(Overlay::Models(Box::new(view::models::ModelsView::new())));
+                self.wish(Cmd::LoadModels);
             }
-            Command::Model(name) => self.wish(Wish::Model(name)),
-            Command::SetUp if self.passing => {
+            SlashCommand::Model(name) => self.wish(Cmd::Model(name)),
+            SlashCommand::SetUp if self.passing => {
                 self.say("The demo has a model. `trimtab` in a folder of yours asks for one.")
             }
-            Command::SetUp => {
-                self.view = Some(View::Setup(Box::new(Setup::again(self.keys_file.clone()))));
+            SlashCommand::SetUp => {
+                self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.keys_file.clone()))));
             }
-            Command::Changes => match self.session {
+            SlashCommand::Changes => match self.session {
                 Some(_) => {
-                    self.view = Some(View::Changes(Box::new(view::changes::Changes::new(self.now))));
-                    self.wish(Wish::LoadHistory);
+                    self.view = Some(Overlay::Changes(Box::new(view::changes::ChangesView::new(self.now))));
+                    self.wish(Cmd::LoadHistory);
                 }
                 None => self.say("Nothing is changed yet."),
             },
             #[cfg(debug_assertions)]
-            Command::Panic => panic!("a defect, made on purpose"),
-            Command::Quit => self.wish(Wish::Quit),
+            SlashCommand::Panic => panic!("a defect, made on purpose"),
+            SlashCommand::Quit => self.wish(Cmd::Quit),
         }
     }
 
     /// Asks for a model before anything else.
     pub(super) fn set_up(&mut self) {
-        self.view = Some(View::Setup(Box::new(Setup::new(self.keys_file.clone()))));
+        self.view = Some(Overlay::Setup(Box::new(SetupDialog::new(self.keys_file.clone()))));
     }
 
-    fn viewed(&mut self, outcome: view::Outcome) {
+    fn viewed(&mut self, outcome: view::ViewOutcome) {
         match outcome {
-            view::Outcome::Moved => {}
-            view::Outcome::Close => {
-                let is_read = matches!(&self.view, Some(View::Diff(diff)) if diff.is_read());
+            view::ViewOutcome::Moved => {}
+            view::ViewOutcome::Close => {
+                let is_read = matches!(&self.view, Some(Overlay::Diff(diff)) if diff.is_read());
                 self.view = None;
                 if let Some(dialog) = self.dialogs.current().filter(|_| is_read) {
                     dialog.finish_reading();
                 }
             }
-            view::Outcome::Wish(wish) => {
-                if matches!(&wish, Wish::Forget { session, .. } if self.session.as_ref() == Some(session)) {
+            view::ViewOutcome::Wish(wish) => {
+                if matches!(&wish, Cmd::Forget { session, .. } if self.session.as_ref() == Some(session)) {
                     self.open(None);
                     self.transcript
-                        .note(Mark::Quiet, "The session is forgotten; a new one begins with your next words.");
+                        .note(LineMark::Quiet, "The session is forgotten; a new one begins with your next words.");
                 }
                 self.wish(wish);
             }
-            view::Outcome::CloseWith(wish) => {
+            view::ViewOutcome::CloseWith(wish) => {
                 self.view = None;
                 match wish {
-                    Wish::Open(session) => self.open(Some(session)),
-                    Wish::Plan(steps) => {
+                    Cmd::Open(session) => self.open(Some(session)),
+                    Cmd::Plan(steps) => {
                         let answer = self.dialogs.current().map(|dialog| dialog.answer_plan(&steps));
-                        if let Some(dialog::Outcome::Answer(answer, _)) = answer {
-                            self.wish(Wish::Answer(answer));
+                        if let Some(dialog::DialogOutcome::Answer(answer, _)) = answer {
+                            self.wish(Cmd::Answer(answer));
                         }
                     }
                     wish => self.wish(wish),

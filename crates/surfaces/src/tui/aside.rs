@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::output::{Ink, Stream};
+use crate::output::{Ink, StdStream};
 
 /// The largest text that is taken back from an editor.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -45,7 +45,7 @@ pub(super) async fn shell(command: &str) {
 }
 
 fn tell(line: &str) {
-    let _ = Stream::Out.write(&Ink::text(&format!("{line}\n")));
+    let _ = StdStream::Out.write(&Ink::text(&format!("{line}\n")));
 }
 
 async fn run(command: &str) -> io::Result<bool> {

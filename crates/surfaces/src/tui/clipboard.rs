@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use trimtab_host::Drawer;
+use trimtab_host::LocalFiles;
 
 /// The largest thing that is taken from it.
 const LARGEST: u64 = 20 * 1024 * 1024;
@@ -26,7 +26,7 @@ const DESKTOPS: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// What is in the clipboard, as a terminal would paste it: text, or the path of a file that has the picture.
-pub(super) async fn read(drawer: &Drawer) -> Option<String> {
+pub(super) async fn read(drawer: &LocalFiles) -> Option<String> {
     for (desktop, picture, text) in DESKTOPS {
         if std::env::var_os(desktop).is_none_or(|value| value.is_empty()) {
             continue;
@@ -45,7 +45,7 @@ pub(super) async fn read(drawer: &Drawer) -> Option<String> {
 
 fn picture_name(bytes: &[u8]) -> String {
     let whole: String = bytes.iter().step_by(1 + bytes.len() / 4_096).map(|byte| char::from(*byte)).collect();
-    format!("{}.png", Drawer::name("picture", &format!("{} {whole}", bytes.len())))
+    format!("{}.png", LocalFiles::name("picture", &format!("{} {whole}", bytes.len())))
 }
 
 async fn output(command: &[&str]) -> Option<Vec<u8>> {

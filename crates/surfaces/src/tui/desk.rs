@@ -1,19 +1,19 @@
 //! Which session was on the screen of a folder, for a program that did not come to leave it: it is there again.
 
 use rustix::process::{Pid, getpid, test_kill_process};
-use trimtab_host::Drawer;
+use trimtab_host::LocalFiles;
 use trimtab_vocab::SessionId;
 
 /// The note about a folder.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
-    drawer: Drawer,
+pub(super) struct LastSession {
+    drawer: LocalFiles,
     name: String,
 }
 
-impl Desk {
-    pub(super) fn of(drawer: Drawer, folder: &str) -> Self {
-        Self { drawer, name: Drawer::name("desk", folder) }
+impl LastSession {
+    pub(super) fn of(drawer: LocalFiles, folder: &str) -> Self {
+        Self { drawer, name: LocalFiles::name("desk", folder) }
     }
 
     /// The session that was left open by a program that is gone.

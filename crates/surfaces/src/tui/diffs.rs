@@ -3,19 +3,19 @@
 use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
-use crate::diff::Loaded;
-use crate::diff::{Layout, Role, View, draw};
+use crate::diff::LoadedDiff;
+use crate::diff::{DiffRole, DiffView, Layout, draw};
 
 /// The rows of several changed files, at most `most` of them; `rest` says where the others are.
 pub(super) fn rows(
-    files: &[Loaded],
+    files: &[LoadedDiff],
     width: usize,
     layout: Option<Layout>,
     theme: &Theme,
     most: usize,
     rest: &str,
 ) -> Vec<Line<'static>> {
-    let layout = View::layout_for(width, layout);
+    let layout = DiffView::layout_for(width, layout);
     let mut rows: Vec<Line<'static>> = Vec::new();
     for (at, file) in files.iter().enumerate() {
         if at > 0 {
@@ -25,19 +25,19 @@ pub(super) fn rows(
         if left == 0 {
             let count = files.len() - at;
             let plural = if count == 1 { "" } else { "s" };
-            let mut line = crate::diff::Line::default();
-            line.add(format!("… {count} more file{plural}. {rest}"), Role::Note);
+            let mut line = crate::diff::DiffLine::default();
+            line.add(format!("… {count} more file{plural}. {rest}"), DiffRole::Note);
             rows.push(styled(&line, theme, 0));
             break;
         }
-        let view = View { width, layout, syntax: true, most_lines: left, rest: rest.to_owned() };
+        let view = DiffView { width, layout, syntax: true, most_lines: left, rest: rest.to_owned() };
         rows.extend(draw(&file.change(), &view).iter().map(|line| styled(line, theme, 0)));
     }
     rows
 }
 
 /// The first rows of a change, under the line of the tool that made it.
-pub(super) fn glimpse(files: &[Loaded], width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+pub(super) fn glimpse(files: &[LoadedDiff], width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
     let rest = "alt-c or /changes shows all of it.";
     let mut drawn = rows(files, width.saturating_sub(2), Some(Layout::Inline), theme, most, rest);
     if files.len() == 1 && drawn.len() > 1 {
@@ -50,7 +50,7 @@ pub(super) fn glimpse(files: &[Loaded], width: usize, theme: &Theme, most: usize
     drawn
 }
 
-fn styled(line: &crate::diff::Line, theme: &Theme, indent: usize) -> Line<'static> {
+fn styled(line: &crate::diff::DiffLine, theme: &Theme, indent: usize) -> Line<'static> {
     let spans = line.spans.iter().map(|span| Span::styled(span.text.clone(), theme.diff(span.style)));
     let blank = (indent > 0).then(|| Span::raw(" ".repeat(indent)));
     Line::from(blank.into_iter().chain(spans).collect::<Vec<_>>())
@@ -58,7 +58,7 @@ fn styled(line: &crate::diff::Line, theme: &Theme, indent: usize) -> Line<'stati
 
 /// A row of a change, and which hunk it belongs to.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct DiffRow {
     pub(super) line: Line<'static>,
     pub(super) path: String,
     /// The hunk, counted over all files from 0.
@@ -70,21 +70,21 @@ pub(super) struct Row {
 }
 
 /// All rows of several changed files, hunk by hunk.
-pub(super) fn hunks(files: &[Loaded], width: usize, theme: &Theme) -> Vec<Row> {
-    let layout = View::layout_for(width, None);
+pub(super) fn hunks(files: &[LoadedDiff], width: usize, theme: &Theme) -> Vec<DiffRow> {
+    let layout = DiffView::layout_for(width, None);
     let mut rows = Vec::new();
     let mut hunk = 0;
     for file in files {
         let change = file.change();
-        let view = View { width, layout, syntax: true, most_lines: usize::MAX, rest: String::new() };
+        let view = DiffView { width, layout, syntax: true, most_lines: usize::MAX, rest: String::new() };
         let mut number = 0;
         for line in draw(&change, &view) {
-            let is_head = line.spans.first().is_some_and(|span| span.style.role == Role::Hunk);
+            let is_head = line.spans.first().is_some_and(|span| span.style.role == DiffRole::Hunk);
             if is_head {
                 (hunk, number) = (hunk + 1, number + 1);
             }
             let (path, within) = (change.path.to_owned(), (number > 0).then(|| hunk - 1));
-            rows.push(Row { line: styled(&line, theme, 0), path, hunk: within, number, is_head });
+            rows.push(DiffRow { line: styled(&line, theme, 0), path, hunk: within, number, is_head });
         }
     }
     rows

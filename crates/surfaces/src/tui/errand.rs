@@ -7,45 +7,45 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, Drawer, JobState, Say, Target, Words};
+use trimtab_host::{Client, JobState, LocalFiles, RequestDraft, Say, SendTo};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
-use super::composer::{Draft, DraftKind, Source, files};
-use super::desk::Desk;
-use super::keys::Input;
-use super::news::{News, Saying, Wish};
-use super::picker::Item;
-use crate::diff::Loaded;
+use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
+use super::desk::LastSession;
+use super::keys::TerminalInput;
+use super::news::{Cmd, Msg, Saying};
+use super::picker::PickerItem;
+use crate::diff::LoadedDiff;
 use crate::picture;
 
 /// Facts that are read at once while a session is opened.
 const QUEUE: usize = 64;
 
 /// Carries wishes out.
-pub(super) struct Errands {
+pub(super) struct Executor {
     client: Client,
     profile: Arc<Mutex<Profile>>,
     folder: String,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<Msg>,
     /// Where the draft is written down, and what was said before.
     keeper: DraftKeeper,
     said: SaidFile,
-    desk: Desk,
+    desk: LastSession,
     /// The session that is watched.
     session: Option<SessionId>,
     watching: Option<JoinHandle<()>>,
 }
 
-impl Errands {
+impl Executor {
     pub(super) fn new(
         client: Client,
         profile: Profile,
         folder: String,
         keeper: DraftKeeper,
         said: SaidFile,
-        desk: Desk,
-    ) -> (Self, mpsc::Receiver<News>) {
+        desk: LastSession,
+    ) -> (Self, mpsc::Receiver<Msg>) {
         let (news, heard) = mpsc::channel(QUEUE);
         let profile = Arc::new(Mutex::new(profile));
         (Self { client, profile, folder, news, keeper, said, desk, session: None, watching: None }, heard)
@@ -69,10 +69,10 @@ impl Errands {
     }
 
     /// Does something in the background, and tells what came of it.
-    fn spawn(&self, work: impl Future<Output = Result<Option<News>, Problem>> + Send + 'static) {
+    fn spawn(&self, work: impl Future<Output = Result<Option<Msg>, Problem>> + Send + 'static) {
         let news = self.news.clone();
         tokio::spawn(async move {
-            let told = work.await.unwrap_or_else(|problem| Some(News::Failed(problem)));
+            let told = work.await.unwrap_or_else(|problem| Some(Msg::Failed(problem)));
             if let Some(told) = told {
                 let _ = news.send(told).await;
             }
@@ -84,163 +84,163 @@ impl Errands {
     }
 
     /// Carries out what needs neither the terminal nor the end of the program.
-    pub(super) fn run(&mut self, wish: Wish) {
+    pub(super) fn run(&mut self, wish: Cmd) {
         let client = self.client.clone();
         match wish {
-            Wish::Send(saying) => self.send(*saying),
-            Wish::Keep(kept) => self.keeper.change(*kept),
-            Wish::Paste => {
-                let drawer = Drawer::of(&self.profile().data);
+            Cmd::Send(saying) => self.send(*saying),
+            Cmd::Keep(kept) => self.keeper.change(*kept),
+            Cmd::Paste => {
+                let drawer = LocalFiles::of(&self.profile().data);
                 self.spawn(async move {
-                    let told = super::clipboard::read(&drawer).await.map(|text| News::Input(Input::Paste(text)));
+                    let told = super::clipboard::read(&drawer).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
                     let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
-                    Ok(Some(told.unwrap_or_else(|| News::NotReady(nothing.into()))))
+                    Ok(Some(told.unwrap_or_else(|| Msg::NotReady(nothing.into()))))
                 });
             }
-            Wish::Answer(answer) => {
+            Cmd::Answer(answer) => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move { client.answer(&session, answer).await.map(|()| None) });
                 }
             }
-            Wish::AllowParts { checkpoint, parts } => {
+            Cmd::AllowParts { checkpoint, parts } => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(
                         async move { client.apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None) },
                     );
                 }
             }
-            Wish::Control(control) => {
+            Cmd::Control(control) => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move { client.control(&session, None, control).await.map(|()| None) });
                 }
             }
-            Wish::Withdraw(request) => {
+            Cmd::Withdraw(request) => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(
                         async move { client.control(&session, Some(request), Control::Cancel).await.map(|()| None) },
                     );
                 }
             }
-            Wish::Open(session) => self.open(session),
-            Wish::New => {
+            Cmd::Open(session) => self.open(session),
+            Cmd::New => {
                 self.session = None;
                 self.desk.clear();
                 if let Some(watching) = self.watching.take() {
                     watching.abort();
                 }
             }
-            Wish::LoadDiff { call, writes } => {
+            Cmd::LoadDiff { call, writes } => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move {
                         // Without its bytes a change is told by its counts alone.
-                        let files = Loaded::of(&client, &session, &writes).await.unwrap_or_default();
-                        Ok(Some(News::Diff { call, files: Arc::new(files) }))
+                        let files = LoadedDiff::of(&client, &session, &writes).await.unwrap_or_default();
+                        Ok(Some(Msg::Diff { call, files: Arc::new(files) }))
                     });
                 }
             }
-            Wish::LoadSet { set, writes } => {
+            Cmd::LoadSet { set, writes } => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move {
-                        let files = Loaded::of(&client, &session, &writes).await?;
-                        Ok(Some(News::SetDiff { set, files: Arc::new(files) }))
+                        let files = LoadedDiff::of(&client, &session, &writes).await?;
+                        Ok(Some(Msg::SetDiff { set, files: Arc::new(files) }))
                     });
                 }
             }
-            Wish::LoadHistory => {
+            Cmd::LoadHistory => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(async move { Ok(Some(News::History(Box::new(client.history(&session).await?)))) });
+                    self.spawn(async move { Ok(Some(Msg::History(Box::new(client.history(&session).await?)))) });
                 }
             }
-            Wish::LoadSessions { query } => {
+            Cmd::LoadSessions { query } => {
                 let folder = self.folder.clone();
                 self.spawn(async move { sessions(&client, &folder, query).await.map(Some) });
             }
-            Wish::Fork { session, at, words } => {
+            Cmd::Fork { session, at, words } => {
                 self.spawn(async move {
                     let session = client.fork(&session, at).await?;
-                    Ok(Some(News::Forked { session, words }))
+                    Ok(Some(Msg::Forked { session, words }))
                 });
             }
-            Wish::Rename { session, title, query } => {
+            Cmd::Rename { session, title, query } => {
                 let folder = self.folder.clone();
                 let news = self.news.clone();
                 self.spawn(async move {
                     let title = client.rename(&session, &title).await?;
-                    let _ = news.send(News::Told(format!("The session is called “{title}” now."))).await;
+                    let _ = news.send(Msg::Told(format!("The session is called “{title}” now."))).await;
                     sessions(&client, &folder, query).await.map(Some)
                 });
             }
-            Wish::Export(session) => {
+            Cmd::Export(session) => {
                 let folder = self.folder.clone();
                 self.spawn(async move {
                     let file = export(&client, &session, Path::new(&folder)).await?;
-                    Ok(Some(News::Told(format!("The session is in {file} now."))))
+                    Ok(Some(Msg::Told(format!("The session is in {file} now."))))
                 });
             }
-            Wish::Forget { session, query } => {
+            Cmd::Forget { session, query } => {
                 let folder = self.folder.clone();
                 self.spawn(async move {
                     client.delete(&session).await?;
                     sessions(&client, &folder, query).await.map(Some)
                 });
             }
-            Wish::Offer(Source::Files) => {
+            Cmd::Offer(CompletionSource::Files) => {
                 let (profile, folder) = (self.profile(), self.folder.clone());
                 self.spawn(async move {
                     // Nothing of a folder is read before the person trusts it, the names of its files included.
                     if !profile.trusts(&folder) && !client.trusts(&folder).await? {
                         return Ok(None);
                     }
-                    Ok(Some(News::Files(files(PathBuf::from(folder)).await)))
+                    Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
                 });
             }
-            Wish::KeepKey { provider, key } => {
+            Cmd::KeepKey { provider, key } => {
                 let ready = self.keep_key(provider, key.expose());
                 self.tell(match ready {
-                    Ok(model) => News::Ready(model),
-                    Err(problem) => News::NotReady(problem.message),
+                    Ok(model) => Msg::Ready(model),
+                    Err(problem) => Msg::NotReady(problem.message),
                 });
             }
-            Wish::Local => {
+            Cmd::Local => {
                 let profile = self.profile();
                 let shared = Arc::clone(&self.profile);
                 self.spawn(async move {
                     let Some(model) = trimtab_host::local_model(&profile).await else {
                         let problem = "No model answers here. Start Ollama, pull a model, and try again.";
-                        return Ok(Some(News::NotReady(problem.into())));
+                        return Ok(Some(Msg::NotReady(problem.into())));
                     };
                     shared.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
-                    Ok(Some(News::Ready(model)))
+                    Ok(Some(Msg::Ready(model)))
                 });
             }
-            Wish::Demo => {
+            Cmd::Demo => {
                 let model = "replay/demo".to_owned();
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
-                self.tell(News::Ready(model));
+                self.tell(Msg::Ready(model));
             }
-            Wish::LoadModels => {
+            Cmd::LoadModels => {
                 let profile = self.profile();
                 for name in profile.providers.keys().filter(|name| profile.is_set_up(name)) {
                     let (profile, name) = (profile.clone(), name.clone());
                     self.spawn(async move { models(&profile, &name).await.map(Some) });
                 }
             }
-            Wish::AutoContinue(on) => {
+            Cmd::AutoContinue(on) => {
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).copilot.auto_continue = on;
             }
-            Wish::Model(name) => {
+            Cmd::Model(name) => {
                 self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(name.clone());
-                self.tell(News::Model(name));
+                self.tell(Msg::Model(name));
             }
             // These are for the screen itself.
-            Wish::Offer(_)
-            | Wish::Edit(_)
-            | Wish::Shell(_)
-            | Wish::Notify(_)
-            | Wish::Plan(_)
-            | Wish::Redraw
-            | Wish::Suspend
-            | Wish::Quit => {}
+            Cmd::Offer(_)
+            | Cmd::Edit(_)
+            | Cmd::Shell(_)
+            | Cmd::Notify(_)
+            | Cmd::Plan(_)
+            | Cmd::Redraw
+            | Cmd::Suspend
+            | Cmd::Quit => {}
         }
     }
 
@@ -266,7 +266,7 @@ impl Errands {
         Ok(model)
     }
 
-    fn tell(&self, told: News) {
+    fn tell(&self, told: Msg) {
         self.spawn(async move { Ok(Some(told)) });
     }
 
@@ -279,7 +279,7 @@ impl Errands {
         let (client, profile, folder, news) =
             (self.client.clone(), self.profile(), self.folder.clone(), self.news.clone());
         tokio::spawn(async move {
-            let target = session.map_or(Target::New { folder: folder.clone() }, Target::Session);
+            let target = session.map_or(SendTo::New { folder: folder.clone() }, SendTo::Session);
             let told = async {
                 let say = say(&client, &profile, &folder, &draft, mode, while_running).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
@@ -287,11 +287,11 @@ impl Errands {
                 client.send_as(target, say, request.clone()).await
             };
             match told.await {
-                Ok(sent) => drop(news.send(News::Sent(sent)).await),
+                Ok(sent) => drop(news.send(Msg::Sent(sent)).await),
                 Err(problem) => {
                     // What was written must not be lost with the attempt.
-                    let _ = news.send(News::Unsent { request, draft }).await;
-                    let _ = news.send(News::Failed(problem)).await;
+                    let _ = news.send(Msg::Unsent { request, draft }).await;
+                    let _ = news.send(Msg::Failed(problem)).await;
                 }
             }
         });
@@ -321,16 +321,16 @@ impl Errands {
                     Ok(page) if page.is_empty() => break,
                     Ok(page) => {
                         last = page.last().and_then(|event| event.seq).unwrap_or(last);
-                        if news.send(News::Events(page)).await.is_err() {
+                        if news.send(Msg::Events(page)).await.is_err() {
                             return;
                         }
                     }
-                    Err(problem) => return drop(news.send(News::Lost(problem)).await),
+                    Err(problem) => return drop(news.send(Msg::Lost(problem)).await),
                 }
             }
-            let _ = news.send(News::CaughtUp).await;
+            let _ = news.send(Msg::CaughtUp).await;
             if let Err(problem) = go_on(&client, &session).await {
-                let _ = news.send(News::Failed(problem)).await;
+                let _ = news.send(Msg::Failed(problem)).await;
             }
             follow(client, session, last, news).await;
         }));
@@ -346,14 +346,14 @@ impl Errands {
 }
 
 /// The sessions of a folder that fit what is searched.
-async fn sessions(client: &Client, folder: &str, query: String) -> Result<News, Problem> {
+async fn sessions(client: &Client, folder: &str, query: String) -> Result<Msg, Problem> {
     let (tags, words) = tags_and_words(&query);
     let rows = match query.trim().is_empty() {
         true => client.sessions(Some(folder)).await?,
         false => client.search(Some(folder), &tags, &words).await?,
     };
     let jobs = client.jobs(false).await?;
-    Ok(News::Sessions { query, rows, jobs })
+    Ok(Msg::Sessions { query, rows, jobs })
 }
 
 /// Writes a session into a new file of the folder; its name.
@@ -376,7 +376,7 @@ async fn export(client: &Client, session: &SessionId, folder: &Path) -> Result<S
 }
 
 /// The models of a provider, with what is known of them.
-async fn models(profile: &Profile, provider: &str) -> Result<News, Problem> {
+async fn models(profile: &Profile, provider: &str) -> Result<Msg, Problem> {
     let mut models = Vec::new();
     for model in trimtab_host::list_models(profile, provider).await? {
         let name = format!("{provider}/{}", model.name);
@@ -386,23 +386,23 @@ async fn models(profile: &Profile, provider: &str) -> Result<News, Problem> {
             None => String::new(),
         };
         let window = model.window.unwrap_or(facts.window) / 1_000;
-        models.push(Item::noted(name, format!("{window}k tokens{price}")));
+        models.push(PickerItem::noted(name, format!("{window}k tokens{price}")));
     }
-    Ok(News::Models(models))
+    Ok(Msg::Models(models))
 }
 
 /// Tells every fact of a session from here on.
-async fn follow(client: Client, session: SessionId, after: u64, news: mpsc::Sender<News>) {
+async fn follow(client: Client, session: SessionId, after: u64, news: mpsc::Sender<Msg>) {
     let mut watch = client.watch(&session, after);
     loop {
         match watch.next().await {
             Ok(event) => {
-                if news.send(News::Events(vec![event])).await.is_err() {
+                if news.send(Msg::Events(vec![event])).await.is_err() {
                     return;
                 }
             }
             Err(problem) => {
-                let _ = news.send(News::Lost(problem)).await;
+                let _ = news.send(Msg::Lost(problem)).await;
                 // What went wrong may pass, as a full disk does; the log is still there.
                 tokio::time::sleep(std::time::Duration::from_secs(2)).await;
             }
@@ -436,12 +436,12 @@ async fn say(
     client: &Client,
     profile: &Profile,
     folder: &str,
-    draft: &Draft,
+    draft: &ComposerDraft,
     mode: Mode,
     while_running: Option<WhileRunning>,
 ) -> Result<Say, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
-    let words = Words { text: draft.text(), mode, images, ..Words::default() };
+    let words = RequestDraft { text: draft.text(), mode, images, ..RequestDraft::default() };
     let say = client.prepare(profile, folder, words).await?;
     // Where nothing runs on the screen, nothing is meant.
     // A pill is called by a key, not by how a text begins.

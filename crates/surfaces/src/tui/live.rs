@@ -7,10 +7,10 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::app::App;
-use super::keys::Action;
-use super::screen::Drawn;
+use super::keys::KeyAction;
+use super::screen::DrawnRows;
 use super::text::{cut, tame};
-use super::theme::Name;
+use super::theme::StyleName;
 
 /// Rows that the input takes at most.
 const INPUT: u16 = 12;
@@ -28,7 +28,7 @@ fn last_words(draft: &str) -> String {
 
 impl App {
     /// Draws the live region.
-    pub(super) fn live(&mut self) -> Drawn {
+    pub(super) fn live(&mut self) -> DrawnRows {
         let (width, height) = (self.size.width.max(1), self.size.height.max(1));
         let columns = usize::from(width);
         let queue = if self.dialogs.aside() > 0 { 0 } else { self.dialogs.len() };
@@ -54,7 +54,7 @@ impl App {
         let activity = self.activity.lines(columns, &self.theme, self.now, self.ticks);
         let batch = if height >= 12 { self.batch.lines(columns, &self.theme) } else { Vec::new() };
         let steps_room = usize::from((height / 3).min(10));
-        let key = self.keys.key(Action::Steps);
+        let key = self.keys.key(KeyAction::Steps);
         let steps = match self.activity.is_open() && height >= 12 && !self.steps.is_empty() {
             true => self.steps.lines(columns, steps_room, &self.theme, &key),
             false => Vec::new(),
@@ -64,8 +64,8 @@ impl App {
             waiting => {
                 let what =
                     if waiting == 1 { "1 question waits".to_owned() } else { format!("{waiting} questions wait") };
-                let line = format!("? {what} · {} brings it back", self.keys.key(Action::Questions));
-                vec![Line::styled(cut(&line, columns), self.theme.style(Name::Warning))]
+                let line = format!("? {what} · {} brings it back", self.keys.key(KeyAction::Questions));
+                vec![Line::styled(cut(&line, columns), self.theme.style(StyleName::Warning))]
             }
         };
         let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
@@ -75,7 +75,7 @@ impl App {
         let sight = add(steps, 12);
         // The bar is there while the beginning of the answer is not; its own rows take some of the sight.
         let sticky = match is_sticky && self.sticky.is_armed() {
-            true => self.sticky.lines(columns, &self.theme, &self.keys.key(Action::Transcript)),
+            true => self.sticky.lines(columns, &self.theme, &self.keys.key(KeyAction::Transcript)),
             false => Vec::new(),
         };
         if self.transcript.since_reply() + sticky.len() > sight {
@@ -99,7 +99,7 @@ impl App {
             y += 1;
         }
         if has_rule {
-            let rule = Line::styled("─".repeat(columns), self.theme.style(Name::Frame));
+            let rule = Line::styled("─".repeat(columns), self.theme.style(StyleName::Frame));
             rule.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
             y += 1;
         }
@@ -111,8 +111,8 @@ impl App {
         };
         y += input;
         if has_status {
-            let help = self.keys.key(Action::Help);
-            let now = self.keys.key(Action::Implement);
+            let help = self.keys.key(KeyAction::Help);
+            let now = self.keys.key(KeyAction::Implement);
             // After a talk, one key goes over to the work.
             let offer = match self.status.offers_work() && self.has_talked() && width >= 60 {
                 true => format!("{now} implements it now · "),
@@ -122,15 +122,15 @@ impl App {
             let line = self.status.line(columns, &self.theme, &hint);
             line.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
         }
-        Drawn { cells: buf, cursor }
+        DrawnRows { cells: buf, cursor }
     }
 
     /// Draws what covers the screen, if something does.
-    pub(super) fn cover(&mut self) -> Option<Drawn> {
+    pub(super) fn cover(&mut self) -> Option<DrawnRows> {
         let view = self.view.as_mut()?;
         let area = Rect::new(0, 0, self.size.width.max(1), self.size.height.max(1));
         let mut buf = Buffer::empty(area);
         let cursor = view.draw(area, &mut buf, &self.theme, &self.keys, (&mut self.transcript, &self.trace, self.now));
-        Some(Drawn { cells: buf, cursor })
+        Some(DrawnRows { cells: buf, cursor })
     }
 }

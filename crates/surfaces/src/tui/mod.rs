@@ -34,4 +34,4 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use start::{Wanted, check, is_there, run};
+pub use start::{StartOptions, check, is_there, run};

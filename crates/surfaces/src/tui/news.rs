@@ -9,17 +9,17 @@ use trimtab_vocab::{
     SessionId, WhileRunning,
 };
 
-use super::composer::{Draft, Kept, Source};
-use super::keys::Input;
-use super::picker::Item;
+use super::composer::{CompletionSource, ComposerDraft, SavedComposer};
+use super::keys::TerminalInput;
+use super::picker::PickerItem;
 use super::setup::Secret;
-use crate::diff::Loaded;
+use crate::diff::LoadedDiff;
 
 /// Something that happened.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum Msg {
     /// A key, a paste, a new size, the focus.
-    Input(Input),
+    Input(TerminalInput),
     /// Time has passed; only told while something moves.
     Tick,
     /// Facts of the session that is shown, in order.
@@ -29,9 +29,9 @@ pub(super) enum News {
     /// What was said was taken in.
     Sent(Sent),
     /// The changes that a tool call made or wants to make, with their bytes.
-    Diff { call: CallId, files: Arc<Vec<Loaded>> },
+    Diff { call: CallId, files: Arc<Vec<LoadedDiff>> },
     /// The changes of a set of the history, with their bytes.
-    SetDiff { set: ChangeSetId, files: Arc<Vec<Loaded>> },
+    SetDiff { set: ChangeSetId, files: Arc<Vec<LoadedDiff>> },
     /// The history of the session.
     History(Box<History>),
     /// Sessions that fit what was searched, and those that have unfinished requests.
@@ -41,7 +41,7 @@ pub(super) enum News {
     /// Something that was wished for is done; this is what to say of it.
     Told(String),
     /// Models that a provider has.
-    Models(Vec<Item>),
+    Models(Vec<PickerItem>),
     /// What was written in the editor; nothing if it was not left well.
     Edited(Option<String>),
     /// Something that was wished for did not work.
@@ -55,9 +55,9 @@ pub(super) enum News {
     /// This model is used from now on.
     Model(String),
     /// What was said could not be taken in; it is the person's again.
-    Unsent { request: RequestId, draft: Draft },
+    Unsent { request: RequestId, draft: ComposerDraft },
     /// The files of the folder.
-    Files(Arc<Vec<Item>>),
+    Files(Arc<Vec<PickerItem>>),
 }
 
 /// What should be said.
@@ -65,7 +65,7 @@ pub(super) enum News {
 pub(super) struct Saying {
     /// What it will be called.
     pub(super) request: RequestId,
-    pub(super) draft: Draft,
+    pub(super) draft: ComposerDraft,
     pub(super) mode: Mode,
     /// What it does to a request that runs.
     pub(super) while_running: Option<WhileRunning>,
@@ -75,13 +75,13 @@ pub(super) struct Saying {
 
 /// Something that should be done.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Wish {
+pub(super) enum Cmd {
     /// Say this in the session, or in a new one, once what was wished to be kept is kept.
     Send(Box<Saying>),
     /// Take a request back that waits for its turn.
     Withdraw(RequestId),
     /// Look for what a list offers.
-    Offer(Source),
+    Offer(CompletionSource),
     /// Keep a provider's key, and work with its model.
     KeepKey { provider: &'static str, key: Secret },
     /// Work with a model of this machine.
@@ -103,7 +103,7 @@ pub(super) enum Wish {
     /// Take what is in the clipboard, as if it were pasted.
     Paste,
     /// Write the draft down, so that it outlives the program.
-    Keep(Box<Kept>),
+    Keep(Box<SavedComposer>),
     /// Answer what is asked.
     Answer(Answered),
     /// Allow only these parts of the change that is asked about.

@@ -13,11 +13,11 @@ use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{Fact, Problem, ProblemKind};
 
 use super::app::App;
-use super::errand::Errands;
-use super::keys::Input;
-use super::news::{News, Wish};
-use super::screen::Screen;
-use super::terminal::{Heard, Reader, Taken};
+use super::errand::Executor;
+use super::keys::TerminalInput;
+use super::news::{Cmd, Msg};
+use super::screen::TerminalScreen;
+use super::terminal::{RawTerminal, ReaderReport, TerminalReader};
 
 /// The time between two frames of what goes on by itself.
 const FRAME: Duration = Duration::from_millis(16);
@@ -30,7 +30,7 @@ const PRINTED: usize = 400;
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum RuntimeEnd {
     /// The person left.
     Left,
     /// A signal said so.
@@ -40,11 +40,11 @@ pub(super) enum Ended {
 /// Everything that the loop holds.
 pub(super) struct Runtime {
     app: App,
-    errands: Errands,
-    news: mpsc::Receiver<News>,
-    screen: Screen<io::Stdout>,
-    reader: Reader,
-    taken: Option<Taken>,
+    errands: Executor,
+    news: mpsc::Receiver<Msg>,
+    screen: TerminalScreen<io::Stdout>,
+    reader: TerminalReader,
+    taken: Option<RawTerminal>,
     /// The terminal has changed its size, and where the cursor is is not known yet.
     is_lost: Option<Size>,
     is_dirty: bool,
@@ -53,10 +53,10 @@ pub(super) struct Runtime {
 }
 
 /// Whether somebody waits for what this shows: what they did themselves, or what they are asked.
-fn is_awaited(news: &News) -> bool {
+fn is_awaited(news: &Msg) -> bool {
     match news {
-        News::Input(_) => true,
-        News::Events(events) => {
+        Msg::Input(_) => true,
+        Msg::Events(events) => {
             events.iter().any(|event| matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. })))
         }
         _ => false,
@@ -71,19 +71,19 @@ fn broken(error: io::Error) -> Problem {
 impl Runtime {
     pub(super) fn new(
         app: App,
-        errands: Errands,
-        news: mpsc::Receiver<News>,
+        errands: Executor,
+        news: mpsc::Receiver<Msg>,
         row: u16,
         reflows: bool,
-        taken: Taken,
+        taken: RawTerminal,
     ) -> Result<Self, Problem> {
-        let screen = Screen::new(super::terminal::out(), app.size, row, reflows);
-        let (reader, taken) = (Reader::start().map_err(broken)?, Some(taken));
+        let screen = TerminalScreen::new(super::terminal::out(), app.size, row, reflows);
+        let (reader, taken) = (TerminalReader::start().map_err(broken)?, Some(taken));
         Ok(Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
     }
 
     /// Runs until the person leaves or a signal comes.
-    pub(super) async fn run(mut self, first: Vec<Wish>) -> Result<Ended, Problem> {
+    pub(super) async fn run(mut self, first: Vec<Cmd>) -> Result<RuntimeEnd, Problem> {
         let listen = |kind| signal(kind).map_err(broken);
         let mut terminate = listen(SignalKind::terminate())?;
         let mut hang_up = listen(SignalKind::hangup())?;
@@ -100,9 +100,9 @@ impl Runtime {
             let next_frame = drawn + if self.is_awaited { TYPED } else { FRAME };
             let told = tokio::select! {
                 biased;
-                _ = terminate.recv() => break Ended::Signal(15),
-                _ = hang_up.recv() => break Ended::Signal(1),
-                _ = interrupt.recv() => break Ended::Signal(2),
+                _ = terminate.recv() => break RuntimeEnd::Signal(15),
+                _ = hang_up.recv() => break RuntimeEnd::Signal(1),
+                _ = interrupt.recv() => break RuntimeEnd::Signal(2),
                 () = tokio::time::sleep_until(next_frame), if self.is_dirty && self.is_lost.is_none() => {
                     self.draw().map_err(broken)?;
                     drawn = Instant::now();
@@ -113,17 +113,17 @@ impl Runtime {
                     continue;
                 }
                 heard = self.reader.next() => match self.hear(heard) {
-                    Some(Heard::Gone) => break Ended::Signal(1),
-                    Some(Heard::Input(input)) => News::Input(input),
+                    Some(ReaderReport::Gone) => break RuntimeEnd::Signal(1),
+                    Some(ReaderReport::Input(input)) => Msg::Input(input),
                     _ => continue,
                 },
                 Some(news) = self.news.recv() => news,
                 () = tokio::time::sleep_until(next_tick), if moves => {
                     ticked = Instant::now();
-                    News::Tick
+                    Msg::Tick
                 }
             };
-            if let News::Sent(sent) = &told {
+            if let Msg::Sent(sent) = &told {
                 self.errands.made(&sent.session);
             }
             self.is_awaited |= is_awaited(&told);
@@ -134,14 +134,14 @@ impl Runtime {
             }
         };
         self.leave(ended);
-        self.errands.close(ended == Ended::Left).await;
+        self.errands.close(ended == RuntimeEnd::Left).await;
         Ok(ended)
     }
 
     /// Sees to what the terminal says of itself; the rest is for the screen.
-    fn hear(&mut self, heard: Heard) -> Option<Heard> {
+    fn hear(&mut self, heard: ReaderReport) -> Option<ReaderReport> {
         match heard {
-            Heard::Input(Input::Resize { width, height }) => {
+            ReaderReport::Input(TerminalInput::Resize { width, height }) => {
                 let size = Size { width, height };
                 if self.screen.is_covered() {
                     self.resize(size, None);
@@ -151,7 +151,7 @@ impl Runtime {
                 }
                 None
             }
-            Heard::Cursor(cursor) => {
+            ReaderReport::Cursor(cursor) => {
                 if let Some(size) = self.is_lost.take() {
                     self.resize(size, cursor);
                 }
@@ -186,32 +186,32 @@ impl Runtime {
         self.screen.frame(&above, live)
     }
 
-    async fn carry_out(&mut self, wishes: Vec<Wish>) -> Result<Option<Ended>, Problem> {
+    async fn carry_out(&mut self, wishes: Vec<Cmd>) -> Result<Option<RuntimeEnd>, Problem> {
         for wish in wishes {
             match wish {
-                Wish::Quit => return Ok(Some(Ended::Left)),
-                Wish::Redraw => {
+                Cmd::Quit => return Ok(Some(RuntimeEnd::Left)),
+                Cmd::Redraw => {
                     self.is_lost = Some(self.screen.size());
                     self.reader.locate();
                 }
-                Wish::Notify(text) => self.notify(&text).map_err(broken)?,
-                Wish::Edit(text) => {
+                Cmd::Notify(text) => self.notify(&text).map_err(broken)?,
+                Cmd::Edit(text) => {
                     let edited = self.aside(async { super::aside::edit(text).await }).await?;
-                    let wishes = self.app.update(News::Edited(edited), trimtab_host::now());
+                    let wishes = self.app.update(Msg::Edited(edited), trimtab_host::now());
                     wishes.into_iter().for_each(|wish| self.errands.run(wish));
                 }
-                Wish::Shell(command) => {
+                Cmd::Shell(command) => {
                     self.draw().map_err(broken)?;
                     // The trail comes first, because a command that is not in it must not run.
                     match self.errands.note_shell(&command).await {
                         Ok(()) => self.aside(async { super::aside::shell(&command).await }).await?,
                         Err(problem) => {
-                            let wishes = self.app.update(News::Failed(problem), trimtab_host::now());
+                            let wishes = self.app.update(Msg::Failed(problem), trimtab_host::now());
                             wishes.into_iter().for_each(|wish| self.errands.run(wish));
                         }
                     }
                 }
-                Wish::Suspend => self.aside(async { super::aside::suspend() }).await?,
+                Cmd::Suspend => self.aside(async { super::aside::suspend() }).await?,
                 wish => self.errands.run(wish),
             }
             self.is_dirty = true;
@@ -225,7 +225,7 @@ impl Runtime {
         let resting = self.reader.rest().await;
         self.taken = None;
         let done = work.await;
-        self.taken = Some(Taken::take().map_err(broken)?);
+        self.taken = Some(RawTerminal::take().map_err(broken)?);
         drop(resting);
         let size = crossterm::terminal::size().map_err(broken)?;
         self.is_lost = Some(Size { width: size.0, height: size.1 });
@@ -242,13 +242,13 @@ impl Runtime {
         out.flush()
     }
 
-    fn leave(&mut self, ended: Ended) {
+    fn leave(&mut self, ended: RuntimeEnd) {
         if self.screen.is_covered() {
             let _ = self.screen.uncover();
         }
         let above = self.app.finished(usize::MAX);
-        let left = self.app.leaving(ended == Ended::Left);
-        let _ = self.screen.frame(&[above, left].concat(), super::screen::Drawn::default());
+        let left = self.app.leaving(ended == RuntimeEnd::Left);
+        let _ = self.screen.frame(&[above, left].concat(), super::screen::DrawnRows::default());
         let _ = self.screen.leave();
         self.taken = None;
     }

@@ -26,14 +26,14 @@ const UNCOVER: &str = "\u{1b}[?1049l";
 
 /// What is drawn: cells, and where the cursor stands among them, if it shows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Drawn {
+pub(super) struct DrawnRows {
     /// The cells, from row 0.
     pub(super) cells: Buffer,
     /// The cursor.
     pub(super) cursor: Option<Position>,
 }
 
-impl Drawn {
+impl DrawnRows {
     fn height(&self) -> u16 {
         self.cells.area.height
     }
@@ -41,7 +41,7 @@ impl Drawn {
 
 /// A terminal that is written to.
 #[derive(Debug)]
-pub(super) struct Screen<W: Write> {
+pub(super) struct TerminalScreen<W: Write> {
     out: W,
     size: Size,
     /// The row after the last finished line.
@@ -49,18 +49,18 @@ pub(super) struct Screen<W: Write> {
     /// The row after the live region.
     bottom: u16,
     /// The live region as it was drawn last; without height: it has to be drawn anew.
-    drawn: Drawn,
+    drawn: DrawnRows,
     /// What covers the whole screen, and how large that was when the cover came.
-    over: Option<(Drawn, Size)>,
+    over: Option<(DrawnRows, Size)>,
     /// The terminal lays long lines out anew when it becomes narrower.
     reflows: bool,
 }
 
-impl<W: Write> Screen<W> {
+impl<W: Write> TerminalScreen<W> {
     /// A screen of this size whose next free row is `row`.
     pub(super) fn new(out: W, size: Size, row: u16, reflows: bool) -> Self {
         let row = row.min(size.height.saturating_sub(1));
-        Self { out, size, end: row, bottom: row, drawn: Drawn::default(), over: None, reflows }
+        Self { out, size, end: row, bottom: row, drawn: DrawnRows::default(), over: None, reflows }
     }
 
     /// How large it is.
@@ -74,7 +74,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Prints finished lines, each no wider than the screen, and draws the live region below them.
-    pub(super) fn frame(&mut self, above: &[Line<'_>], live: Drawn) -> io::Result<()> {
+    pub(super) fn frame(&mut self, above: &[Line<'_>], live: DrawnRows) -> io::Result<()> {
         let mut bytes = String::new();
         if above.is_empty() && self.drawn.cells.area == live.cells.area && self.drawn.height() > 0 {
             if self.drawn == live {
@@ -92,7 +92,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Covers the whole screen, or changes what covers it. The screen below is as it was afterwards.
-    pub(super) fn cover(&mut self, over: Drawn) -> io::Result<()> {
+    pub(super) fn cover(&mut self, over: DrawnRows) -> io::Result<()> {
         let mut bytes = String::new();
         match &self.over {
             Some((before, _)) if before.cells.area == over.cells.area => {
@@ -162,7 +162,7 @@ impl<W: Write> Screen<W> {
         self.size = size;
         self.end = top.saturating_sub(gap).min(size.height.saturating_sub(1));
         self.bottom = self.end;
-        self.drawn = Drawn::default();
+        self.drawn = DrawnRows::default();
     }
 
     /// Leaves the live region behind: the cursor goes to the row after the finished lines, and what was drawn
@@ -179,7 +179,7 @@ impl<W: Write> Screen<W> {
         goto(&mut bytes, self.end, 0);
         bytes.push_str(SHOW);
         self.bottom = self.end;
-        self.drawn = Drawn::default();
+        self.drawn = DrawnRows::default();
         self.write(&bytes)
     }
 

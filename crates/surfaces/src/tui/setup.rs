@@ -9,10 +9,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::keys::{Action, Input, KeyMap};
-use super::picker::{self, Item, Picker};
+use super::keys::{KeyAction, KeyMap, TerminalInput};
+use super::picker::{self, Picker, PickerItem};
 use super::text::wrapped;
-use super::theme::{Name, Theme};
+use super::theme::{StyleName, Theme};
 
 /// Providers whose key can be given here: name, what people call it, and where a key comes from.
 const PROVIDERS: &[(&str, &str, &str)] = &[
@@ -43,7 +43,7 @@ impl fmt::Debug for Secret {
 
 /// What a person chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SetupChoice {
     /// Nothing yet.
     Moved,
     /// Store this key of this provider, and tell [`Setup::failed`] if that cannot be done.
@@ -63,16 +63,16 @@ pub enum Outcome {
 
 /// Where a person is.
 #[derive(Debug, Clone)]
-enum Step {
+enum SetupPage {
     Choice,
     Key { provider: usize, key: Secret },
 }
 
 /// The set-up.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct SetupDialog {
     choices: Picker,
-    step: Step,
+    step: SetupPage,
     /// Where keys are kept, as a person names it.
     place: String,
     /// What went wrong with the last choice.
@@ -81,7 +81,7 @@ pub struct Setup {
     again: bool,
 }
 
-impl Setup {
+impl SetupDialog {
     /// At its beginning; `place` is the file that keys are kept in.
     pub fn new(place: impl Into<String>) -> Self {
         let mut choices = Picker::new("", "");
@@ -91,9 +91,9 @@ impl Setup {
             ("The demo", "no key, no network; the model is a recording"),
         ];
         let all = keys.chain(rest.map(|(name, note)| (name.to_owned(), note.to_owned())));
-        let numbered = all.enumerate().map(|(at, (name, note))| Item::noted(format!("{}. {name}", at + 1), note));
+        let numbered = all.enumerate().map(|(at, (name, note))| PickerItem::noted(format!("{}. {name}", at + 1), note));
         choices.set_items(Arc::new(numbered.collect()));
-        Self { choices, step: Step::Choice, place: place.into(), problem: String::new(), again: false }
+        Self { choices, step: SetupPage::Choice, place: place.into(), problem: String::new(), again: false }
     }
 
     /// For somebody who has worked with a model already.
@@ -107,71 +107,71 @@ impl Setup {
     }
 
     /// Takes an input in.
-    pub fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> SetupChoice {
         match &mut self.step {
-            Step::Choice => self.choose(input, keys),
-            Step::Key { .. } => self.write(input, keys),
+            SetupPage::Choice => self.choose(input, keys),
+            SetupPage::Key { .. } => self.write(input, keys),
         }
     }
 
-    fn choose(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        let Input::Key(chord) = input else { return Outcome::Moved };
+    fn choose(&mut self, input: &TerminalInput, keys: &KeyMap) -> SetupChoice {
+        let TerminalInput::Key(chord) = input else { return SetupChoice::Moved };
         let digit = chord.typed().and_then(|c| c.to_digit(10)).and_then(|digit| (digit as usize).checked_sub(1));
         let outcome = match (digit, keys.action(*chord)) {
-            (Some(at), _) if at < self.choices.items().len() => picker::Outcome::Picked(at),
+            (Some(at), _) if at < self.choices.items().len() => picker::PickerOutcome::Picked(at),
             (_, Some(action)) => self.choices.act(action),
-            _ => picker::Outcome::Passed,
+            _ => picker::PickerOutcome::Passed,
         };
         match outcome {
-            picker::Outcome::Picked(at) => {
+            picker::PickerOutcome::Picked(at) => {
                 self.problem.clear();
                 match at.checked_sub(PROVIDERS.len()) {
                     None => {
-                        self.step = Step::Key { provider: at, key: Secret::default() };
-                        Outcome::Moved
+                        self.step = SetupPage::Key { provider: at, key: Secret::default() };
+                        SetupChoice::Moved
                     }
-                    Some(0) => Outcome::Local,
-                    Some(_) => Outcome::Demo,
+                    Some(0) => SetupChoice::Local,
+                    Some(_) => SetupChoice::Demo,
                 }
             }
-            picker::Outcome::Closed => Outcome::Closed,
-            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+            picker::PickerOutcome::Closed => SetupChoice::Closed,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => SetupChoice::Moved,
         }
     }
 
-    fn write(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        let Step::Key { provider, key } = &mut self.step else { return Outcome::Moved };
+    fn write(&mut self, input: &TerminalInput, keys: &KeyMap) -> SetupChoice {
+        let SetupPage::Key { provider, key } = &mut self.step else { return SetupChoice::Moved };
         let action = match input {
-            Input::Paste(text) => {
+            TerminalInput::Paste(text) => {
                 add(key, text);
-                return Outcome::Moved;
+                return SetupChoice::Moved;
             }
-            Input::Key(chord) => match chord.typed() {
+            TerminalInput::Key(chord) => match chord.typed() {
                 Some(c) => {
                     add(key, c.encode_utf8(&mut [0; 4]));
-                    return Outcome::Moved;
+                    return SetupChoice::Moved;
                 }
                 None => keys.action(*chord),
             },
-            _ => return Outcome::Moved,
+            _ => return SetupChoice::Moved,
         };
         match action {
-            Some(Action::Backspace) => {
+            Some(KeyAction::Backspace) => {
                 key.0.pop();
             }
-            Some(Action::KillToStart) => key.0.clear(),
-            Some(Action::Send) if key.0.len() < 8 => self.problem = "That is too short for a key.".to_owned(),
-            Some(Action::Send) => {
+            Some(KeyAction::KillToStart) => key.0.clear(),
+            Some(KeyAction::Send) if key.0.len() < 8 => self.problem = "That is too short for a key.".to_owned(),
+            Some(KeyAction::Send) => {
                 self.problem.clear();
-                return Outcome::Key { provider: PROVIDERS[*provider].0, key: key.clone() };
+                return SetupChoice::Key { provider: PROVIDERS[*provider].0, key: key.clone() };
             }
-            Some(Action::Interrupt | Action::Quit) => {
+            Some(KeyAction::Interrupt | KeyAction::Quit) => {
                 self.problem.clear();
-                self.step = Step::Choice;
+                self.step = SetupPage::Choice;
             }
             _ => {}
         }
-        Outcome::Moved
+        SetupChoice::Moved
     }
 
     /// Draws it, and tells where the cursor is.
@@ -180,35 +180,35 @@ impl Setup {
         if area.is_empty() {
             return None;
         }
-        let mut page = Page { area, buf, row: area.y };
+        let mut page = SetupRows { area, buf, row: area.y };
         let (heading, question) = match self.again {
             false => ("Welcome to Trimtab.", "It needs a model to work with. Which one would you like?"),
             true => ("Set-up", "With which model would you like to work?"),
         };
-        page.say(heading, theme.style(Name::Heading));
-        page.say(question, theme.style(Name::Text));
+        page.say(heading, theme.style(StyleName::Heading));
+        page.say(question, theme.style(StyleName::Text));
         page.gap();
         match &self.step {
-            Step::Choice => {
+            SetupPage::Choice => {
                 let rest = page.rest();
                 let room = self.choices.height(rest.height.saturating_sub(3));
                 self.choices.draw(Rect { height: room.min(rest.height), ..rest }, page.buf, theme);
                 page.row += room;
                 page.gap();
                 page.problem(&self.problem, theme);
-                page.say("enter or a number chooses · esc: later", theme.style(Name::Dim));
+                page.say("enter or a number chooses · esc: later", theme.style(StyleName::Dim));
                 None
             }
-            Step::Key { provider, key } => {
+            SetupPage::Key { provider, key } => {
                 let (_, name, site) = PROVIDERS[*provider];
-                page.say(&format!("Paste your key of {name}. You get one at {site}."), theme.style(Name::Text));
+                page.say(&format!("Paste your key of {name}. You get one at {site}."), theme.style(StyleName::Text));
                 let shown = "•".repeat(key.0.chars().count().min(usize::from(area.width.saturating_sub(3))));
-                let cursor = page.say(&format!("› {shown}"), theme.style(Name::Accent));
+                let cursor = page.say(&format!("› {shown}"), theme.style(StyleName::Accent));
                 page.gap();
                 page.problem(&self.problem, theme);
                 let place = format!("It is kept in {}, which only you can read.", self.place);
-                page.say(&place, theme.style(Name::Dim));
-                page.say("enter keeps it · esc: back", theme.style(Name::Dim));
+                page.say(&place, theme.style(StyleName::Dim));
+                page.say("enter keeps it · esc: back", theme.style(StyleName::Dim));
                 cursor
             }
         }
@@ -222,13 +222,13 @@ fn add(key: &mut Secret, text: &str) {
 }
 
 /// Rows, from top to bottom, as far as there is room.
-struct Page<'b> {
+struct SetupRows<'b> {
     area: Rect,
     buf: &'b mut Buffer,
     row: u16,
 }
 
-impl Page<'_> {
+impl SetupRows<'_> {
     fn rest(&self) -> Rect {
         let row = self.row.min(self.area.bottom());
         Rect { y: row, height: self.area.bottom() - row, ..self.area }
@@ -254,7 +254,7 @@ impl Page<'_> {
             let words = crate::diff::visible(problem.as_bytes());
             let width = usize::from(self.area.width);
             for row in wrapped(&words, Style::default(), width) {
-                self.say(&row.to_string(), theme.style(Name::Bad));
+                self.say(&row.to_string(), theme.style(StyleName::Bad));
             }
         }
     }
@@ -265,13 +265,13 @@ mod tests {
     use super::*;
     use crate::palette::Palette;
 
-    fn press(setup: &mut Setup, keys: &[&str]) -> Outcome {
+    fn press(setup: &mut SetupDialog, keys: &[&str]) -> SetupChoice {
         let map = KeyMap::default();
-        let inputs = keys.iter().map(|key| Input::Key(key.parse().expect("a key")));
+        let inputs = keys.iter().map(|key| TerminalInput::Key(key.parse().expect("a key")));
         inputs.map(|input| setup.input(&input, &map)).last().expect("a key")
     }
 
-    fn drawn(setup: &mut Setup, width: u16, height: u16) -> String {
+    fn drawn(setup: &mut SetupDialog, width: u16, height: u16) -> String {
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
         setup.draw(area, &mut buf, &Theme::new(Palette::Plain));
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_first_start_offers_what_there_is() {
-        let mut setup = Setup::new("~/.config/trimtab/keys.toml");
+        let mut setup = SetupDialog::new("~/.config/trimtab/keys.toml");
         insta::assert_snapshot!(drawn(&mut setup, 80, 12), @"
         Welcome to Trimtab.
         It needs a model to work with. Which one would you like?
@@ -295,19 +295,19 @@ mod tests {
 
         enter or a number chooses · esc: later
         ");
-        assert_eq!(press(&mut setup, &["5"]), Outcome::Local);
+        assert_eq!(press(&mut setup, &["5"]), SetupChoice::Local);
         setup.failed("Ollama does not answer.");
         assert!(drawn(&mut setup, 80, 12).contains("Ollama does not answer."));
-        assert_eq!(press(&mut setup, &["up", "enter"]), Outcome::Demo);
-        assert_eq!(press(&mut setup, &["esc"]), Outcome::Closed);
+        assert_eq!(press(&mut setup, &["up", "enter"]), SetupChoice::Demo);
+        assert_eq!(press(&mut setup, &["esc"]), SetupChoice::Closed);
     }
 
     #[test]
     fn a_key_is_never_shown() {
-        let mut setup = Setup::new("~/.config/trimtab/keys.toml");
+        let mut setup = SetupDialog::new("~/.config/trimtab/keys.toml");
         press(&mut setup, &["down", "enter"]);
         let map = KeyMap::default();
-        setup.input(&Input::Paste(" sk-secret-123\n".into()), &map);
+        setup.input(&TerminalInput::Paste(" sk-secret-123\n".into()), &map);
         let screen = drawn(&mut setup, 80, 9);
         insta::assert_snapshot!(screen, @"
         Welcome to Trimtab.
@@ -320,19 +320,19 @@ mod tests {
         enter keeps it · esc: back
         ");
         assert!(!format!("{setup:?}").contains("secret"));
-        let Outcome::Key { provider, key } = press(&mut setup, &["enter"]) else { panic!("no key") };
+        let SetupChoice::Key { provider, key } = press(&mut setup, &["enter"]) else { panic!("no key") };
         assert_eq!((provider, key.expose()), ("openai", "sk-secret-123"));
     }
 
     #[test]
     fn what_is_no_key_is_not_taken_and_there_is_a_way_back() {
-        let mut setup = Setup::new("x");
+        let mut setup = SetupDialog::new("x");
         press(&mut setup, &["1", "a", "?", "1"]);
-        assert_eq!(press(&mut setup, &["enter"]), Outcome::Moved);
+        assert_eq!(press(&mut setup, &["enter"]), SetupChoice::Moved);
         assert!(drawn(&mut setup, 80, 9).contains("too short"));
-        assert_eq!(press(&mut setup, &["esc"]), Outcome::Moved);
+        assert_eq!(press(&mut setup, &["esc"]), SetupChoice::Moved);
         assert!(drawn(&mut setup, 80, 12).contains("A key of Anthropic"));
-        assert!(drawn(&mut Setup::again("x"), 80, 12).starts_with("Set-up\n"), "somebody who was here before");
+        assert!(drawn(&mut SetupDialog::again("x"), 80, 12).starts_with("Set-up\n"), "somebody who was here before");
         for (width, height) in (0..20).flat_map(|width| (0..12).map(move |height| (width, height))) {
             let area = Rect::new(0, 0, width, height);
             setup.draw(area, &mut Buffer::empty(area), &Theme::new(Palette::Plain));

@@ -4,26 +4,26 @@ use std::path::Path;
 
 use ratatui::layout::Size;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Drawer, JobRow, JobState, Pills};
+use trimtab_host::{Client, JobRow, JobState, LocalFiles, Pills};
 use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
 
-use super::app::{App, Setting};
+use super::app::{App, AppOptions};
 use super::composer::keep::{DraftKeeper, SaidFile};
-use super::composer::{Draft, Kept};
-use super::desk::Desk;
-use super::errand::Errands;
+use super::composer::{ComposerDraft, SavedComposer};
+use super::desk::LastSession;
+use super::errand::Executor;
 use super::keys::KeyMap;
-use super::news::Wish;
-use super::pane::status::{PARTS, Status};
-use super::runtime::{Ended, Runtime};
-use super::terminal::{self, Taken};
+use super::news::Cmd;
+use super::pane::status::{PARTS, StatusLine};
+use super::runtime::{Runtime, RuntimeEnd};
+use super::terminal::{self, RawTerminal};
 use super::theme::Theme;
-use super::transcript::Mark;
+use super::transcript::LineMark;
 use crate::palette::Palette;
 
 /// What a person said on the command line.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct StartOptions {
     /// The path that requests take at first.
     pub mode: Mode,
     /// What the input begins with.
@@ -49,25 +49,25 @@ pub fn check(profile: &Profile) -> Vec<Problem> {
 }
 
 /// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
-pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result<Option<i32>, Problem> {
+pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> Result<Option<i32>, Problem> {
     let client = Client::open(&profile)?.on("tui");
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
     }
-    let drawer = Drawer::of(&profile.data);
-    let desk = Desk::of(drawer.clone(), &folder);
+    let drawer = LocalFiles::of(&profile.data);
+    let desk = LastSession::of(drawer.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
     client.finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
-    let palette = Palette::of(crate::output::Stream::Out);
+    let palette = Palette::of(crate::output::StdStream::Out);
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
     // Nothing of a folder is read before the person trusts it.
     let trusted = profile.trusts(&folder) || client.trusts(&folder).await?;
     let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
     let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
-    let status = Status {
+    let status = StatusLine {
         mode,
         model: profile.model.clone().unwrap_or_default(),
         folder: short(&folder, &profile.hands.machine.home),
@@ -75,9 +75,9 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
         autonomy: autonomy(&profile),
         budget: profile.limits.budget_usd,
         parts: parts(&profile.tui.status)?,
-        ..Status::default()
+        ..StatusLine::default()
     };
-    let taken = Taken::take().map_err(unusable)?;
+    let taken = RawTerminal::take().map_err(unusable)?;
     let (width, height) = crossterm::terminal::size().map_err(unusable)?;
     // A terminal that does not say where its cursor is gets the live region at its bottom.
     let row = crossterm::cursor::position().map_or(height.saturating_sub(1), |(_, y)| y);
@@ -85,7 +85,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     let now = trimtab_host::now();
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
-    let mut app = App::new(Setting { theme, keys, size, now, folder: place, status, while_running, pills });
+    let mut app = App::new(AppOptions { theme, keys, size, now, folder: place, status, while_running, pills });
     app.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
     // What somebody writes in another terminal is theirs.
     let drafts = match desk.shown() {
@@ -97,24 +97,24 @@ pub async fn run(mut profile: Profile, folder: String, wanted: Wanted) -> Result
     app.composer.set_history(said.read());
     app.restore(without_arrived(&client, kept).await?);
     if let Some(draft) = draft {
-        app.composer.set_draft(&Draft::new(draft));
+        app.composer.set_draft(&ComposerDraft::new(draft));
     }
-    let (errands, news) = Errands::new(client, profile.clone(), folder, keeper, said, desk);
+    let (errands, news) = Executor::new(client, profile.clone(), folder, keeper, said, desk);
     let first = match session {
         Some(session) => app.begin(session),
         None => {
             greet(&mut app, &profile);
             if passing {
-                app.transcript.note(Mark::Info, PASSING.to_owned());
+                app.transcript.note(LineMark::Info, PASSING.to_owned());
             }
-            Vec::<Wish>::new()
+            Vec::<Cmd>::new()
         }
     };
     (app.passing, app.auto_continue) = (passing, profile.copilot.auto_continue);
     let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
-        Ended::Left => None,
-        Ended::Signal(signal) => Some(signal),
+        RuntimeEnd::Left => None,
+        RuntimeEnd::Signal(signal) => Some(signal),
     })
 }
 
@@ -129,7 +129,7 @@ const PASSING: &str = "This is a sample project that goes away. A request is wri
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
     app.transcript
-        .note(Mark::Info, format!("Trimtab {version}. Say what you would like to have done; ? shows the keys."));
+        .note(LineMark::Info, format!("Trimtab {version}. Say what you would like to have done; ? shows the keys."));
     match profile.run_settings() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {
@@ -137,7 +137,7 @@ fn greet(app: &mut App, profile: &Profile) {
         }
         Err(problem) => {
             let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-            app.transcript.note(Mark::Warning, format!("{}{hint}", problem.message));
+            app.transcript.note(LineMark::Warning, format!("{}{hint}", problem.message));
         }
     }
 }
@@ -156,7 +156,12 @@ fn parts(wanted: &[String]) -> Result<Vec<String>, Problem> {
 
 /// The session to begin with: the one that is named, or one in which something is unfinished. What another process
 /// works on is its own; whoever wants to look at it finds it among the sessions.
-async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Result<Option<SessionId>, Problem> {
+async fn which(
+    client: &Client,
+    folder: &str,
+    wanted: StartOptions,
+    desk: &LastSession,
+) -> Result<Option<SessionId>, Problem> {
     if let Some(session) = wanted.session {
         let known = client.sessions(None).await?.iter().any(|row| row.id == session);
         return match known {
@@ -188,7 +193,7 @@ async fn which(client: &Client, folder: &str, wanted: Wanted, desk: &Desk) -> Re
 }
 
 /// What an earlier process left, without what was taken in after all before it ended.
-async fn without_arrived(client: &Client, mut kept: Kept) -> Result<Kept, Problem> {
+async fn without_arrived(client: &Client, mut kept: SavedComposer) -> Result<SavedComposer, Problem> {
     let mut lost = Vec::new();
     for sending in std::mem::take(&mut kept.sending) {
         if client.job(&sending.request).await?.is_none() {

@@ -12,8 +12,8 @@ use ratatui::layout::Position;
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::{mpsc, oneshot};
 
-use super::keys::{Input, begin, end};
-use crate::output::{self, Ink, Stream};
+use super::keys::{TerminalInput, begin, end};
+use crate::output::{self, Ink, StdStream};
 
 /// How long it takes to find what is there already.
 const LOOK: Duration = Duration::from_millis(1);
@@ -24,7 +24,7 @@ const ORDERED: Duration = Duration::from_millis(300);
 
 /// Whether there is a person at a terminal.
 pub(super) fn is_there() -> bool {
-    io::stdin().is_terminal() && Stream::Out.is_terminal()
+    io::stdin().is_terminal() && StdStream::Out.is_terminal()
 }
 
 /// The terminal that the screen is drawn on.
@@ -34,9 +34,9 @@ pub(super) fn out() -> io::Stdout {
 }
 
 /// The terminal is ours, until this is dropped.
-pub(super) struct Taken(());
+pub(super) struct RawTerminal(());
 
-impl Taken {
+impl RawTerminal {
     pub(super) fn take() -> io::Result<Self> {
         enable_raw_mode()?;
         let taken = Self(());
@@ -46,7 +46,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return give_back();
@@ -55,7 +55,7 @@ impl Drop for Taken {
         let _ = out().write_all(b"\x1b[?1049l\r\n");
         give_back();
         let told = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = Stream::Err.write(&Ink::text(&format!("{}\n", told.unwrap_or_default())));
+        let _ = StdStream::Err.write(&Ink::text(&format!("{}\n", told.unwrap_or_default())));
     }
 }
 
@@ -83,7 +83,7 @@ fn hold_panics() {
 }
 
 /// What the reader is told to do.
-enum Order {
+enum ReaderOrder {
     /// Say where the cursor is.
     Locate,
     /// Say that nothing is read any more, and read nothing until the second end is dropped: somebody else reads.
@@ -92,8 +92,8 @@ enum Order {
 
 /// What the reader has read.
 #[derive(Debug)]
-pub(super) enum Heard {
-    Input(Input),
+pub(super) enum ReaderReport {
+    Input(TerminalInput),
     /// Where the cursor is; nothing, if the terminal does not say.
     Cursor(Option<Position>),
     /// The terminal is gone.
@@ -101,14 +101,14 @@ pub(super) enum Heard {
 }
 
 /// Reads the terminal, on a thread that sleeps until there is a key or an order.
-pub(super) struct Reader {
-    orders: orders::Sender<Order>,
+pub(super) struct TerminalReader {
+    orders: orders::Sender<ReaderOrder>,
     /// Wakes the thread: it sleeps on the terminal and on the other end of this.
     bell: PipeWriter,
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<ReaderReport>,
 }
 
-impl Reader {
+impl TerminalReader {
     pub(super) fn start() -> io::Result<Self> {
         let (sender, heard) = mpsc::channel(256);
         let (orders, told) = orders::channel();
@@ -117,8 +117,8 @@ impl Reader {
         Ok(Self { orders, bell, heard })
     }
 
-    pub(super) async fn next(&mut self) -> Heard {
-        self.heard.recv().await.unwrap_or(Heard::Gone)
+    pub(super) async fn next(&mut self) -> ReaderReport {
+        self.heard.recv().await.unwrap_or(ReaderReport::Gone)
     }
 
     /// Lets the thread look at what no key tells: an order, or another size of the terminal.
@@ -130,14 +130,14 @@ impl Reader {
 
     /// Asks where the cursor is; the answer is heard like anything else.
     pub(super) fn locate(&self) {
-        let _ = self.orders.send(Order::Locate);
+        let _ = self.orders.send(ReaderOrder::Locate);
         self.wake();
     }
 
     /// Lets somebody else read until the result is dropped.
     pub(super) async fn rest(&self) -> Resting {
         let ((resting, until), (stopped, is_still)) = (orders::channel(), oneshot::channel());
-        let _ = self.orders.send(Order::Rest(stopped, until));
+        let _ = self.orders.send(ReaderOrder::Rest(stopped, until));
         self.wake();
         // A reader that is gone reads nothing either.
         let _ = is_still.await;
@@ -148,7 +148,7 @@ impl Reader {
 /// Somebody else reads the terminal.
 pub(super) struct Resting(#[expect(dead_code, reason = "its end is what counts")] orders::Sender<()>);
 
-fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>, mut ear: PipeReader) {
+fn listen(sender: &mpsc::Sender<ReaderReport>, told: &orders::Receiver<ReaderOrder>, mut ear: PipeReader) {
     let mut answers = true;
     loop {
         let order = match told.try_recv() {
@@ -167,12 +167,12 @@ fn listen(sender: &mpsc::Sender<Heard>, told: &orders::Receiver<Order>, mut ear:
             Err(error) => Err(error),
         };
         let Ok(event) = event else {
-            let _ = sender.blocking_send(Heard::Gone);
+            let _ = sender.blocking_send(ReaderReport::Gone);
             return;
         };
-        let Some(input) = Input::of(event) else { continue };
-        let is_resize = matches!(input, Input::Resize { .. });
-        if sender.blocking_send(Heard::Input(input)).is_err() {
+        let Some(input) = TerminalInput::of(event) else { continue };
+        let is_resize = matches!(input, TerminalInput::Resize { .. });
+        if sender.blocking_send(ReaderReport::Input(input)).is_err() {
             return;
         }
         if is_resize && let Ok(order) = told.recv_timeout(ORDERED) {
@@ -203,15 +203,15 @@ fn sleep(ear: &mut PipeReader) -> bool {
     !terminal.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) || matches!(poll(LOOK), Ok(true))
 }
 
-fn obey(order: Order, sender: &mpsc::Sender<Heard>, answers: &mut bool) {
+fn obey(order: ReaderOrder, sender: &mpsc::Sender<ReaderReport>, answers: &mut bool) {
     match order {
-        Order::Locate => {
+        ReaderOrder::Locate => {
             let found = if *answers { position().ok() } else { None };
             // A terminal that did not answer once is not asked again: it would hold up every key.
             *answers = found.is_some();
-            let _ = sender.blocking_send(Heard::Cursor(found.map(|(x, y)| Position { x, y })));
+            let _ = sender.blocking_send(ReaderReport::Cursor(found.map(|(x, y)| Position { x, y })));
         }
-        Order::Rest(stopped, until) => {
+        ReaderOrder::Rest(stopped, until) => {
             let _ = stopped.send(());
             // Ends with an error when the other end is dropped.
             let _ = until.recv();

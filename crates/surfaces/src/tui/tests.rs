@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use trimtab_host::Sent;
 use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
 
-use super::app::{App, Setting};
-use super::composer::{Draft, Kept};
-use super::keys::{Input, KeyMap};
-use super::news::{News, Saying, Wish};
-use super::pane::status::{PARTS, Status};
+use super::app::{App, AppOptions};
+use super::composer::{ComposerDraft, SavedComposer};
+use super::keys::{KeyMap, TerminalInput};
+use super::news::{Cmd, Msg, Saying};
+use super::pane::status::{PARTS, StatusLine};
 use super::theme::Theme;
 use crate::palette::Palette;
 
@@ -27,15 +27,15 @@ struct Stage {
 
 impl Stage {
     fn new(width: u16, height: u16) -> Self {
-        let status = Status {
+        let status = StatusLine {
             model: "test/model".into(),
             folder: "~/boat".into(),
             branch: Some("main".into()),
             autonomy: "edits files, asks before commands".into(),
             parts: PARTS.iter().map(|part| (*part).to_owned()).collect(),
-            ..Status::default()
+            ..StatusLine::default()
         };
-        let mut app = App::new(Setting {
+        let mut app = App::new(AppOptions {
             theme: Theme::new(Palette::Plain),
             keys: KeyMap::default(),
             size: Size { width, height },
@@ -49,29 +49,29 @@ impl Stage {
         Self { app, printed: Vec::new(), now: 1_000, seq: 0 }
     }
 
-    fn tell(&mut self, news: News) -> Vec<Wish> {
+    fn tell(&mut self, news: Msg) -> Vec<Cmd> {
         self.app.update(news, Time::from_millis(self.now))
     }
 
     /// A fact of the request r1.
-    fn fact(&mut self, fact: Value) -> Vec<Wish> {
+    fn fact(&mut self, fact: Value) -> Vec<Cmd> {
         self.fact_of("r1", fact)
     }
 
-    fn fact_of(&mut self, request: &str, fact: Value) -> Vec<Wish> {
+    fn fact_of(&mut self, request: &str, fact: Value) -> Vec<Cmd> {
         self.seq += 1;
         let mut whole =
             json!({"seq": self.seq, "time": Time::from_millis(self.now), "session": "s1", "request": request});
         whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
         let event: Event = serde_json::from_value(whole).expect("an event");
-        self.tell(News::Events(vec![event]))
+        self.tell(Msg::Events(vec![event]))
     }
 
     /// A question that has been there for a while.
-    fn asked(&mut self, fact: Value) -> Vec<Wish> {
+    fn asked(&mut self, fact: Value) -> Vec<Cmd> {
         let wishes = self.fact(fact);
         self.now += 1_000;
-        self.tell(News::Tick);
+        self.tell(Msg::Tick);
         wishes
     }
 
@@ -81,10 +81,10 @@ impl Stage {
         );
     }
 
-    fn key(&mut self, key: &str) -> Vec<Wish> {
+    fn key(&mut self, key: &str) -> Vec<Cmd> {
         // A person presses a key at what they see.
         self.app.live();
-        self.tell(News::Input(Input::Key(key.parse().expect("a key"))))
+        self.tell(Msg::Input(TerminalInput::Key(key.parse().expect("a key"))))
     }
 
     fn write(&mut self, words: &str) {
@@ -243,7 +243,7 @@ fn the_four_answers_have_numbers() {
             assert!(screen.contains(&format!("{verdict} run_command: rm -rf build (in /boat)")), "{screen}");
             wishes = stage.key("y");
         }
-        let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+        let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
         assert_eq!((answer.choice.as_str(), answer.text.as_deref()), (choice, None));
         assert!(!stage.screen().contains("Run this command?"), "it is closed at once");
     }
@@ -259,7 +259,7 @@ fn arrows_choose_and_an_answer_can_have_words() {
     stage.key("tab");
     stage.write("use git clean");
     let wishes = stage.key("enter");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("wait", Some("use git clean")));
 }
 
@@ -271,7 +271,7 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     stage.key("e");
     stage.write("/old");
     let wishes = stage.key("enter");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", Some("rm -rf build/old")));
 
     let mut stage = Stage::new(80, 24);
@@ -283,7 +283,7 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     stage.key("enter");
     assert!(stage.screen().contains("allow run_command: rm -rf build* (in /boat)"), "{}", stage.screen());
     let wishes = stage.key("y");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always", Some("rm -rf build*")));
 }
 
@@ -295,11 +295,11 @@ fn a_note_goes_to_the_model_after_the_answer_and_is_no_other_command() {
     stage.key("tab");
     stage.write("use a branch");
     let wishes = stage.key("enter");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", None));
     let resolved = json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "user"});
     let wishes = stage.fact(resolved);
-    let sent = wishes.iter().find_map(|wish| if let Wish::Send(saying) = wish { Some(saying) } else { None });
+    let sent = wishes.iter().find_map(|wish| if let Cmd::Send(saying) = wish { Some(saying) } else { None });
     let sent = sent.expect("the note is sent");
     assert_eq!((sent.draft.text().as_str(), sent.while_running), ("use a branch", Some(WhileRunning::Steer)));
 }
@@ -313,7 +313,7 @@ fn a_number_does_not_move_to_another_answer() {
     stage.asked(asked);
     assert!(stage.key("2").is_empty(), "the number of a missing answer does nothing");
     let wishes = stage.key("3");
-    assert!(matches!(&wishes[..], [Wish::Answer(answer)] if answer.choice == "wait"), "{wishes:?}");
+    assert!(matches!(&wishes[..], [Cmd::Answer(answer)] if answer.choice == "wait"), "{wishes:?}");
 }
 
 /// A command whose end does not fit.
@@ -379,8 +379,8 @@ fn what_never_ran_is_not_called_stopped() {
 }
 
 /// Whether one of these is an answer.
-fn answers(wishes: &[Wish]) -> bool {
-    wishes.iter().any(|wish| matches!(wish, Wish::Answer(_)))
+fn answers(wishes: &[Cmd]) -> bool {
+    wishes.iter().any(|wish| matches!(wish, Cmd::Answer(_)))
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn words_on_their_way_to_the_input_answer_no_question() {
         assert!(screen.contains(&format!("Your keys still go to the input: {before}1y")), "{screen}");
         assert!(stage.app.moves(), "the screen tells when that is over");
         stage.now += 500;
-        stage.tell(News::Tick);
+        stage.tell(Msg::Tick);
         assert!(stage.screen().contains("number or enter answers"), "{}", stage.screen());
         assert!(answers(&stage.key("1")), "after a rest, keys answer");
     }
@@ -440,7 +440,7 @@ fn a_question_that_asks_for_words_takes_them_at_once() {
         "title": "What should be done differently?", "choices": [{"id": "tell", "label": "Tell"}], "about": "tell"}));
     stage.write("less");
     let wishes = stage.key("enter");
-    assert!(matches!(&wishes[..], [Wish::Answer(answer)] if answer.text.as_deref() == Some("less")), "{wishes:?}");
+    assert!(matches!(&wishes[..], [Cmd::Answer(answer)] if answer.text.as_deref() == Some("less")), "{wishes:?}");
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn several_questions_are_asked_one_by_one() {
     stage.key("1");
     stage.write("everybody");
     let wishes = stage.key("enter");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("submit", Some(r#"{"db":"pg","who":"everybody"}"#)));
 }
 
@@ -557,7 +557,7 @@ fn a_plan_is_shown_and_can_be_edited() {
     stage.write("Ship it");
     stage.key("enter");
     let wishes = stage.key("enter");
-    let [Wish::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!(answer.choice, "modify");
     let edited: Value = serde_json::from_str(answer.text.as_deref().expect("words")).expect("JSON");
     let titles: Vec<&str> =
@@ -572,7 +572,7 @@ fn a_request_from_its_first_word_to_its_end() {
     stage.said("What is a trim tab?");
     stage.fact(json!({"type": "stage", "stage": "intake", "label": "Analyzing request & architecting strategy..."}));
     stage.now += 1_234;
-    stage.tell(News::Tick);
+    stage.tell(Msg::Tick);
     assert!(stage.screen().contains("Analyzing request & architecting strategy... 1.2 s"), "{}", stage.screen());
     stage.fact(json!({"type": "model.called", "call": "c1", "model": "test/model", "attempt": 1}));
     stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "A *small* surf"}));
@@ -719,14 +719,14 @@ fn steps_and_several_commands_have_panels() {
 fn esc_stops_what_runs_and_twice_goes_to_the_changes() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);
-    assert_eq!(stage.key("esc"), [Wish::Control(Control::Cancel)]);
+    assert_eq!(stage.key("esc"), [Cmd::Control(Control::Cancel)]);
     assert!(stage.screen().contains("Stopping..."));
     assert_eq!(stage.key("esc"), [], "it is asked for once");
     stage.fact(json!({"type": "request.finished", "status": "cancelled", "usage": {}}));
     assert!(stage.screen().contains("Stopped"));
     stage.now += 5_000;
     stage.key("esc");
-    assert_eq!(stage.key("esc"), [Wish::LoadHistory]);
+    assert_eq!(stage.key("esc"), [Cmd::LoadHistory]);
     assert!(stage.view().contains("Change History"));
 }
 
@@ -740,7 +740,7 @@ fn ctrl_c_clears_then_asks_then_leaves() {
     assert!(stage.screen().contains("ctrl-c again leaves"));
     stage.now += 3_000;
     assert_eq!(stage.key("ctrl-c"), [], "too late: it is asked again");
-    assert_eq!(stage.key("ctrl-c"), [Wish::Quit]);
+    assert_eq!(stage.key("ctrl-c"), [Cmd::Quit]);
 }
 
 #[test]
@@ -749,18 +749,18 @@ fn modes_go_in_a_circle_and_hold_for_what_is_said_next() {
     stage.key("shift-tab");
     stage.write("hello");
     let wishes = stage.key("enter");
-    assert!(wishes.iter().any(|wish| matches!(wish, Wish::Send(saying) if saying.mode == Mode::Chat)), "{wishes:?}");
+    assert!(wishes.iter().any(|wish| matches!(wish, Cmd::Send(saying) if saying.mode == Mode::Chat)), "{wishes:?}");
     stage.key("shift-tab");
     assert!(stage.screen().lines().last().expect("a line").starts_with("plan"));
 }
 
-fn sayings(wishes: &[Wish]) -> Vec<&Saying> {
-    wishes.iter().filter_map(|wish| if let Wish::Send(saying) = wish { Some(&**saying) } else { None }).collect()
+fn sayings(wishes: &[Cmd]) -> Vec<&Saying> {
+    wishes.iter().filter_map(|wish| if let Cmd::Send(saying) = wish { Some(&**saying) } else { None }).collect()
 }
 
 /// What a kill would leave, if it came after these wishes.
-fn kept(wishes: &[Wish]) -> Kept {
-    let last = wishes.iter().rev().find_map(|wish| if let Wish::Keep(kept) = wish { Some(&**kept) } else { None });
+fn kept(wishes: &[Cmd]) -> SavedComposer {
+    let last = wishes.iter().rev().find_map(|wish| if let Cmd::Keep(kept) = wish { Some(&**kept) } else { None });
     last.expect("something is kept").clone()
 }
 
@@ -769,9 +769,9 @@ fn a_message_is_noted_as_sent_before_it_is_and_until_it_has_arrived() {
     let mut stage = Stage::new(80, 24);
     stage.write("one");
     let wishes = stage.key("enter");
-    let at = wishes.iter().position(|wish| matches!(wish, Wish::Send(_))).expect("it is sent");
+    let at = wishes.iter().position(|wish| matches!(wish, Cmd::Send(_))).expect("it is sent");
     let one = kept(&wishes[..at]);
-    assert_eq!((&one.draft, &one.sending[0].draft), (&Draft::default(), &Draft::new("one")));
+    assert_eq!((&one.draft, &one.sending[0].draft), (&ComposerDraft::default(), &ComposerDraft::new("one")));
     assert_eq!(one.sending[0].request, sayings(&wishes)[0].request, "what it is called tells whether it has arrived");
     stage.write("two");
     let wishes = stage.key("enter");
@@ -779,15 +779,15 @@ fn a_message_is_noted_as_sent_before_it_is_and_until_it_has_arrived() {
     assert_eq!(both.sending.len(), 2);
     // Pictures of the first are still read when the second has arrived.
     let sent = |request: &RequestId| Sent { session: "s1".parse().expect("a name"), request: request.clone() };
-    let wishes = stage.tell(News::Sent(sent(&both.sending[1].request)));
+    let wishes = stage.tell(Msg::Sent(sent(&both.sending[1].request)));
     assert_eq!(kept(&wishes), one);
-    let wishes = stage.tell(News::Sent(sent(&both.sending[0].request)));
-    assert_eq!(kept(&wishes), Kept::default());
+    let wishes = stage.tell(Msg::Sent(sent(&both.sending[0].request)));
+    assert_eq!(kept(&wishes), SavedComposer::default());
     // After a kill, those that have not arrived are the person's again, each of them.
     let mut next = Stage::new(80, 24);
     next.app.restore(both);
-    assert_eq!(next.app.composer.draft(), Draft::new("one"));
-    assert_eq!(kept(&next.key("!")).stash, [Draft::new("two")]);
+    assert_eq!(next.app.composer.draft(), ComposerDraft::new("one"));
+    assert_eq!(kept(&next.key("!")).stash, [ComposerDraft::new("two")]);
 }
 
 #[test]
@@ -796,7 +796,7 @@ fn going_on_by_itself_is_switched_on_and_off() {
     for on in [true, false] {
         stage.write("/autoc");
         let wishes = stage.key("enter");
-        assert!(wishes.contains(&Wish::AutoContinue(on)), "{wishes:?}");
+        assert!(wishes.contains(&Cmd::AutoContinue(on)), "{wishes:?}");
         let told = if on { "goes on by itself" } else { "it ends where" };
         assert!(stage.screen().contains(told), "{}", stage.screen());
     }
@@ -815,7 +815,7 @@ fn what_is_said_while_something_runs_steers_it_or_waits() {
     stage.fact_of("r2", json!({"type": "request.received", "text": "then rest", "settings": {}}));
     assert!(stage.screen().contains("waits: then rest"), "{}", stage.screen());
     let wishes = stage.key("alt-up");
-    assert!(matches!(&wishes[0], Wish::Withdraw(request) if request.as_str() == "r2"), "{wishes:?}");
+    assert!(matches!(&wishes[0], Cmd::Withdraw(request) if request.as_str() == "r2"), "{wishes:?}");
     assert_eq!(stage.app.composer.draft().text(), "then rest");
 }
 
@@ -824,10 +824,10 @@ fn a_person_who_looks_elsewhere_is_told() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
     assert_eq!(stage.fact(permission()), [], "they are looking");
-    stage.tell(News::Input(Input::Focus(false)));
+    stage.tell(Msg::Input(TerminalInput::Focus(false)));
     let mut second = permission();
     second["checkpoint"] = json!("k2");
-    assert!(matches!(stage.fact(second).as_slice(), [Wish::Notify(_)]));
+    assert!(matches!(stage.fact(second).as_slice(), [Cmd::Notify(_)]));
 }
 
 #[test]
@@ -877,7 +877,7 @@ fn every_fact_is_drawn_at_every_size() {
         for line in corpus.lines() {
             let mut event: Event = serde_json::from_str(line).expect("an event");
             event.session = "s1".parse().expect("a name");
-            stage.tell(News::Events(vec![event]));
+            stage.tell(Msg::Events(vec![event]));
             stage.screen();
         }
         for key in ["?", "down", "esc", "ctrl-o", "up", "esc", "alt-s", "x", "esc", "alt-c", "r", "esc"] {
@@ -901,7 +901,7 @@ fn a_question_can_be_put_aside_and_brought_back() {
     stage.key("alt-q");
     stage.now += 5_000;
     assert!(stage.screen().contains("Run this command?"));
-    assert!(matches!(stage.key("1").as_slice(), [Wish::Answer(_)]));
+    assert!(matches!(stage.key("1").as_slice(), [Cmd::Answer(_)]));
 }
 
 #[test]
@@ -909,7 +909,7 @@ fn a_paste_into_a_question_is_kept_in_the_draft() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
     stage.asked(permission());
-    stage.tell(News::Input(Input::Paste("some words".into())));
+    stage.tell(Msg::Input(TerminalInput::Paste("some words".into())));
     assert_eq!(stage.app.composer.draft().text(), "some words");
 }
 
@@ -923,7 +923,7 @@ fn a_change_that_is_asked_for_before_it_is_read_is_shown_as_soon_as_it_is() {
     stage.now += 10_000;
     stage.key("d");
     assert!(stage.app.cover().is_none(), "there is nothing to show yet");
-    let read = || News::Diff { call: "c1".parse().expect("a call"), files: std::sync::Arc::default() };
+    let read = || Msg::Diff { call: "c1".parse().expect("a call"), files: std::sync::Arc::default() };
     stage.tell(read());
     assert!(stage.view().contains("What is asked about"));
     stage.key("esc");

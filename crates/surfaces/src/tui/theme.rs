@@ -4,12 +4,12 @@
 use ratatui::style::{Color, Modifier, Style};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use crate::diff::{self, Role, Token};
+use crate::diff::{self, DiffRole, SyntaxToken};
 use crate::palette::{self, Background, Palette};
 
 /// What something on the screen is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Name {
+pub enum StyleName {
     /// Plain text.
     Text,
     /// Less important than the text around it.
@@ -109,44 +109,44 @@ impl Theme {
     }
 
     /// The style of something.
-    pub fn style(&self, name: Name) -> Style {
+    pub fn style(&self, name: StyleName) -> Style {
         let plain = Style::default();
         let add = |modifier| plain.add_modifier(modifier);
         match name {
-            Name::Text => plain,
-            Name::Dim => self.grey(),
-            Name::Strong | Name::Title => add(Modifier::BOLD),
-            Name::Emphasis => add(Modifier::ITALIC),
-            Name::Struck => add(Modifier::CROSSED_OUT),
-            Name::Heading => self.letters(BLUE).add_modifier(Modifier::BOLD),
-            Name::Code => self.letters(TEAL),
-            Name::Link => self.letters(BLUE).add_modifier(Modifier::UNDERLINED),
-            Name::Quote => self.grey().add_modifier(Modifier::ITALIC),
-            Name::Frame => self.grey(),
-            Name::Focus | Name::Accent => self.letters(BLUE),
-            Name::Person => self.letters(GREEN),
-            Name::Chip => self.letters(VIOLET),
-            Name::Selected => match self.palette {
+            StyleName::Text => plain,
+            StyleName::Dim => self.grey(),
+            StyleName::Strong | StyleName::Title => add(Modifier::BOLD),
+            StyleName::Emphasis => add(Modifier::ITALIC),
+            StyleName::Struck => add(Modifier::CROSSED_OUT),
+            StyleName::Heading => self.letters(BLUE).add_modifier(Modifier::BOLD),
+            StyleName::Code => self.letters(TEAL),
+            StyleName::Link => self.letters(BLUE).add_modifier(Modifier::UNDERLINED),
+            StyleName::Quote => self.grey().add_modifier(Modifier::ITALIC),
+            StyleName::Frame => self.grey(),
+            StyleName::Focus | StyleName::Accent => self.letters(BLUE),
+            StyleName::Person => self.letters(GREEN),
+            StyleName::Chip => self.letters(VIOLET),
+            StyleName::Selected => match self.palette {
                 Palette::Plain | Palette::Sixteen => add(Modifier::REVERSED),
                 _ => plain.bg(self.colour(BAR)).add_modifier(Modifier::BOLD),
             },
-            Name::Match => self.letters(YELLOW).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-            Name::Good => self.letters(GREEN),
-            Name::Warning => self.letters(YELLOW),
-            Name::Bad => self.letters(RED),
-            Name::Key => self.letters(TEAL).add_modifier(Modifier::BOLD),
+            StyleName::Match => self.letters(YELLOW).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            StyleName::Good => self.letters(GREEN),
+            StyleName::Warning => self.letters(YELLOW),
+            StyleName::Bad => self.letters(RED),
+            StyleName::Key => self.letters(TEAL).add_modifier(Modifier::BOLD),
         }
     }
 
     /// The style of a kind of word of a programming language.
-    pub fn token(&self, token: Token) -> Style {
-        let strong = if token == Token::Heading { Modifier::BOLD } else { Modifier::empty() };
+    pub fn token(&self, token: SyntaxToken) -> Style {
+        let strong = if token == SyntaxToken::Heading { Modifier::BOLD } else { Modifier::empty() };
         let letters = match self.palette {
             Palette::Plain => None,
             Palette::Sixteen => match token {
-                Token::Keyword => Some(Color::Magenta),
-                Token::String | Token::Constant => Some(Color::Cyan),
-                Token::Comment => Some(Color::DarkGray),
+                SyntaxToken::Keyword => Some(Color::Magenta),
+                SyntaxToken::String | SyntaxToken::Constant => Some(Color::Cyan),
+                SyntaxToken::Comment => Some(Color::DarkGray),
                 _ => None,
             },
             Palette::Many(ground) => palette::many(token, ground).map(Color::Indexed),
@@ -157,22 +157,22 @@ impl Theme {
     }
 
     /// The style of a part of a drawn change.
-    pub fn diff(&self, style: diff::Style) -> Style {
+    pub fn diff(&self, style: diff::DiffStyle) -> Style {
         match style.role {
-            Role::Same => self.token(style.token),
-            Role::Title => self.style(Name::Title),
-            Role::Hunk => self.style(Name::Code),
-            Role::Frame | Role::Note => self.style(Name::Dim),
-            Role::More => self.style(Name::Good),
-            Role::Less => self.style(Name::Bad),
-            Role::Mark => self.style(Name::Warning).add_modifier(Modifier::REVERSED),
-            Role::Added | Role::AddedWord | Role::Removed | Role::RemovedWord => self.changed(style),
+            DiffRole::Same => self.token(style.token),
+            DiffRole::Title => self.style(StyleName::Title),
+            DiffRole::Hunk => self.style(StyleName::Code),
+            DiffRole::Frame | DiffRole::Note => self.style(StyleName::Dim),
+            DiffRole::More => self.style(StyleName::Good),
+            DiffRole::Less => self.style(StyleName::Bad),
+            DiffRole::Mark => self.style(StyleName::Warning).add_modifier(Modifier::REVERSED),
+            DiffRole::Added | DiffRole::AddedWord | DiffRole::Removed | DiffRole::RemovedWord => self.changed(style),
         }
     }
 
-    fn changed(&self, style: diff::Style) -> Style {
-        let is_added = matches!(style.role, Role::Added | Role::AddedWord);
-        let is_word = matches!(style.role, Role::AddedWord | Role::RemovedWord);
+    fn changed(&self, style: diff::DiffStyle) -> Style {
+        let is_added = matches!(style.role, DiffRole::Added | DiffRole::AddedWord);
+        let is_word = matches!(style.role, DiffRole::AddedWord | DiffRole::RemovedWord);
         let behind = match (is_added, is_word) {
             (true, false) => Shade(0x102e1e, 0xddf6e4, Color::Reset),
             (true, true) => Shade(0x1e643a, 0x9be4af, Color::Reset),
@@ -237,12 +237,20 @@ mod tests {
     #[test]
     fn without_colours_there_are_none_in_any_style() {
         let theme = Theme::new(Palette::Plain);
-        let names = [Name::Dim, Name::Heading, Name::Code, Name::Link, Name::Selected, Name::Match, Name::Bad];
+        let names = [
+            StyleName::Dim,
+            StyleName::Heading,
+            StyleName::Code,
+            StyleName::Link,
+            StyleName::Selected,
+            StyleName::Match,
+            StyleName::Bad,
+        ];
         for style in names.map(|name| theme.style(name)) {
             assert_eq!((style.fg, style.bg), (None, None));
         }
-        assert_ne!(theme.style(Name::Selected), theme.style(Name::Text), "what is chosen still stands out");
-        let added = diff::Style { role: Role::Added, token: Token::Keyword };
+        assert_ne!(theme.style(StyleName::Selected), theme.style(StyleName::Text), "what is chosen still stands out");
+        let added = diff::DiffStyle { role: DiffRole::Added, token: SyntaxToken::Keyword };
         assert_eq!(theme.diff(added).bg, None);
     }
 
@@ -250,12 +258,16 @@ mod tests {
     fn a_terminal_never_gets_colours_that_it_does_not_have() {
         for ground in GROUNDS {
             let many = Theme::new(Palette::Many(ground));
-            let colours = [many.style(Name::Heading).fg, many.style(Name::Selected).bg, many.token(Token::Keyword).fg];
+            let colours = [
+                many.style(StyleName::Heading).fg,
+                many.style(StyleName::Selected).bg,
+                many.token(SyntaxToken::Keyword).fg,
+            ];
             assert!(colours.iter().all(|colour| matches!(colour, Some(Color::Indexed(_)))), "{colours:?}");
         }
         let sixteen = Theme::new(Palette::Sixteen);
-        assert_eq!(sixteen.style(Name::Bad).fg, Some(Color::Red));
-        assert_eq!(sixteen.diff(diff::Style { role: Role::Removed, token: Token::Text }).bg, None);
+        assert_eq!(sixteen.style(StyleName::Bad).fg, Some(Color::Red));
+        assert_eq!(sixteen.diff(diff::DiffStyle { role: DiffRole::Removed, token: SyntaxToken::Text }).bg, None);
     }
 
     #[test]

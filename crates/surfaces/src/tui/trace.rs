@@ -24,7 +24,7 @@ enum Of {
 
 /// Something that took its time.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct TraceSpan {
     of: Of,
     request: Option<RequestId>,
     /// What it is, in a word.
@@ -38,7 +38,7 @@ pub(super) struct Span {
     pub(super) note: String,
 }
 
-impl Span {
+impl TraceSpan {
     /// Whether it is a request, which the others belong to.
     pub(super) fn is_request(&self) -> bool {
         matches!(self.of, Of::Request(_))
@@ -51,17 +51,17 @@ impl Span {
 
 /// All spans of a session, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
-    spans: VecDeque<Span>,
+pub(super) struct TraceSpans {
+    spans: VecDeque<TraceSpan>,
 }
 
-impl Trace {
-    pub(super) fn spans(&self) -> impl Iterator<Item = &Span> {
+impl TraceSpans {
+    pub(super) fn spans(&self) -> impl Iterator<Item = &TraceSpan> {
         self.spans.iter()
     }
 
     /// The request that a span belongs to: when it began, and how long it took.
-    pub(super) fn whole(&self, span: &Span, now: Time) -> (Time, i64) {
+    pub(super) fn whole(&self, span: &TraceSpan, now: Time) -> (Time, i64) {
         let of = span.request.clone().map(Of::Request);
         let request = self.spans.iter().find(|other| Some(&other.of) == of.as_ref());
         request.map_or((span.began, span.millis(now)), |request| (request.began, request.millis(now)))
@@ -131,7 +131,7 @@ impl Trace {
     fn begin(&mut self, event: &Event, of: Of, kind: &'static str, label: String) {
         let label = tame(label.lines().next().unwrap_or_default());
         let request = event.request.clone();
-        self.spans.push_back(Span {
+        self.spans.push_back(TraceSpan {
             of,
             request,
             kind,

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) fn wrap(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'static>> {
     let width = width.max(1);
     let hang = if hang < width / 2 { hang } else { 0 };
-    let mut rows = Rows { width, hang, rows: Vec::new(), row: Vec::new(), used: 0, is_first: true };
+    let mut rows = WrappedLines { width, hang, rows: Vec::new(), row: Vec::new(), used: 0, is_first: true };
     let mut word: Vec<(String, Style)> = Vec::new();
     let mut wide = 0;
     for span in &line.spans {
@@ -33,7 +33,7 @@ pub(crate) fn wrap(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'stat
     rows.rows
 }
 
-struct Rows {
+struct WrappedLines {
     width: usize,
     hang: usize,
     rows: Vec<Line<'static>>,
@@ -42,7 +42,7 @@ struct Rows {
     is_first: bool,
 }
 
-impl Rows {
+impl WrappedLines {
     fn room(&self) -> usize {
         if self.is_first { self.width } else { self.width - self.hang }
     }

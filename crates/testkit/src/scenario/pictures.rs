@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
-use trimtab_world::models::{DrawOrder, Drawn};
+use trimtab_world::models::{DrawOrder, DrawnImage};
 
 /// What was drawn, in the order in which it was ordered.
 #[derive(Clone, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Easel(Arc<Mutex<Vec<String>>>);
 impl Easel {
     /// A picture for each that is ordered. Of a prompt with `BUSY` the first order may be tried again, `BROKEN`
     /// fails for good, `SLOW` does not come at the first order, and `FEW` brings one picture too few.
-    pub(super) async fn draw(&self, order: &DrawOrder, silent: &Notify) -> Result<Vec<Drawn>, Fault> {
+    pub(super) async fn draw(&self, order: &DrawOrder, silent: &Notify) -> Result<Vec<DrawnImage>, Fault> {
         let before = {
             let mut drawn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let before = drawn.iter().filter(|prompt| **prompt == order.prompt).count();
@@ -32,7 +32,7 @@ impl Easel {
             std::future::pending::<()>().await;
         }
         let count = if order.prompt.contains("FEW") { order.count - 1 } else { order.count };
-        let picture = |number: u32| Drawn {
+        let picture = |number: u32| DrawnImage {
             bytes: format!("GIF89a{} {number} {before}", order.prompt).into_bytes(),
             media_type: "image/gif",
             revised_prompt: Some(format!("{}, in oil", order.prompt)),

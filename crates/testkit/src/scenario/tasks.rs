@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use trimtab_host::config::TaskSettings;
-use trimtab_host::{Apply, TaskList};
+use trimtab_host::{ApplyOperations, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
 use trimtab_vocab::{Applying, Fact, TaskAuthor, TaskLimits};
 
@@ -21,7 +21,7 @@ impl Stage {
     pub(super) async fn fill(&mut self) {
         let operations = std::mem::take(&mut self.tasks);
         if !operations.is_empty() {
-            let wish = Apply { operations, by: TaskAuthor::Person, key: None, confirmed: true };
+            let wish = ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed: true };
             self.list().apply(wish).await.expect("tasks that can be made");
         }
     }
@@ -36,7 +36,7 @@ impl Stage {
         let valid = proposed.expect("a proposal").iter().filter(|one| one["valid"] == Value::Bool(true));
         let operations: Vec<Value> = valid.map(|one| one["op"].clone()).collect();
         let count = operations.len();
-        let wish = Apply { operations, by: TaskAuthor::Assistant, key: None, confirmed: true };
+        let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key: None, confirmed: true };
         self.list().apply(wish).await.expect("operations that can be applied");
         self.client.decide_tasks(count).await;
         self.wait_for("proposal.resolved").await;

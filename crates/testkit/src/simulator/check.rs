@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use trimtab_engine::Session;
-use trimtab_engine::record::About;
+use trimtab_engine::record::CheckpointSubject;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, IntentFact,
     ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, SessionFact, Status,
@@ -189,7 +189,7 @@ struct Told<'a> {
     /// Tools that have begun and not ended.
     open: BTreeSet<&'a CallId>,
     /// Questions that are open, and what they are about.
-    asked: BTreeMap<&'a CheckpointId, About>,
+    asked: BTreeMap<&'a CheckpointId, CheckpointSubject>,
 }
 
 /// A tool that a reply asks for.
@@ -593,18 +593,24 @@ impl<'a> Story<'a> {
         match fact {
             CheckpointFact::Opened { checkpoint, body, .. } => {
                 self.tally.questions += 1;
-                let about: About = serde_json::from_value(body.clone().into()).map_err(|error| error.to_string())?;
-                self.tally.unknown += u64::from(matches!(about, About::Outcome { .. }));
-                self.tally.repeats += u64::from(about == About::Repeat);
-                self.tally.clarified += u64::from(matches!(about, About::Clarify { .. }));
-                self.tally.satisfactions += u64::from(about == About::Satisfaction);
+                let about: CheckpointSubject =
+                    serde_json::from_value(body.clone().into()).map_err(|error| error.to_string())?;
+                self.tally.unknown += u64::from(matches!(about, CheckpointSubject::Outcome { .. }));
+                self.tally.repeats += u64::from(about == CheckpointSubject::Repeat);
+                self.tally.clarified += u64::from(matches!(about, CheckpointSubject::Clarify { .. }));
+                self.tally.satisfactions += u64::from(about == CheckpointSubject::Satisfaction);
                 let told = self.told(request)?;
                 if told.asked.values().any(|open| *open == about) {
                     return Err(format!("{checkpoint} asks what is being asked already"));
                 }
-                let whole = |about: &About| {
-                    let one = matches!(about, About::Tool { .. } | About::Question { .. } | About::Outcome { .. });
-                    !one && !matches!(about, About::Outside { .. })
+                let whole = |about: &CheckpointSubject| {
+                    let one = matches!(
+                        about,
+                        CheckpointSubject::Tool { .. }
+                            | CheckpointSubject::Question { .. }
+                            | CheckpointSubject::Outcome { .. }
+                    );
+                    !one && !matches!(about, CheckpointSubject::Outside { .. })
                 };
                 if whole(&about) && told.asked.values().any(whole) {
                     return Err(format!("{checkpoint} asks while another question about the whole request is open"));
@@ -614,17 +620,17 @@ impl<'a> Story<'a> {
             CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let told = self.told(request)?;
                 let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
-                told.afresh |= about == About::Satisfaction && choice == "start_over";
+                told.afresh |= about == CheckpointSubject::Satisfaction && choice == "start_over";
                 let by_what = (told.mode, &told.settings);
                 told.agreement.answered(&about, choice, text.as_deref(), by, by_what)?;
                 match (about, choice.as_str()) {
-                    (About::Trust, "trust") => told.trusted = true,
-                    (About::Tool { call }, choice) => {
+                    (CheckpointSubject::Trust, "trust") => told.trusted = true,
+                    (CheckpointSubject::Tool { call }, choice) => {
                         let tool = self.tools.get_mut(&call).ok_or("a question about no tool")?;
                         tool.allowed |= matches!(choice, "allow" | "always");
                         tool.denied |= !matches!(choice, "allow" | "always");
                     }
-                    (About::Outcome { call }, "again") => {
+                    (CheckpointSubject::Outcome { call }, "again") => {
                         let call = self.begun.keys().find(|begun| ***begun == call).copied();
                         let call = call.ok_or("a question about no command")?;
                         *self.again.entry(call).or_default() += 1;

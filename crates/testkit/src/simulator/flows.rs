@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trimtab_engine::record::About;
+use trimtab_engine::record::CheckpointSubject;
 use trimtab_vocab::event::{ChangeFact, PlanFact, RouteDecision, SessionFact};
 use trimtab_vocab::{
     ApprovalMode, ChangeSetId, Control, Copilot, Event, Fact, Mode, Pace, Plan, Routing, RunSettings, SessionId,
@@ -169,7 +169,7 @@ impl Agreement {
 
     pub(super) fn answered(
         &mut self,
-        about: &About,
+        about: &CheckpointSubject,
         choice: &str,
         text: Option<&str>,
         by: &str,
@@ -177,21 +177,23 @@ impl Agreement {
     ) -> Result<(), String> {
         self.refused |= by == "approve deny";
         match (about, choice) {
-            (About::Understanding, "tell") => self.stand = Stand::Compiling,
-            (About::Understanding, "talk") => self.talks = true,
-            (About::Understanding, _) => self.stand = self.set_out(mode, settings),
-            (About::Plan, "approve") => {
+            (CheckpointSubject::Understanding, "tell") => self.stand = Stand::Compiling,
+            (CheckpointSubject::Understanding, "talk") => self.talks = true,
+            (CheckpointSubject::Understanding, _) => self.stand = self.set_out(mode, settings),
+            (CheckpointSubject::Plan, "approve") => {
                 let (version, _) = self.plan.as_ref().ok_or("no plan was approved")?;
                 if mode == Mode::Plan && by != "user" {
                     return Err(format!("a plan that a person asked for was approved by {by}"));
                 }
                 self.approved = Some((*version, by.to_owned()));
             }
-            (About::Plan, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
-            (About::Plan, "modify" | "replan") => self.stand = Stand::Planning,
+            (CheckpointSubject::Plan, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
+            (CheckpointSubject::Plan, "modify" | "replan") => self.stand = Stand::Planning,
             // What went wrong, or is to be done once more, is begun again.
-            (About::StepFailed { step }, "retry" | "tell") => drop(self.statuses.remove(step)),
-            (About::StepAfter { step }, "tell") if self.is_carried_out() => drop(self.statuses.remove(step)),
+            (CheckpointSubject::StepFailed { step }, "retry" | "tell") => drop(self.statuses.remove(step)),
+            (CheckpointSubject::StepAfter { step }, "tell") if self.is_carried_out() => {
+                drop(self.statuses.remove(step))
+            }
             _ => {}
         }
         Ok(())

@@ -8,9 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{Contents, Ended, FileNow, Hands, Snapshot, StreamController, Survey, Told};
+use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, Snapshot, StreamController, Survey, Workspace};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Look, Overtime, Seen};
+use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult};
 
 use crate::memory_store::{Disk, MemoryStore};
 
@@ -52,22 +52,22 @@ impl SimulatedHands {
         Ok(())
     }
 
-    fn seen(&self, look: &Look) -> Seen {
-        let whole = |text: String| Seen { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
+    fn seen(&self, look: &ReadOp) -> ReadResult {
+        let whole = |text: String| ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
         let shown = format!("{look:?}");
         match look {
-            Look::Read { path, .. } if path.ends_with(".png") => {
-                Seen { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
+            ReadOp::Read { path, .. } if path.ends_with(".png") => {
+                ReadResult { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
             }
-            Look::Read { path, .. } => match self.disk.state().files.get(path) {
+            ReadOp::Read { path, .. } => match self.disk.state().files.get(path) {
                 Some(bytes) => {
                     let files = vec![FileMark { path: path.clone(), hash: state(bytes).hash }];
-                    Seen { files, ..whole(String::from_utf8_lossy(bytes).into_owned()) }
+                    ReadResult { files, ..whole(String::from_utf8_lossy(bytes).into_owned()) }
                 }
-                None => Seen { status: ToolStatus::Error, ..whole(format!("There is no file {path}.")) },
+                None => ReadResult { status: ToolStatus::Error, ..whole(format!("There is no file {path}.")) },
             },
             // Long now and then, so that conversations grow.
-            Look::Search { pattern, .. } if pattern.len() % 2 == 0 => whole(format!("{shown}\n").repeat(40)),
+            ReadOp::Search { pattern, .. } if pattern.len() % 2 == 0 => whole(format!("{shown}\n").repeat(40)),
             _ => whole(shown),
         }
     }
@@ -102,11 +102,12 @@ fn state(bytes: &[u8]) -> FileState {
 }
 
 #[async_trait]
-impl Hands for SimulatedHands {
-    async fn look(&self, _: &str, look: &Look) -> Seen {
+impl Workspace for SimulatedHands {
+    async fn look(&self, _: &str, look: &ReadOp) -> ReadResult {
         let text = format!("{look:?}");
         // Each page and each search is asked for by one call only.
-        let _doing = matches!(look, Look::Fetch { .. } | Look::Search { .. }).then(|| Doing::begin(self, text.clone()));
+        let _doing =
+            matches!(look, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
         self.pass(&text).await;
         self.seen(look)
     }
@@ -138,10 +139,10 @@ impl Hands for SimulatedHands {
     async fn run(
         &self,
         plan: &CommandPlan,
-        tell: &(dyn for<'t> Fn(Told<'t>) + Send + Sync),
+        tell: &(dyn for<'t> Fn(CommandUpdate<'t>) + Send + Sync),
         stop: &StreamController,
         mut overtime: mpsc::Receiver<Overtime>,
-    ) -> Ended {
+    ) -> EndedCommand {
         self.live().await;
         let command = plan.run().command.clone();
         let begun = {
@@ -151,7 +152,7 @@ impl Hands for SimulatedHands {
             *begun
         };
         let _doing = Doing::begin(self, command.clone());
-        tell(Told::Output("running\n"));
+        tell(CommandUpdate::Output("running\n"));
         // Each run leaves something else behind, some at once and some in the end.
         let make = || drop(self.disk.state().files.insert(made_by(&command), begun.to_string().into_bytes()));
         let at_once = command.len().is_multiple_of(2);
@@ -163,7 +164,7 @@ impl Hands for SimulatedHands {
         let ends = async {
             self.pass(&command).await;
             while command.len().is_multiple_of(3) && attended {
-                tell(Told::Overdue);
+                tell(CommandUpdate::Overdue);
                 let said = tokio::time::timeout(Duration::from_millis(700), overtime.recv()).await;
                 match said {
                     Ok(Some(Overtime::None)) => return true,
@@ -176,7 +177,7 @@ impl Hands for SimulatedHands {
         };
         tokio::select! {
             biased;
-            () = stop.aborted() => Ended { ran: Ran { stopped: true, ..Ran::default() }, ..Ended::default() },
+            () = stop.aborted() => EndedCommand { ran: Ran { stopped: true, ..Ran::default() }, ..EndedCommand::default() },
             timed_out = ends => {
                 if !at_once {
                     make();
@@ -184,7 +185,7 @@ impl Hands for SimulatedHands {
                 // Some fail; that is an answer too.
                 let exit_code = Some(i32::from(command.len().is_multiple_of(5)));
                 let ran = Ran { exit_code, timed_out, ..Ran::default() };
-                Ended { ran, output: format!("ran {command}").into_bytes(), dropped: 0 }
+                EndedCommand { ran, output: format!("ran {command}").into_bytes(), dropped: 0 }
             }
         }
     }

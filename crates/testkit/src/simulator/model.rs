@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Fault, Problem, ProblemKind, Prompt, Retry, Usage};
-use trimtab_world::models::{Model, Models, Piece, PieceStream};
+use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
 
 use crate::dice::Dice;
 use crate::memory_store::{Disk, MemoryStore, State};
@@ -128,14 +128,14 @@ impl Oracle {
         while !rest.is_empty() {
             let cut = rest.ceil_char_boundary(1 + dice.below(40) as usize);
             let (now, later) = rest.split_at(cut);
-            moments.push((1 << dice.below(9), Ok(Piece::Text { block: 0, text: now.to_owned() })));
+            moments.push((1 << dice.below(9), Ok(ReplyPiece::Text { block: 0, text: now.to_owned() })));
             rest = later;
         }
         for (block, wish) in (1..).zip(wishes) {
             let (id, name) = (Some(wish.id), Some(wish.name.to_owned()));
             let (head, tail) = wish.arguments.split_at(wish.arguments.len() / 2);
-            moments.push((1, Ok(Piece::Tool { block, id, name, arguments: head.to_owned() })));
-            moments.push((1, Ok(Piece::Tool { block, id: None, name: None, arguments: tail.to_owned() })));
+            moments.push((1, Ok(ReplyPiece::Tool { block, id, name, arguments: head.to_owned() })));
+            moments.push((1, Ok(ReplyPiece::Tool { block, id: None, name: None, arguments: tail.to_owned() })));
         }
         let ending = dice.below(14);
         if ending < 4 {
@@ -157,9 +157,9 @@ impl Oracle {
                 // Some providers count everything, some only what they had not cached, some nothing.
                 let input_tokens = [0, 3, size(prompt) / 4][dice.below(3) as usize];
                 let usage = Usage { input_tokens, output_tokens: input_tokens.min(5), ..Usage::default() };
-                moments.push((0, Ok(Piece::Usage(usage))));
-                moments.extend(stop.map(|stop| (0, Ok(Piece::Stop(stop)))));
-                moments.push((0, Ok(Piece::End)));
+                moments.push((0, Ok(ReplyPiece::Usage(usage))));
+                moments.extend(stop.map(|stop| (0, Ok(ReplyPiece::Stop(stop)))));
+                moments.push((0, Ok(ReplyPiece::End)));
             }
         }
         stream::iter(moments)
@@ -209,7 +209,7 @@ pub(super) struct SimulatedModels {
     pub(super) store: Arc<MemoryStore>,
 }
 
-impl Models for SimulatedModels {
+impl ModelRegistry for SimulatedModels {
     fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
         Ok(Arc::new(SimulatedModel { oracle: self.oracle.clone(), store: Arc::clone(&self.store) }))
     }

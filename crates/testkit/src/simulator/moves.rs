@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trimtab_host::{Answered, Client, Say, Sent, Target};
+use trimtab_host::{Answered, Client, Say, SendTo, Sent};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
     Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
@@ -89,8 +89,8 @@ impl History {
             .map(|row| row.id.clone())
             .collect();
         let target = match self.dice.pick(&known) {
-            Some(session) if !self.dice.once_in(3) => Target::Session(session.clone()),
-            _ => Target::New { folder: ["/project", "/other"][self.dice.below(2) as usize].into() },
+            Some(session) if !self.dice.once_in(3) => SendTo::Session(session.clone()),
+            _ => SendTo::New { folder: ["/project", "/other"][self.dice.below(2) as usize].into() },
         };
         let name = format!("say-{}-{}", self.said.len(), self.unsure);
         let text = match self.dice.below(6) {
@@ -109,7 +109,7 @@ impl History {
         };
         let text = format!("{text}{more}{}", self.lasting());
         // What takes another's place ends that; which one it meets, nobody knows beforehand.
-        if let (Target::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
+        if let (SendTo::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
             self.said.iter_mut().filter(|said| said.sent.session == *session).for_each(|said| said.cancelled = true);
         }
         let say = Say { mode, while_running, ..Say::new(text.clone(), self.settings()) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use trimtab_host::config::TaskSettings;
-use trimtab_host::{Apply, Asked, Client, NotApplied, NotMoved, TaskList, TaskMove};
+use trimtab_host::{ApplyOperations, Client, NotApplied, NotMoved, TaskList, TaskMove, TaskQuestion};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{
     Applied, Applying, Ask, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode, OnConflict, SessionId,
@@ -110,7 +110,7 @@ impl History {
         let Some((client, store)) = self.any_process() else { return };
         let Some(tasks) = list(&client) else { return };
         let Wish { key, operations, answer } = self.wishes.made[at].clone();
-        let wish = Apply { operations, by: TaskAuthor::Assistant, key: Some(key.clone()), confirmed: true };
+        let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key: Some(key.clone()), confirmed: true };
         let sent = unless_dead(&store, tasks.apply(wish)).await;
         let now = tasks.moment().now.millis();
         match (sent, answer) {
@@ -173,7 +173,7 @@ impl History {
         let mode = [Mode::Auto, Mode::Auto, Mode::Plan, Mode::Chat][self.dice.below(4) as usize];
         let settings = self.settings();
         let ask = Ask { via: Via::Cli, ..Ask::default() };
-        unless_dead(&store, client.ask(Asked { text, mode, ask, settings })).await;
+        unless_dead(&store, client.ask(TaskQuestion { text, mode, ask, settings })).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// A setting: its key with section and subsection, in lowercase but for the subsection, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct GitSetting {
     pub(super) key: String,
     pub(super) value: Vec<u8>,
 }
@@ -13,7 +13,7 @@ pub(super) fn is_include(key: &str) -> bool {
 }
 
 /// The settings of a file, and whether it could be read to its end.
-pub(super) fn parse(text: &[u8]) -> (Vec<Setting>, bool) {
+pub(super) fn parse(text: &[u8]) -> (Vec<GitSetting>, bool) {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut parser = Parser { text, at: 0 };
     let mut settings = Vec::new();
@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.at >= self.text.len()
     }
 
-    fn settings(&mut self, settings: &mut Vec<Setting>) -> Option<()> {
+    fn settings(&mut self, settings: &mut Vec<GitSetting>) -> Option<()> {
         let mut section = Vec::new();
         while !self.is_over() {
             match self.next() {
@@ -53,7 +53,7 @@ impl Parser<'_> {
                 byte if byte.is_ascii_alphabetic() && !section.is_empty() => {
                     let (key, value) = self.setting(byte)?;
                     let key = [&section[..], b".", &key[..]].concat();
-                    settings.push(Setting { key: String::from_utf8_lossy(&key).into_owned(), value });
+                    settings.push(GitSetting { key: String::from_utf8_lossy(&key).into_owned(), value });
                 }
                 _ => return None,
             }

@@ -12,8 +12,8 @@ use trimtab_vocab::{
     Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolSpec, Usage,
 };
 
-use super::http::{self, Framing, Key, Outgoing, SentEvent, fault, printable};
-use super::{Listed, Model, Piece, PieceStream};
+use super::http::{self, ApiKey, Framing, Outgoing, SentEvent, fault, printable};
+use super::{Listed, Model, PieceStream, ReplyPiece};
 
 const VERSION: &str = "2023-06-01";
 /// Lets a request say what becomes of reasoning whose past has changed.
@@ -43,13 +43,13 @@ impl Model for Anthropic {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::Body::json(&Body::of(&self.model, prompt).run(prompt))
+        let outgoing = http::RequestBody::json(&AnthropicBody::of(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing("/v1/messages", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, Reader::default(), self.idle)
+        http::converse(outgoing, Framing::Events, AnthropicReader::default(), self.idle)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
-        let body = http::Body::json(&Body::of(&self.model, prompt))?;
+        let body = http::RequestBody::json(&AnthropicBody::of(&self.model, prompt))?;
         let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
@@ -64,9 +64,9 @@ impl Model for Anthropic {
         let mut after = String::new();
         for _ in 0..MOST_PAGES {
             let path = format!("/v1/models?limit=1000{after}");
-            let outgoing = self.outgoing(&path, "application/json", http::Body::Nothing);
-            let page: Page =
-                serde_json::from_value(http::fetch(outgoing, self.idle, LARGEST_ANSWER).await?).map_err(|error| {
+            let outgoing = self.outgoing(&path, "application/json", http::RequestBody::Nothing);
+            let page: ModelPage = serde_json::from_value(http::fetch(outgoing, self.idle, LARGEST_ANSWER).await?)
+                .map_err(|error| {
                     let message = format!("The provider's list of models cannot be read: {error}.");
                     fault(ProblemKind::Protocol, message, Retry::Never)
                 })?;
@@ -82,7 +82,7 @@ impl Model for Anthropic {
 }
 
 impl Anthropic {
-    fn outgoing(&self, path: &str, accept: &str, body: http::Body) -> Outgoing {
+    fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
         let mut headers = vec![("accept", accept.into()), ("anthropic-version", VERSION.into())];
         if Generation::of(&self.model).binds_thinking() {
             headers.push(("anthropic-beta", BINDING.into()));
@@ -90,14 +90,14 @@ impl Anthropic {
         Outgoing {
             url: format!("{}{path}", self.base_url.trim_end_matches('/')),
             headers,
-            key: self.key.clone().map(|key| Key::Header("x-api-key", key)),
+            key: self.key.clone().map(|key| ApiKey::Header("x-api-key", key)),
             body,
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct ModelPage {
     data: Vec<ListedModel>,
     #[serde(default)]
     has_more: bool,
@@ -113,24 +113,24 @@ struct ListedModel {
 // ---- what is sent ----
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Marked<Tool<'a>>>,
+    tools: Vec<Marked<AnthropicTool<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Marked<Block<'a>>>,
-    messages: Vec<WireMessage<'a>>,
+    system: Vec<Marked<AnthropicBlock<'a>>>,
+    messages: Vec<AnthropicMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "OutputConfig::is_empty")]
     output_config: OutputConfig<'a>,
     #[serde(flatten)]
-    run: Option<Run>,
+    run: Option<AnthropicRun>,
 }
 
 /// What matters only to those who want a reply.
 #[derive(Serialize)]
-struct Run {
+struct AnthropicRun {
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
@@ -153,7 +153,7 @@ enum CacheControl {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
@@ -161,14 +161,14 @@ struct Tool<'a> {
 }
 
 #[derive(Serialize)]
-struct WireMessage<'a> {
+struct AnthropicMessage<'a> {
     role: Role,
-    content: Vec<Marked<Block<'a>>>,
+    content: Vec<Marked<AnthropicBlock<'a>>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum AnthropicBlock<'a> {
     Text {
         text: &'a str,
     },
@@ -240,7 +240,7 @@ enum OutputFormat<'a> {
     JsonSchema { schema: &'a Value },
 }
 
-impl<'a> Body<'a> {
+impl<'a> AnthropicBody<'a> {
     fn of(model: &'a str, prompt: &'a Prompt) -> Self {
         let generation = Generation::of(model);
         let thinks = prompt.thinking_tokens > 0;
@@ -262,12 +262,12 @@ impl<'a> Body<'a> {
             _ => None,
         };
         let effort = (thinks && adaptive).then(|| http::effort(prompt.thinking_tokens));
-        let mut body = Body {
+        let mut body = AnthropicBody {
             model,
             tools: prompt.tools.iter().map(|spec| unmarked(tool(spec))).collect(),
             system: Some(&prompt.system)
                 .filter(|system| !system.trim().is_empty())
-                .map(|text| unmarked(Block::Text { text }))
+                .map(|text| unmarked(AnthropicBlock::Text { text }))
                 .into_iter()
                 .collect(),
             messages: wire_messages(prompt),
@@ -296,12 +296,12 @@ impl<'a> Body<'a> {
     fn run(self, prompt: &Prompt) -> Self {
         // Whoever thinks takes no temperature, and the highest is 1.
         let takes_temperature = self.thinking.is_none() && Generation::of(self.model).takes_temperature();
-        let run = Run {
+        let run = AnthropicRun {
             max_tokens: prompt.max_output_tokens,
             temperature: prompt.temperature.filter(|_| takes_temperature).map(|temperature| temperature.min(1.0)),
             stream: true,
         };
-        Body { run: Some(run), ..self }
+        AnthropicBody { run: Some(run), ..self }
     }
 }
 
@@ -375,15 +375,15 @@ fn can_hold(schema: &Value) -> bool {
     known && fits && fields.chain(words.get("items")).all(can_hold)
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    Tool { name: &spec.name, description: &spec.description, input_schema: &spec.input_schema }
+fn tool(spec: &ToolSpec) -> AnthropicTool<'_> {
+    AnthropicTool { name: &spec.name, description: &spec.description, input_schema: &spec.input_schema }
 }
 
 fn unmarked<T>(inner: T) -> Marked<T> {
     Marked { inner, cache_control: None }
 }
 
-fn wire_messages(prompt: &Prompt) -> Vec<WireMessage<'_>> {
+fn wire_messages(prompt: &Prompt) -> Vec<AnthropicMessage<'_>> {
     prompt
         .messages
         .iter()
@@ -392,41 +392,43 @@ fn wire_messages(prompt: &Prompt) -> Vec<WireMessage<'_>> {
         .collect()
 }
 
-fn wire_message<'a>(message: &'a Message, images: &'a BTreeMap<RefKey, Arc<str>>) -> WireMessage<'a> {
+fn wire_message<'a>(message: &'a Message, images: &'a BTreeMap<RefKey, Arc<str>>) -> AnthropicMessage<'a> {
     let blocks = message.parts.iter().filter_map(|part| block(message.role, part, images));
     let mut content: Vec<_> = blocks.map(unmarked).collect();
     // The API wants the results before anything else that is said.
-    content.sort_by_key(|block| !matches!(block.inner, Block::ToolResult { .. }));
-    WireMessage { role: message.role, content }
+    content.sort_by_key(|block| !matches!(block.inner, AnthropicBlock::ToolResult { .. }));
+    AnthropicMessage { role: message.role, content }
 }
 
 /// Blank text blocks and empty messages are refused by the API, and so is thinking without its
 /// signature; neither says anything.
-fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>) -> Option<Block<'a>> {
+fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>) -> Option<AnthropicBlock<'a>> {
     static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
     Some(match part {
         Part::Text { text } if text.trim().is_empty() => return None,
-        Part::Text { text } => Block::Text { text },
+        Part::Text { text } => AnthropicBlock::Text { text },
         Part::Thinking { text, signature: Some(signature), by } if is_ours(by) => {
-            Block::Thinking { thinking: text, signature }
+            AnthropicBlock::Thinking { thinking: text, signature }
         }
-        Part::RedactedThinking { data, by } if is_ours(by) => Block::RedactedThinking { data },
+        Part::RedactedThinking { data, by } if is_ours(by) => AnthropicBlock::RedactedThinking { data },
         Part::Thinking { .. } | Part::RedactedThinking { .. } => return None,
         // A model cannot be shown as the one who showed a picture.
         Part::Image { .. } if role == Role::Assistant => return None,
         Part::Image { image, media_type } => match images.get(image) {
-            Some(data) => Block::Image { source: ImageSource { r#type: "base64", media_type, data } },
-            None => Block::Text { text: "[image missing]" },
+            Some(data) => AnthropicBlock::Image { source: ImageSource { r#type: "base64", media_type, data } },
+            None => AnthropicBlock::Text { text: "[image missing]" },
         },
-        Part::ToolUse(call) => Block::ToolUse {
+        Part::ToolUse(call) => AnthropicBlock::ToolUse {
             id: &call.id,
             name: &call.name,
             // Arguments that were not JSON cannot be sent back as they were: the API wants an object.
             input: if call.broken.is_some() { &NOTHING } else { &call.input },
         },
-        Part::ToolResult(result) => {
-            Block::ToolResult { tool_use_id: &result.tool_use_id, content: &result.content, is_error: result.is_error }
-        }
+        Part::ToolResult(result) => AnthropicBlock::ToolResult {
+            tool_use_id: &result.tool_use_id,
+            content: &result.content,
+            is_error: result.is_error,
+        },
     })
 }
 
@@ -438,7 +440,7 @@ fn is_ours(by: &Option<String>) -> bool {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum WireEvent {
+enum AnthropicEvent {
     MessageStart {
         message: StartedMessage,
     },
@@ -448,13 +450,13 @@ enum WireEvent {
     },
     ContentBlockDelta {
         index: u32,
-        delta: Delta,
+        delta: AnthropicDelta,
     },
     ContentBlockStop {},
     MessageDelta {
         #[serde(default)]
         delta: StopPart,
-        usage: Option<WireUsage>,
+        usage: Option<AnthropicUsage>,
     },
     MessageStop {
         #[serde(default)]
@@ -470,7 +472,7 @@ enum WireEvent {
 
 #[derive(Deserialize)]
 struct StartedMessage {
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Deserialize)]
@@ -502,7 +504,7 @@ enum StartedBlock {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::enum_variant_names, reason = "the names are the wire's")]
-enum Delta {
+enum AnthropicDelta {
     TextDelta {
         text: String,
     },
@@ -526,7 +528,7 @@ struct StopPart {
 }
 
 #[derive(Deserialize, Default)]
-struct WireUsage {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -543,13 +545,13 @@ struct WireError {
 
 /// Reads one event after the other; remembers what later ones build upon.
 #[derive(Default)]
-struct Reader {
-    usage: WireUsage,
-    blocks: BTreeMap<u32, Begun>,
+struct AnthropicReader {
+    usage: AnthropicUsage,
+    blocks: BTreeMap<u32, OpenBlock>,
 }
 
 /// What a block began as.
-enum Begun {
+enum OpenBlock {
     Part,
     /// With an input that came whole, until a delta says otherwise.
     Tool(Option<String>),
@@ -557,90 +559,95 @@ enum Begun {
     Unknown,
 }
 
-impl http::Reader for Reader {
-    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
-        let event: WireEvent = match serde_json::from_str(&sent.data) {
+impl http::EventReader for AnthropicReader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<ReplyPiece>, Fault> {
+        let event: AnthropicEvent = match serde_json::from_str(&sent.data) {
             Ok(event) => event,
             Err(error) => return self.unreadable(sent, &error),
         };
         Ok(match event {
-            WireEvent::MessageStart { message } => vec![self.count(message.usage)],
-            WireEvent::ContentBlockStart { index, content_block } => self.start(index, content_block)?,
-            WireEvent::ContentBlockDelta { index, delta } => self.delta(index, delta)?,
-            WireEvent::MessageDelta { delta, usage } => {
+            AnthropicEvent::MessageStart { message } => vec![self.count(message.usage)],
+            AnthropicEvent::ContentBlockStart { index, content_block } => self.start(index, content_block)?,
+            AnthropicEvent::ContentBlockDelta { index, delta } => self.delta(index, delta)?,
+            AnthropicEvent::MessageDelta { delta, usage } => {
                 let mut pieces = vec![self.count(usage)];
-                pieces.extend(delta.stop_reason.map(|reason| Piece::Stop(stop_reason(reason))));
+                pieces.extend(delta.stop_reason.map(|reason| ReplyPiece::Stop(stop_reason(reason))));
                 pieces
             }
-            WireEvent::MessageStop { stop_reason: reason } => self.end(reason.as_str()),
-            WireEvent::Error { error } => return Err(error_event(&error)),
-            WireEvent::ContentBlockStop {} | WireEvent::Unknown => vec![Piece::Alive],
+            AnthropicEvent::MessageStop { stop_reason: reason } => self.end(reason.as_str()),
+            AnthropicEvent::Error { error } => return Err(error_event(&error)),
+            AnthropicEvent::ContentBlockStop {} | AnthropicEvent::Unknown => vec![ReplyPiece::Alive],
         })
     }
 }
 
-impl Reader {
-    fn start(&mut self, block: u32, started: StartedBlock) -> Result<Vec<Piece>, Fault> {
+impl AnthropicReader {
+    fn start(&mut self, block: u32, started: StartedBlock) -> Result<Vec<ReplyPiece>, Fault> {
         if self.blocks.len() >= MOST_BLOCKS {
             let message = format!("The provider's reply has more than {MOST_BLOCKS} parts; it was cut off.");
             return Err(fault(ProblemKind::Protocol, message, Retry::Never));
         }
         let (begun, pieces) = match started {
-            StartedBlock::Text { text } => (Begun::Part, vec![Piece::Text { block, text }]),
+            StartedBlock::Text { text } => (OpenBlock::Part, vec![ReplyPiece::Text { block, text }]),
             StartedBlock::Thinking { thinking, signature } => (
-                Begun::Part,
-                vec![Piece::Thinking { block, text: thinking }, Piece::Signature { block, text: signature }],
+                OpenBlock::Part,
+                vec![ReplyPiece::Thinking { block, text: thinking }, ReplyPiece::Signature { block, text: signature }],
             ),
-            StartedBlock::RedactedThinking { data } => (Begun::Part, vec![Piece::Redacted { block, data }]),
+            StartedBlock::RedactedThinking { data } => (OpenBlock::Part, vec![ReplyPiece::Redacted { block, data }]),
             StartedBlock::ToolUse { id, name, input } => {
                 let nothing = input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
                 let whole = (!nothing).then(|| input.to_string());
                 (
-                    Begun::Tool(whole),
-                    vec![Piece::Tool { block, id: Some(id), name: Some(name), arguments: String::new() }],
+                    OpenBlock::Tool(whole),
+                    vec![ReplyPiece::Tool { block, id: Some(id), name: Some(name), arguments: String::new() }],
                 )
             }
-            StartedBlock::Unknown => (Begun::Unknown, vec![Piece::Alive]),
+            StartedBlock::Unknown => (OpenBlock::Unknown, vec![ReplyPiece::Alive]),
         };
         self.blocks.insert(block, begun);
         Ok(pieces)
     }
 
-    fn delta(&mut self, block: u32, delta: Delta) -> Result<Vec<Piece>, Fault> {
+    fn delta(&mut self, block: u32, delta: AnthropicDelta) -> Result<Vec<ReplyPiece>, Fault> {
         let whole = match self.blocks.get_mut(&block) {
-            Some(Begun::Unknown) => return Ok(vec![Piece::Alive]),
-            Some(Begun::Tool(whole)) => Some(whole),
-            Some(Begun::Part) => None,
+            Some(OpenBlock::Unknown) => return Ok(vec![ReplyPiece::Alive]),
+            Some(OpenBlock::Tool(whole)) => Some(whole),
+            Some(OpenBlock::Part) => None,
             None => {
                 let message = format!("The provider sent more of part {block} of its reply, which it never began.");
                 return Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }));
             }
         };
         Ok(vec![match delta {
-            Delta::TextDelta { text } => Piece::Text { block, text },
-            Delta::ThinkingDelta { thinking } => Piece::Thinking { block, text: thinking },
-            Delta::SignatureDelta { signature } => Piece::Signature { block, text: signature },
-            Delta::InputJsonDelta { partial_json } => {
+            AnthropicDelta::TextDelta { text } => ReplyPiece::Text { block, text },
+            AnthropicDelta::ThinkingDelta { thinking } => ReplyPiece::Thinking { block, text: thinking },
+            AnthropicDelta::SignatureDelta { signature } => ReplyPiece::Signature { block, text: signature },
+            AnthropicDelta::InputJsonDelta { partial_json } => {
                 if let Some(whole) = whole.filter(|_| !partial_json.is_empty()) {
                     *whole = None;
                 }
-                Piece::Tool { block, id: None, name: None, arguments: partial_json }
+                ReplyPiece::Tool { block, id: None, name: None, arguments: partial_json }
             }
-            Delta::Unknown => return Ok(vec![Piece::Alive]),
+            AnthropicDelta::Unknown => return Ok(vec![ReplyPiece::Alive]),
         }])
     }
 
-    fn end(&mut self, reason: Option<&str>) -> Vec<Piece> {
+    fn end(&mut self, reason: Option<&str>) -> Vec<ReplyPiece> {
         let whole = std::mem::take(&mut self.blocks).into_iter().filter_map(|(block, begun)| match begun {
-            Begun::Tool(whole) => whole.map(|arguments| Piece::Tool { block, id: None, name: None, arguments }),
-            Begun::Part | Begun::Unknown => None,
+            OpenBlock::Tool(whole) => {
+                whole.map(|arguments| ReplyPiece::Tool { block, id: None, name: None, arguments })
+            }
+            OpenBlock::Part | OpenBlock::Unknown => None,
         });
-        whole.chain(reason.map(|reason| Piece::Stop(stop_reason(reason.to_owned())))).chain([Piece::End]).collect()
+        whole
+            .chain(reason.map(|reason| ReplyPiece::Stop(stop_reason(reason.to_owned()))))
+            .chain([ReplyPiece::End])
+            .collect()
     }
 
     /// An unreadable `message_stop` still ends the message; an unreadable event of a kind that carries
     /// content must not be skipped, or a reply with a hole in it would pass for whole.
-    fn unreadable(&mut self, sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<Piece>, Fault> {
+    fn unreadable(&mut self, sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<ReplyPiece>, Fault> {
         let json = serde_json::from_str::<Value>(&sent.data).ok();
         let kind = json.as_ref().and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or(&sent.name);
         match kind {
@@ -652,12 +659,12 @@ impl Reader {
                     Retry::Later { after_ms: None },
                 ))
             }
-            _ => Ok(vec![Piece::Alive]),
+            _ => Ok(vec![ReplyPiece::Alive]),
         }
     }
 
     /// Figures come in parts, at the start and at the end; the newest of each counts.
-    fn count(&mut self, new: Option<WireUsage>) -> Piece {
+    fn count(&mut self, new: Option<AnthropicUsage>) -> ReplyPiece {
         let new = new.unwrap_or_default();
         let usage = &mut self.usage;
         for (old, new) in [
@@ -668,7 +675,7 @@ impl Reader {
         ] {
             *old = new.or(*old);
         }
-        Piece::Usage(self.figures())
+        ReplyPiece::Usage(self.figures())
     }
 
     fn figures(&self) -> Usage {

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use serde_json::Value;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Reply, Retry, Role, StopReason, ToolCall, Usage};
 
-use super::Piece;
+use super::ReplyPiece;
 
 /// No honest reply is larger; an endless one must not fill the memory.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
@@ -21,7 +21,7 @@ const LONGEST_WARNING: usize = 500;
 #[derive(Debug, Default)]
 pub struct Assembly {
     dialect: &'static str,
-    drafts: BTreeMap<u32, Draft>,
+    drafts: BTreeMap<u32, PartDraft>,
     words: String,
     bytes: usize,
     usage: Usage,
@@ -31,7 +31,7 @@ pub struct Assembly {
 }
 
 #[derive(Debug)]
-enum Draft {
+enum PartDraft {
     Text(String),
     Thinking { text: String, signature: String },
     Redacted(String),
@@ -45,7 +45,7 @@ impl Assembly {
     }
 
     /// Adds a piece; gives back the words in it, for those who watch.
-    pub fn push(&mut self, piece: Piece) -> Result<Option<String>, Fault> {
+    pub fn push(&mut self, piece: ReplyPiece) -> Result<Option<String>, Fault> {
         self.bytes += size(&piece);
         if self.bytes > LARGEST_REPLY {
             return Err(endless("is larger than 32 MB"));
@@ -54,32 +54,32 @@ impl Assembly {
             return Err(endless("has more than 10000 parts"));
         }
         match piece {
-            Piece::Text { block, text } => {
-                match self.drafts.entry(block).or_insert_with(|| Draft::Text(String::new())) {
-                    Draft::Text(whole) => whole.push_str(&text),
+            ReplyPiece::Text { block, text } => {
+                match self.drafts.entry(block).or_insert_with(|| PartDraft::Text(String::new())) {
+                    PartDraft::Text(whole) => whole.push_str(&text),
                     _ => return Err(mixed(block)),
                 }
                 self.words.push_str(&text);
                 return Ok(Some(text));
             }
-            Piece::Thinking { block, text } => match self.thinking(block) {
+            ReplyPiece::Thinking { block, text } => match self.thinking(block) {
                 Some((whole, _)) => whole.push_str(&text),
                 None => return Err(mixed(block)),
             },
-            Piece::Signature { block, text } => match self.thinking(block) {
+            ReplyPiece::Signature { block, text } => match self.thinking(block) {
                 Some((_, whole)) => whole.push_str(&text),
                 None => return Err(mixed(block)),
             },
-            Piece::Redacted { block, data } => match self.drafts.entry(block) {
+            ReplyPiece::Redacted { block, data } => match self.drafts.entry(block) {
                 Entry::Vacant(place) => {
-                    place.insert(Draft::Redacted(data));
+                    place.insert(PartDraft::Redacted(data));
                 }
                 Entry::Occupied(_) => return Err(mixed(block)),
             },
-            Piece::Tool { block, id, name, arguments } => {
-                let empty = || Draft::Tool { id: String::new(), name: String::new(), arguments: String::new() };
+            ReplyPiece::Tool { block, id, name, arguments } => {
+                let empty = || PartDraft::Tool { id: String::new(), name: String::new(), arguments: String::new() };
                 match self.drafts.entry(block).or_insert_with(empty) {
-                    Draft::Tool { id: whole_id, name: whole_name, arguments: whole } => {
+                    PartDraft::Tool { id: whole_id, name: whole_name, arguments: whole } => {
                         if let Some(id) = id {
                             *whole_id = id;
                         }
@@ -91,23 +91,23 @@ impl Assembly {
                     _ => return Err(mixed(block)),
                 }
             }
-            Piece::Usage(usage) => self.usage = usage,
-            Piece::Stop(reason) => self.stop = Some(reason),
-            Piece::Alive => {}
-            Piece::Warning(text) => {
+            ReplyPiece::Usage(usage) => self.usage = usage,
+            ReplyPiece::Stop(reason) => self.stop = Some(reason),
+            ReplyPiece::Alive => {}
+            ReplyPiece::Warning(text) => {
                 if self.warnings.len() < MOST_WARNINGS {
                     self.warnings.push(text.chars().take(LONGEST_WARNING).collect());
                 }
             }
-            Piece::End => self.ended = true,
+            ReplyPiece::End => self.ended = true,
         }
         Ok(None)
     }
 
     fn thinking(&mut self, block: u32) -> Option<(&mut String, &mut String)> {
-        let empty = || Draft::Thinking { text: String::new(), signature: String::new() };
+        let empty = || PartDraft::Thinking { text: String::new(), signature: String::new() };
         match self.drafts.entry(block).or_insert_with(empty) {
-            Draft::Thinking { text, signature } => Some((text, signature)),
+            PartDraft::Thinking { text, signature } => Some((text, signature)),
             _ => None,
         }
     }
@@ -150,7 +150,7 @@ impl Assembly {
     }
 }
 
-impl Draft {
+impl PartDraft {
     fn part(&self, dialect: &str) -> Part {
         let by = || (!dialect.is_empty()).then(|| dialect.to_owned());
         match self {
@@ -189,12 +189,14 @@ fn is_empty(part: &Part) -> bool {
     }
 }
 
-fn size(piece: &Piece) -> usize {
+fn size(piece: &ReplyPiece) -> usize {
     match piece {
-        Piece::Text { text, .. } | Piece::Thinking { text, .. } | Piece::Signature { text, .. } => text.len(),
-        Piece::Redacted { data, .. } => data.len(),
-        Piece::Tool { arguments, .. } => arguments.len() + 64,
-        Piece::Usage(_) | Piece::Stop(_) | Piece::Alive | Piece::Warning(_) | Piece::End => 0,
+        ReplyPiece::Text { text, .. } | ReplyPiece::Thinking { text, .. } | ReplyPiece::Signature { text, .. } => {
+            text.len()
+        }
+        ReplyPiece::Redacted { data, .. } => data.len(),
+        ReplyPiece::Tool { arguments, .. } => arguments.len() + 64,
+        ReplyPiece::Usage(_) | ReplyPiece::Stop(_) | ReplyPiece::Alive | ReplyPiece::Warning(_) | ReplyPiece::End => 0,
     }
 }
 
@@ -215,7 +217,7 @@ fn mixed(block: u32) -> Fault {
 mod tests {
     use super::*;
 
-    fn assembled(pieces: Vec<Piece>) -> Result<Reply, Fault> {
+    fn assembled(pieces: Vec<ReplyPiece>) -> Result<Reply, Fault> {
         let mut assembly = Assembly::default();
         for piece in pieces {
             assembly.push(piece)?;
@@ -223,23 +225,23 @@ mod tests {
         assembly.finish()
     }
 
-    fn text(block: u32, text: &str) -> Piece {
-        Piece::Text { block, text: text.into() }
+    fn text(block: u32, text: &str) -> ReplyPiece {
+        ReplyPiece::Text { block, text: text.into() }
     }
 
-    fn arguments(text: &str) -> Piece {
-        Piece::Tool { block: 1, id: None, name: None, arguments: text.into() }
+    fn arguments(text: &str) -> ReplyPiece {
+        ReplyPiece::Tool { block: 1, id: None, name: None, arguments: text.into() }
     }
 
     #[test]
     fn parts_stand_in_the_order_of_their_blocks_whatever_the_order_of_their_pieces() {
         let reply = assembled(vec![
             text(2, "b"),
-            Piece::Thinking { block: 0, text: "hm".into() },
+            ReplyPiece::Thinking { block: 0, text: "hm".into() },
             text(1, "a"),
-            Piece::Signature { block: 0, text: "sig".into() },
+            ReplyPiece::Signature { block: 0, text: "sig".into() },
             text(2, "c"),
-            Piece::End,
+            ReplyPiece::End,
         ])
         .expect("complete");
         let part = |text: &str| Part::Text { text: text.into() };
@@ -249,15 +251,16 @@ mod tests {
 
     #[test]
     fn a_reply_without_its_end_is_truncated_never_done() {
-        let fault = assembled(vec![text(0, "half"), Piece::Stop(StopReason::EndTurn)]).expect_err("cut");
+        let fault = assembled(vec![text(0, "half"), ReplyPiece::Stop(StopReason::EndTurn)]).expect_err("cut");
         assert_eq!(fault.problem.kind, ProblemKind::Truncated);
     }
 
     #[test]
     fn split_tool_arguments_are_put_together() {
         let start =
-            Piece::Tool { block: 1, id: Some("t1".into()), name: Some("read".into()), arguments: String::new() };
-        let reply = assembled(vec![start, arguments("{\"pa"), arguments("th\":\"a"), arguments("\"}"), Piece::End]);
+            ReplyPiece::Tool { block: 1, id: Some("t1".into()), name: Some("read".into()), arguments: String::new() };
+        let reply =
+            assembled(vec![start, arguments("{\"pa"), arguments("th\":\"a"), arguments("\"}"), ReplyPiece::End]);
         let input = serde_json::json!({"path": "a"});
         assert_eq!(
             reply.expect("complete").message.parts,
@@ -300,20 +303,20 @@ mod tests {
     #[test]
     fn a_partial_message_has_no_proof_that_may_be_half_of_one() {
         let mut assembly = Assembly::default();
-        assembly.push(Piece::Thinking { block: 0, text: "hm".into() }).expect("fits");
-        assembly.push(Piece::Signature { block: 0, text: "si".into() }).expect("fits");
+        assembly.push(ReplyPiece::Thinking { block: 0, text: "hm".into() }).expect("fits");
+        assembly.push(ReplyPiece::Signature { block: 0, text: "si".into() }).expect("fits");
         let thinking = |signature| Part::Thinking { text: "hm".into(), signature, by: None };
         assert_eq!(assembly.partial().parts, [thinking(None)]);
-        assembly.push(Piece::Signature { block: 0, text: "g".into() }).expect("fits");
+        assembly.push(ReplyPiece::Signature { block: 0, text: "g".into() }).expect("fits");
         assembly.push(text(1, "")).expect("fits");
         assert_eq!(assembly.partial().parts, [thinking(Some("sig".into()))]);
     }
 
     #[test]
     fn two_kinds_in_one_block_are_refused_and_their_words_are_not_kept() {
-        let redacted = Piece::Redacted { block: 1, data: "x".into() };
-        assert!(assembled(vec![text(1, "a"), arguments("{}"), Piece::End]).is_err());
-        assert!(assembled(vec![text(1, "a"), redacted.clone(), Piece::End]).is_err());
+        let redacted = ReplyPiece::Redacted { block: 1, data: "x".into() };
+        assert!(assembled(vec![text(1, "a"), arguments("{}"), ReplyPiece::End]).is_err());
+        assert!(assembled(vec![text(1, "a"), redacted.clone(), ReplyPiece::End]).is_err());
         let mut assembly = Assembly::default();
         assembly.push(redacted).expect("fits");
         assembly.push(text(1, "a")).expect_err("mixed");
@@ -322,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_tool_use_without_its_name_is_refused() {
-        let fault = assembled(vec![arguments("{}"), Piece::End]).expect_err("nameless");
+        let fault = assembled(vec![arguments("{}"), ReplyPiece::End]).expect_err("nameless");
         assert_eq!(fault.problem.kind, ProblemKind::Protocol);
     }
 }

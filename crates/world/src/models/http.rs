@@ -19,7 +19,7 @@ use sse_stream::SseByteStream;
 use tokio::time::Instant;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
 
-use super::{Piece, PieceStream, stalled, with_patience};
+use super::{PieceStream, ReplyPiece, stalled, with_patience};
 
 /// One event of a stream holds at most this much.
 const LARGEST_EVENT: usize = 8 * 1024 * 1024;
@@ -34,7 +34,7 @@ const SHORTEST_KEY: usize = 8;
 
 /// How an address is reached. There is one client for each way, made when it is first needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Route {
     /// A server on this machine, without TLS: no certificate is ever looked at.
     Plain,
     /// A server on this machine: directly, whatever proxy there is for others.
@@ -43,7 +43,7 @@ enum Way {
     ByEnvironment,
 }
 
-impl Way {
+impl Route {
     fn to(url: &str) -> Self {
         match reqwest::Url::parse(url) {
             Ok(url) if is_loopback(&url) && url.scheme() == "http" => Self::Plain,
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    fn connect(self) -> Result<Made<Client>, Fault> {
+    fn connect(self) -> Result<ImageReply<Client>, Fault> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
             let builder = Client::builder()
@@ -75,10 +75,10 @@ impl Way {
         };
         let without_certificates = || builder().tls_certs_only([]).build();
         let made = match self {
-            Self::Plain => without_certificates().map(Made::Whole),
+            Self::Plain => without_certificates().map(ImageReply::Whole),
             // A machine without certificates can still talk to a model of its own.
             Self::Direct | Self::ByEnvironment => {
-                builder().build().map(Made::Whole).or_else(|_| without_certificates().map(Made::Makeshift))
+                builder().build().map(ImageReply::Whole).or_else(|_| without_certificates().map(ImageReply::Makeshift))
             }
         };
         made.map_err(|error| {
@@ -92,7 +92,7 @@ impl Way {
 struct Once<T>(Mutex<Option<T>>);
 
 /// What came of making something.
-enum Made<T> {
+enum ImageReply<T> {
     /// It is as it should be.
     Whole(T),
     /// It is good enough for now.
@@ -110,29 +110,29 @@ impl<T: Clone> Once<T> {
     }
 
     /// The thing. Whoever comes while it is being made waits for it.
-    fn get<E>(&self, make: impl FnOnce() -> Result<Made<T>, E>) -> Result<T, E> {
+    fn get<E>(&self, make: impl FnOnce() -> Result<ImageReply<T>, E>) -> Result<T, E> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thing) = &*kept {
             return Ok(thing.clone());
         }
         match make()? {
-            Made::Whole(thing) => Ok(kept.insert(thing).clone()),
-            Made::Makeshift(thing) => Ok(thing),
+            ImageReply::Whole(thing) => Ok(kept.insert(thing).clone()),
+            ImageReply::Makeshift(thing) => Ok(thing),
         }
     }
 }
 
 /// The client for an address.
 fn client(url: &str) -> Result<Client, Fault> {
-    let way = Way::to(url);
+    let way = Route::to(url);
     way.client().get(|| way.connect())
 }
 
 /// Begins to make the client for an address: reading the machine's certificates takes longer than all else that
 /// comes before the first request, and can be done beside it.
 pub(super) fn prepare(url: &str) {
-    let way = Way::to(url);
-    if way != Way::Plain && way.client().is_wanted() {
+    let way = Route::to(url);
+    if way != Route::Plain && way.client().is_wanted() {
         // Without a thread it is made when it is needed.
         let _ = std::thread::Builder::new()
             .name("certificates".into())
@@ -150,20 +150,20 @@ fn is_loopback(url: &reqwest::Url) -> bool {
 pub(super) struct Outgoing {
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) key: Option<Key>,
-    pub(super) body: Body,
+    pub(super) key: Option<ApiKey>,
+    pub(super) body: RequestBody,
 }
 
 /// A key, and the header that carries it.
 #[derive(Clone)]
-pub(super) enum Key {
+pub(super) enum ApiKey {
     /// As the whole value of this header.
     Header(&'static str, SecretString),
     /// As `Authorization: Bearer`.
     Bearer(SecretString),
 }
 
-impl Key {
+impl ApiKey {
     fn secret(&self) -> &SecretString {
         match self {
             Self::Header(_, secret) | Self::Bearer(secret) => secret,
@@ -186,14 +186,14 @@ impl Key {
 }
 
 /// What is sent.
-pub(super) enum Body {
+pub(super) enum RequestBody {
     /// Nothing: the request only asks.
     Nothing,
     /// This JSON.
     Json(Vec<u8>),
 }
 
-impl Body {
+impl RequestBody {
     pub(super) fn json(value: &impl Serialize) -> Result<Self, Fault> {
         serde_json::to_vec(value).map(Self::Json).map_err(|error| {
             fault(ProblemKind::Internal, format!("The request cannot be written: {error}."), Retry::Never)
@@ -211,12 +211,12 @@ pub(super) enum Framing {
 }
 
 /// Reads one event after the other; remembers what later ones build upon.
-pub(super) trait Reader: Send + 'static {
+pub(super) trait EventReader: Send + 'static {
     /// The pieces of the reply that an event holds.
-    fn read(&mut self, event: &SentEvent) -> Result<Vec<Piece>, Fault>;
+    fn read(&mut self, event: &SentEvent) -> Result<Vec<ReplyPiece>, Fault>;
 
     /// The stream has ended in good order; what that means, if it means anything.
-    fn over(&mut self) -> Vec<Piece> {
+    fn over(&mut self) -> Vec<ReplyPiece> {
         Vec::new()
     }
 
@@ -232,7 +232,7 @@ pub(super) trait Reader: Send + 'static {
 pub(super) fn converse(
     outgoing: Result<Outgoing, Fault>,
     framing: Framing,
-    reader: impl Reader,
+    reader: impl EventReader,
     idle: Duration,
 ) -> PieceStream {
     let key = outgoing.as_ref().ok().and_then(|outgoing| outgoing.key.clone());
@@ -261,11 +261,11 @@ pub(super) fn converse(
         };
         let (pieces, goes_on) = match event {
             None => (reader.over().into_iter().map(Ok).collect(), false),
-            Some(Ok(None)) => (vec![Ok(Piece::Alive)], true),
+            Some(Ok(None)) => (vec![Ok(ReplyPiece::Alive)], true),
             Some(Ok(Some(event))) => match reader.read(&event) {
                 Err(fault) => (vec![Err(fault)], false),
                 Ok(pieces) => {
-                    let goes_on = !pieces.contains(&Piece::End);
+                    let goes_on = !pieces.contains(&ReplyPiece::End);
                     (pieces.into_iter().map(Ok).collect::<Vec<_>>(), goes_on)
                 }
             },
@@ -313,8 +313,8 @@ pub(super) async fn fetch(outgoing: Outgoing, idle: Duration, largest: usize) ->
 async fn send(outgoing: Outgoing) -> Result<Response, Fault> {
     let Outgoing { url, headers, key, body } = outgoing;
     let mut request = match body {
-        Body::Nothing => client(&url)?.get(url),
-        Body::Json(bytes) => client(&url)?.post(url).header("content-type", "application/json").body(bytes),
+        RequestBody::Nothing => client(&url)?.get(url),
+        RequestBody::Json(bytes) => client(&url)?.post(url).header("content-type", "application/json").body(bytes),
     };
     for (name, value) in headers {
         request = request.header(name, value);
@@ -355,10 +355,10 @@ pub(super) struct SentEvent {
 }
 
 /// An event, or none: bytes came, which shows that the provider is there, but no event is whole.
-type Heard = Result<Option<SentEvent>, Fault>;
+type WireItem = Result<Option<SentEvent>, Fault>;
 
 /// Each line that is not empty, whole, decoded once.
-fn lines(response: Response) -> BoxStream<'static, Heard> {
+fn lines(response: Response) -> BoxStream<'static, WireItem> {
     let chunks = response.bytes_stream().boxed();
     stream::unfold(Some((chunks, Vec::new())), |state| async {
         let (mut chunks, mut pending): (_, Vec<u8>) = state?;
@@ -400,7 +400,7 @@ fn line_event(line: Vec<u8>) -> Result<SentEvent, Fault> {
 
 /// Each event, whole, decoded once: a character split between two chunks stays one. Comments are
 /// not events, but whoever sends them is there.
-fn events(response: Response) -> BoxStream<'static, Heard> {
+fn events(response: Response) -> BoxStream<'static, WireItem> {
     // Bytes since the last event; the decoder itself would buffer without end.
     let pending = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&pending);
@@ -521,7 +521,7 @@ async fn refused(response: Response) -> Fault {
     let (said, code) = read_error(response).await;
     let later = Retry::Later { after_ms: wait };
     let (mut kind, mut retry, mut what, mut hint) = by_status(status.as_u16(), later);
-    if let Some(meaning) = code.as_deref().and_then(Meaning::of) {
+    if let Some(meaning) = code.as_deref().and_then(ErrorMeaning::of) {
         kind = meaning.kind;
         retry = if meaning.may_pass { later } else { Retry::Never };
         hint = meaning.hint.or(hint);
@@ -602,14 +602,14 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
 /// What the code of an error means, where it says more than the status or stands alone within a
 /// stream: an empty purse and a moment's haste are both HTTP 429. The codes are OpenAI's, which
 /// many others give as well.
-pub(super) struct Meaning {
+pub(super) struct ErrorMeaning {
     pub(super) kind: ProblemKind,
     /// The same call may do better later.
     pub(super) may_pass: bool,
     pub(super) hint: Option<&'static str>,
 }
 
-impl Meaning {
+impl ErrorMeaning {
     pub(super) fn of(code: &str) -> Option<Self> {
         let (kind, may_pass, hint) = match code {
             "insufficient_quota"
@@ -698,7 +698,7 @@ async fn read_error(response: Response) -> (String, Option<String>) {
 pub(super) fn error_code(json: &Value) -> Option<&str> {
     let places = ["/error/code", "/error/type", "/error/details/error_code", "/code", "/type"];
     let mut codes = places.iter().filter_map(|place| json.pointer(place)?.as_str());
-    codes.find(|code| Meaning::of(code).is_some())
+    codes.find(|code| ErrorMeaning::of(code).is_some())
 }
 
 /// The message of an error object, wherever this provider puts it.
@@ -748,9 +748,9 @@ mod tests {
     fn what_could_not_be_made_is_tried_again_and_what_could_is_kept() {
         let once = Once::new();
         assert_eq!(once.get(|| Err("no certificates")), Err("no certificates"));
-        assert_eq!(once.get(|| Ok::<_, &str>(Made::Makeshift(1))), Ok(1));
+        assert_eq!(once.get(|| Ok::<_, &str>(ImageReply::Makeshift(1))), Ok(1));
         assert!(once.is_wanted(), "what is only good enough is not kept");
-        assert_eq!(once.get(|| Ok::<_, &str>(Made::Whole(2))), Ok(2));
+        assert_eq!(once.get(|| Ok::<_, &str>(ImageReply::Whole(2))), Ok(2));
         assert!(!once.is_wanted());
         assert_eq!(once.get(|| Err("not asked")), Ok(2));
     }
@@ -825,7 +825,7 @@ mod tests {
     fn a_limit_of_money_is_told_from_a_limit_of_pace() {
         let may_pass = |text: &str| {
             let json = serde_json::from_str(text).expect("json");
-            error_code(&json).and_then(Meaning::of).is_none_or(|meaning| meaning.may_pass)
+            error_code(&json).and_then(ErrorMeaning::of).is_none_or(|meaning| meaning.may_pass)
         };
         for body in [
             r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#,

@@ -23,12 +23,12 @@ use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usag
 
 pub use assembly::Assembly;
 pub(crate) use http::{causes, printable};
-pub use registry::{Dialect, Models, Provider, Registry};
+pub use registry::{Dialect, ModelRegistry, Provider, Registry};
 
 /// A piece of a reply, as it comes. `block` says which part of the message it belongs to: parts
 /// may come interleaved, and their order is the order of their numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub enum ReplyPiece {
     /// More words.
     Text {
         /// The part.
@@ -81,7 +81,7 @@ pub enum Piece {
 }
 
 /// A reply on its way.
-pub type PieceStream = BoxStream<'static, Result<Piece, Fault>>;
+pub type PieceStream = BoxStream<'static, Result<ReplyPiece, Fault>>;
 
 /// Something that answers prompts.
 #[async_trait]
@@ -103,7 +103,7 @@ pub trait Model: Send + Sync {
     }
 
     /// Makes pictures.
-    async fn draw(&self, _: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+    async fn draw(&self, _: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         let problem = Problem::new(ProblemKind::Refused, "This model does not make pictures.")
             .hint("Name one that does with the setting models.image.");
         Err(Fault { problem, retry: Retry::Never })
@@ -132,7 +132,7 @@ pub struct DrawOrder {
 
 /// A picture that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct DrawnImage {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// `image/png` and the like, by its first bytes.

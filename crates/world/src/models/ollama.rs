@@ -17,11 +17,11 @@ use serde::Serialize;
 use serde_json::Value;
 use trimtab_vocab::{Fault, Format, ProblemKind, Prompt, Retry};
 
-use self::body::{Fit, WireFormat};
-use self::known::Known;
-use self::reader::Reader;
-use super::http::{self, Body, Framing, Key, Outgoing};
-use super::{Listed, Model, Piece, PieceStream};
+use self::body::{PromptFit, WireFormat};
+use self::known::KnownModel;
+use self::reader::OllamaReader;
+use super::http::{self, ApiKey, Framing, Outgoing, RequestBody};
+use super::{Listed, Model, PieceStream, ReplyPiece};
 
 /// An answer that is not a reply (a model's facts, a list of models) is smaller than this.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -46,7 +46,7 @@ impl Model for Ollama {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
-        let answer = self.fetch("/api/tags", Body::Nothing, self.idle).await?;
+        let answer = self.fetch("/api/tags", RequestBody::Nothing, self.idle).await?;
         let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
         let names = models.filter_map(|model| model.get("name").or_else(|| model.get("model"))?.as_str());
         Ok(names.filter(|name| is_name(name)).map(|name| Listed { name: name.to_owned(), window: None }).collect())
@@ -56,7 +56,7 @@ impl Model for Ollama {
 impl Ollama {
     async fn converse(&self, prompt: Prompt) -> PieceStream {
         let known = known::about(&self.base_url, &self.model);
-        let fit = Fit::of(&self.model, &prompt, known.window(self).await);
+        let fit = PromptFit::of(&self.model, &prompt, known.window(self).await);
         let (format, pieces) = match &prompt.format {
             None => (None, None),
             Some(Format::Json) => (Some(WireFormat::Json), None),
@@ -65,11 +65,17 @@ impl Ollama {
             }
         };
         let pieces = pieces.unwrap_or_else(|| self.send(&prompt, &fit, format));
-        stream::iter(fit.warning(&self.model).map(|text| Ok(Piece::Warning(text)))).chain(pieces).boxed()
+        stream::iter(fit.warning(&self.model).map(|text| Ok(ReplyPiece::Warning(text)))).chain(pieces).boxed()
     }
 
     /// The reply within a schema; none when a schema has no effect here.
-    async fn constrained(&self, prompt: &Prompt, fit: &Fit, schema: &Value, known: &Known) -> Option<PieceStream> {
+    async fn constrained(
+        &self,
+        prompt: &Prompt,
+        fit: &PromptFit,
+        schema: &Value,
+        known: &KnownModel,
+    ) -> Option<PieceStream> {
         if !known.supports_schema(self, fit.num_ctx).await {
             return None;
         }
@@ -85,29 +91,29 @@ impl Ollama {
         Some(stream::iter(first).chain(pieces).boxed())
     }
 
-    fn send(&self, prompt: &Prompt, fit: &Fit, format: Option<WireFormat<'_>>) -> PieceStream {
-        let body = Body::json(&body::Body::of(&self.model, prompt, fit, format));
+    fn send(&self, prompt: &Prompt, fit: &PromptFit, format: Option<WireFormat<'_>>) -> PieceStream {
+        let body = RequestBody::json(&body::OllamaBody::of(&self.model, prompt, fit, format));
         let outgoing = body.map(|body| self.outgoing("/api/chat", "application/x-ndjson", body));
-        let (ollama, reader) = (self.clone(), Reader::new(&self.model, prompt, fit));
+        let (ollama, reader) = (self.clone(), OllamaReader::new(&self.model, prompt, fit));
         http::converse(outgoing, Framing::Lines, reader, self.idle)
             .map(move |piece| piece.map_err(|fault| ollama.explain(fault)))
             .boxed()
     }
 
     async fn ask(&self, path: &str, body: &impl Serialize, idle: Duration) -> Result<Value, Fault> {
-        self.fetch(path, Body::json(body)?, idle).await
+        self.fetch(path, RequestBody::json(body)?, idle).await
     }
 
-    async fn fetch(&self, path: &str, body: Body, idle: Duration) -> Result<Value, Fault> {
+    async fn fetch(&self, path: &str, body: RequestBody, idle: Duration) -> Result<Value, Fault> {
         let answer = http::fetch(self.outgoing(path, "application/json", body), idle, LARGEST_ANSWER).await;
         answer.map_err(|fault| self.explain(fault))
     }
 
-    fn outgoing(&self, path: &str, accept: &str, body: Body) -> Outgoing {
+    fn outgoing(&self, path: &str, accept: &str, body: RequestBody) -> Outgoing {
         Outgoing {
             url: format!("{}{path}", self.base_url.trim_end_matches('/')),
             headers: vec![("accept", accept.to_owned())],
-            key: self.key.clone().map(Key::Bearer),
+            key: self.key.clone().map(ApiKey::Bearer),
             body,
         }
     }

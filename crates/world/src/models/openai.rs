@@ -22,12 +22,12 @@ use secrecy::SecretString;
 use serde_json::Value;
 use trimtab_vocab::{Fault, ProblemKind, Prompt, Retry};
 
-use super::http::{self, Framing, Key, Outgoing, fault};
-use super::{DrawOrder, Drawn, Listed, Model, PieceStream};
-use body::Body;
+use super::http::{self, ApiKey, Framing, Outgoing, fault};
+use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream};
+use body::OpenAiBody;
 use pictures::{PictureBody, pictures};
-use reader::Reader;
-use server::Server;
+use reader::OpenAiReader;
+use server::ServerKind;
 
 /// Some routers list thousands of models.
 const LARGEST_LIST: usize = 16 * 1024 * 1024;
@@ -48,20 +48,20 @@ impl Model for OpenAi {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let body = http::Body::json(&Body::of(self.server(), &self.model, prompt));
+        let body = http::RequestBody::json(&OpenAiBody::of(self.server(), &self.model, prompt));
         let outgoing = body.map(|body| self.outgoing("/chat/completions", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, Reader::after(&prompt.messages), self.idle)
+        http::converse(outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
-        let outgoing = self.outgoing("/models", "application/json", http::Body::Nothing);
+        let outgoing = self.outgoing("/models", "application/json", http::RequestBody::Nothing);
         let answer = http::fetch(outgoing, self.idle, LARGEST_LIST).await?;
         listed(&answer)
             .ok_or_else(|| fault(ProblemKind::Protocol, "The provider's list of models is not one.", Retry::Never))
     }
 
-    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
-        let body = http::Body::json(&PictureBody::of(self.server(), &self.model, order))?;
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
+        let body = http::RequestBody::json(&PictureBody::of(self.server(), &self.model, order))?;
         let outgoing = self.outgoing("/images/generations", "application/json", body);
         let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
             ProblemKind::NotFound => {
@@ -76,15 +76,15 @@ impl Model for OpenAi {
 }
 
 impl OpenAi {
-    fn server(&self) -> Server {
-        Server::at(&self.base_url)
+    fn server(&self) -> ServerKind {
+        ServerKind::at(&self.base_url)
     }
 
-    fn outgoing(&self, path: &str, accept: &str, body: http::Body) -> Outgoing {
+    fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
         Outgoing {
             url: format!("{}{path}", self.base_url.trim_end_matches('/')),
             headers: vec![("accept", accept.to_owned())],
-            key: self.key.clone().map(Key::Bearer),
+            key: self.key.clone().map(ApiKey::Bearer),
             body,
         }
     }

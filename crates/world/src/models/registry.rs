@@ -44,7 +44,7 @@ pub struct Provider {
 }
 
 /// Whoever can be called by name.
-pub trait Models: Send + Sync {
+pub trait ModelRegistry: Send + Sync {
     /// The model called `provider/name`.
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem>;
 }
@@ -69,7 +69,7 @@ fn with_provider(name: &str) -> String {
     }
 }
 
-impl Models for Registry {
+impl ModelRegistry for Registry {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem> {
         let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
             return Err(Problem::new(ProblemKind::Usage, format!("`{name}` does not name a model.")).hint(format!(

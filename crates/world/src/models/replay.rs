@@ -24,7 +24,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
 
-use super::{DrawOrder, Drawn, Listed, Model, Piece, PieceStream};
+use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece};
 
 /// What `trimtab demo` plays; known under the name `replay/demo`.
 const DEMO: &str = include_str!("demo.jsonl");
@@ -36,12 +36,12 @@ struct Exchange {
     when: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<String>,
-    reply: Vec<Moment>,
+    reply: Vec<ReplayMoment>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Moment {
+enum ReplayMoment {
     Text(String),
     Thinking(String),
     Signature(String),
@@ -130,7 +130,7 @@ impl Model for Replay {
         stream::unfold((moments.into_iter(), Player::default()), |(mut moments, mut player)| async move {
             loop {
                 let piece = match moments.next() {
-                    Some(Moment::PauseMs(millis)) => {
+                    Some(ReplayMoment::PauseMs(millis)) => {
                         tokio::time::sleep(Duration::from_millis(millis)).await;
                         continue;
                     }
@@ -153,28 +153,28 @@ struct Player {
 }
 
 impl Player {
-    fn play(&mut self, moment: Moment) -> Option<Result<Piece, Fault>> {
+    fn play(&mut self, moment: ReplayMoment) -> Option<Result<ReplyPiece, Fault>> {
         Some(Ok(match moment {
-            Moment::Text(text) => Piece::Text { block: self.part("text"), text },
-            Moment::Thinking(text) => Piece::Thinking { block: self.part("thinking"), text },
-            Moment::Signature(text) => Piece::Signature { block: self.part("thinking"), text },
-            Moment::Redacted(data) => {
+            ReplayMoment::Text(text) => ReplyPiece::Text { block: self.part("text"), text },
+            ReplayMoment::Thinking(text) => ReplyPiece::Thinking { block: self.part("thinking"), text },
+            ReplayMoment::Signature(text) => ReplyPiece::Signature { block: self.part("thinking"), text },
+            ReplayMoment::Redacted(data) => {
                 self.kind = None;
-                Piece::Redacted { block: self.part("redacted"), data }
+                ReplyPiece::Redacted { block: self.part("redacted"), data }
             }
-            Moment::Tool { id, name, input, broken } => {
+            ReplayMoment::Tool { id, name, input, broken } => {
                 self.kind = None;
                 let arguments = broken.unwrap_or_else(|| input.to_string());
-                Piece::Tool { block: self.part("tool"), id: Some(id), name: Some(name), arguments }
+                ReplyPiece::Tool { block: self.part("tool"), id: Some(id), name: Some(name), arguments }
             }
-            Moment::Usage(usage) => Piece::Usage(usage),
-            Moment::Stop(reason) => Piece::Stop(reason),
-            Moment::Fault(fault) => {
+            ReplayMoment::Usage(usage) => ReplyPiece::Usage(usage),
+            ReplayMoment::Stop(reason) => ReplyPiece::Stop(reason),
+            ReplayMoment::Fault(fault) => {
                 self.ended = true;
                 return Some(Err(fault));
             }
-            Moment::Cut(_) => return None,
-            Moment::PauseMs(_) => unreachable!("pauses are taken by the caller"),
+            ReplayMoment::Cut(_) => return None,
+            ReplayMoment::PauseMs(_) => unreachable!("pauses are taken by the caller"),
         }))
     }
 
@@ -186,8 +186,8 @@ impl Player {
         self.block
     }
 
-    fn end(&mut self) -> Option<Result<Piece, Fault>> {
-        (!std::mem::replace(&mut self.ended, true)).then_some(Ok(Piece::End))
+    fn end(&mut self) -> Option<Result<ReplyPiece, Fault>> {
+        (!std::mem::replace(&mut self.ended, true)).then_some(Ok(ReplyPiece::End))
     }
 }
 
@@ -222,7 +222,7 @@ impl Model for Recorder {
         self.inner.list().await
     }
 
-    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         self.inner.draw(order).await
     }
 
@@ -233,7 +233,7 @@ impl Model for Recorder {
         stream::unfold((self.inner.stream(prompt), tape, when, file), |(mut pieces, mut tape, when, file)| async move {
             let piece = pieces.next().await?;
             match &piece {
-                Ok(Piece::End) => {
+                Ok(ReplyPiece::End) => {
                     let exchange = Exchange { when: when.clone(), system: None, reply: tape.finish() };
                     // The reply is paid for; it is worth more than its recording.
                     if let Err(error) = append(&file, &exchange).await {
@@ -250,45 +250,47 @@ impl Model for Recorder {
 }
 
 struct Tape {
-    moments: Vec<Moment>,
+    moments: Vec<ReplayMoment>,
     tools: Vec<(u32, usize, String)>,
     last: Option<Instant>,
 }
 
 impl Tape {
-    fn note(&mut self, piece: &Piece) {
+    fn note(&mut self, piece: &ReplyPiece) {
         let now = Instant::now();
         let pause = self.last.replace(now).map_or(0, |last| now.duration_since(last).as_millis() as u64);
         if pause > 0 {
-            self.moments.push(Moment::PauseMs(pause));
+            self.moments.push(ReplayMoment::PauseMs(pause));
         }
         match piece {
-            Piece::Text { text, .. } if text.is_empty() => {}
-            Piece::Text { text, .. } => self.moments.push(Moment::Text(text.clone())),
-            Piece::Thinking { text, .. } => self.moments.push(Moment::Thinking(text.clone())),
-            Piece::Signature { text, .. } => self.moments.push(Moment::Signature(text.clone())),
-            Piece::Tool { block, id, name, arguments } => match self.tools.iter_mut().find(|tool| tool.0 == *block) {
-                Some((_, _, whole)) => whole.push_str(arguments),
-                None => {
-                    self.tools.push((*block, self.moments.len(), arguments.clone()));
-                    self.moments.push(Moment::Tool {
-                        id: id.clone().unwrap_or_default(),
-                        name: name.clone().unwrap_or_default(),
-                        input: Value::Null,
-                        broken: None,
-                    });
+            ReplyPiece::Text { text, .. } if text.is_empty() => {}
+            ReplyPiece::Text { text, .. } => self.moments.push(ReplayMoment::Text(text.clone())),
+            ReplyPiece::Thinking { text, .. } => self.moments.push(ReplayMoment::Thinking(text.clone())),
+            ReplyPiece::Signature { text, .. } => self.moments.push(ReplayMoment::Signature(text.clone())),
+            ReplyPiece::Tool { block, id, name, arguments } => {
+                match self.tools.iter_mut().find(|tool| tool.0 == *block) {
+                    Some((_, _, whole)) => whole.push_str(arguments),
+                    None => {
+                        self.tools.push((*block, self.moments.len(), arguments.clone()));
+                        self.moments.push(ReplayMoment::Tool {
+                            id: id.clone().unwrap_or_default(),
+                            name: name.clone().unwrap_or_default(),
+                            input: Value::Null,
+                            broken: None,
+                        });
+                    }
                 }
-            },
-            Piece::Usage(usage) => self.moments.push(Moment::Usage(*usage)),
-            Piece::Stop(reason) => self.moments.push(Moment::Stop(reason.clone())),
-            Piece::Redacted { data, .. } => self.moments.push(Moment::Redacted(data.clone())),
-            Piece::Alive | Piece::Warning(_) | Piece::End => {}
+            }
+            ReplyPiece::Usage(usage) => self.moments.push(ReplayMoment::Usage(*usage)),
+            ReplyPiece::Stop(reason) => self.moments.push(ReplayMoment::Stop(reason.clone())),
+            ReplyPiece::Redacted { data, .. } => self.moments.push(ReplayMoment::Redacted(data.clone())),
+            ReplyPiece::Alive | ReplyPiece::Warning(_) | ReplyPiece::End => {}
         }
     }
 
-    fn finish(&mut self) -> Vec<Moment> {
+    fn finish(&mut self) -> Vec<ReplayMoment> {
         for (_, place, arguments) in &self.tools {
-            if let Some(Moment::Tool { input, broken, .. }) = self.moments.get_mut(*place) {
+            if let Some(ReplayMoment::Tool { input, broken, .. }) = self.moments.get_mut(*place) {
                 match serde_json::from_str(arguments) {
                     Ok(json) => *input = json,
                     Err(_) => *broken = Some(arguments.clone()),

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trimtab_vocab::{Fault, Format, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolSpec, Usage};
 
-use super::http::{self, Framing, Key, Meaning, Outgoing, SentEvent, fault, printable};
+use super::http::{self, ApiKey, ErrorMeaning, Framing, Outgoing, SentEvent, fault, printable};
 use super::openai::{OpenAi, strict};
-use super::{DrawOrder, Drawn, Listed, Model, Piece, PieceStream};
+use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece};
 
 const DIALECT: &str = "responses";
 /// The API refuses a smaller limit.
@@ -41,13 +41,13 @@ impl Model for Responses {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::Body::json(&Body::of(&self.model, prompt).run(prompt))
+        let outgoing = http::RequestBody::json(&ResponsesBody::of(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing("/responses", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, Reader::default(), self.idle)
+        http::converse(outgoing, Framing::Events, ResponsesReader::default(), self.idle)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
-        let body = http::Body::json(&Body::of(&self.model, prompt))?;
+        let body = http::RequestBody::json(&ResponsesBody::of(&self.model, prompt))?;
         let outgoing = self.outgoing("/responses/input_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
@@ -61,7 +61,7 @@ impl Model for Responses {
         self.beside().list().await
     }
 
-    async fn draw(&self, order: &DrawOrder) -> Result<Vec<Drawn>, Fault> {
+    async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         self.beside().draw(order).await
     }
 }
@@ -72,11 +72,11 @@ impl Responses {
         OpenAi { base_url: self.base_url.clone(), key: self.key.clone(), model: self.model.clone(), idle: self.idle }
     }
 
-    fn outgoing(&self, path: &str, accept: &str, body: http::Body) -> Outgoing {
+    fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
         Outgoing {
             url: format!("{}{path}", self.base_url.trim_end_matches('/')),
             headers: vec![("accept", accept.into())],
-            key: self.key.clone().map(Key::Bearer),
+            key: self.key.clone().map(ApiKey::Bearer),
             body,
         }
     }
@@ -85,24 +85,24 @@ impl Responses {
 // ---- what is sent ----
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ResponsesBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
-    input: Vec<Item<'a>>,
+    input: Vec<ResponsesItem<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ResponsesTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning>,
+    reasoning: Option<ResponsesReasoning>,
     #[serde(flatten)]
-    run: Option<Run>,
+    run: Option<ResponsesRun>,
 }
 
 /// What matters only to those who want a reply.
 #[derive(Serialize)]
-struct Run {
+struct ResponsesRun {
     max_output_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
@@ -113,15 +113,15 @@ struct Run {
 }
 
 #[derive(Serialize)]
-struct Reasoning {
+struct ResponsesReasoning {
     effort: &'static str,
     summary: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Item<'a> {
-    Message { role: &'static str, content: Vec<Content<'a>> },
+enum ResponsesItem<'a> {
+    Message { role: &'static str, content: Vec<ResponsesContent<'a>> },
     FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
     FunctionCallOutput { call_id: &'a str, output: &'a str },
     Reasoning(ReasoningItem),
@@ -129,7 +129,7 @@ enum Item<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Content<'a> {
+enum ResponsesContent<'a> {
     InputText { text: &'a str },
     InputImage { image_url: String, detail: &'static str },
     OutputText { text: &'a str },
@@ -153,7 +153,7 @@ fn nothing(content: &Option<Vec<Value>>) -> bool {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ResponsesTool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
@@ -173,38 +173,39 @@ enum TextFormat<'a> {
     JsonSchema { name: String, schema: &'a Value, strict: bool },
 }
 
-impl<'a> Body<'a> {
+impl<'a> ResponsesBody<'a> {
     fn of(model: &'a str, prompt: &'a Prompt) -> Self {
-        let thinks = prompt.thinking_tokens > 0 && kind(model) != Kind::Plain;
-        Body {
+        let thinks = prompt.thinking_tokens > 0 && kind(model) != ModelFamily::Plain;
+        ResponsesBody {
             model,
             instructions: &prompt.system,
-            input: input(prompt, kind(model) != Kind::Plain),
+            input: input(prompt, kind(model) != ModelFamily::Plain),
             tools: prompt.tools.iter().map(|spec| tool(spec)).collect(),
             text: prompt.format.as_ref().map(|format| TextOptions { format: text_format(format) }),
-            reasoning: thinks.then(|| Reasoning { effort: http::effort(prompt.thinking_tokens), summary: "auto" }),
+            reasoning: thinks
+                .then(|| ResponsesReasoning { effort: http::effort(prompt.thinking_tokens), summary: "auto" }),
             run: None,
         }
     }
 
     fn run(self, prompt: &Prompt) -> Self {
         let kind = kind(self.model);
-        let run = Run {
+        let run = ResponsesRun {
             max_output_tokens: prompt.max_output_tokens.max(SMALLEST_LIMIT),
-            temperature: prompt.temperature.filter(|_| kind != Kind::Reasoning),
+            temperature: prompt.temperature.filter(|_| kind != ModelFamily::Reasoning),
             // A model that does not reason refuses to be asked for it.
-            include: if kind == Kind::Plain { &[] } else { &["reasoning.encrypted_content"] },
+            include: if kind == ModelFamily::Plain { &[] } else { &["reasoning.encrypted_content"] },
             store: false,
             stream: true,
         };
-        Body { run: Some(run), ..self }
+        ResponsesBody { run: Some(run), ..self }
     }
 }
 
 /// What a model's name tells about it: the API refuses settings that a model has no use for instead of
 /// passing them over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ModelFamily {
     /// Thinks before it speaks, and takes no temperature.
     Reasoning,
     /// Takes a temperature, and nothing about reasoning.
@@ -213,7 +214,7 @@ enum Kind {
     Unknown,
 }
 
-fn kind(model: &str) -> Kind {
+fn kind(model: &str) -> ModelFamily {
     // Routers put the maker before the name, fine-tuning puts `ft:`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);
@@ -222,28 +223,28 @@ fn kind(model: &str) -> Kind {
         digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())].parse::<u32>().ok()
     };
     match number("gpt-") {
-        Some(0..=4) => return Kind::Plain,
-        Some(_) if name.contains("-chat") => return Kind::Plain,
-        Some(_) => return Kind::Reasoning,
+        Some(0..=4) => return ModelFamily::Plain,
+        Some(_) if name.contains("-chat") => return ModelFamily::Plain,
+        Some(_) => return ModelFamily::Reasoning,
         None => {}
     }
     if name.starts_with("chatgpt-") {
-        Kind::Plain
+        ModelFamily::Plain
     } else if number("o").is_some() || name.starts_with("codex-") || name.starts_with("gpt-oss") {
-        Kind::Reasoning
+        ModelFamily::Reasoning
     } else {
-        Kind::Unknown
+        ModelFamily::Unknown
     }
 }
 
 /// The conversation; with the model's reasoning only for one that reasons, as others refuse it.
-fn input(prompt: &Prompt, reasons: bool) -> Vec<Item<'_>> {
+fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
     let mut items = Vec::new();
     if prompt.format == Some(Format::Json) && !mentions_json(prompt) {
         // The API demands the word in the conversation; the instructions do not count.
-        items.push(Item::Message {
+        items.push(ResponsesItem::Message {
             role: "developer",
-            content: vec![Content::InputText { text: "Answer with one JSON object." }],
+            content: vec![ResponsesContent::InputText { text: "Answer with one JSON object." }],
         });
     }
     for message in &prompt.messages {
@@ -252,27 +253,27 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<Item<'_>> {
             match part {
                 Part::Text { text } if text.trim().is_empty() => {}
                 Part::Text { text } if message.role == Role::Assistant => {
-                    say(&mut items, start, "assistant", Content::OutputText { text });
+                    say(&mut items, start, "assistant", ResponsesContent::OutputText { text });
                 }
-                Part::Text { text } => say(&mut items, start, "user", Content::InputText { text }),
+                Part::Text { text } => say(&mut items, start, "user", ResponsesContent::InputText { text }),
                 // A model cannot be shown as the one who showed a picture.
                 Part::Image { .. } if message.role == Role::Assistant => {}
                 Part::Image { image, media_type } => {
                     let content = match prompt.images.get(image) {
-                        Some(data) => Content::InputImage {
+                        Some(data) => ResponsesContent::InputImage {
                             image_url: format!("data:{media_type};base64,{data}"),
                             detail: "auto",
                         },
-                        None => Content::InputText { text: "[image missing]" },
+                        None => ResponsesContent::InputText { text: "[image missing]" },
                     };
                     say(&mut items, start, "user", content);
                 }
                 Part::Thinking { signature: Some(item), by, .. } | Part::RedactedThinking { data: item, by } => {
                     let ours = reasons && by.as_deref() == Some(DIALECT);
-                    items.extend(ours.then(|| serde_json::from_str(item).ok()).flatten().map(Item::Reasoning));
+                    items.extend(ours.then(|| serde_json::from_str(item).ok()).flatten().map(ResponsesItem::Reasoning));
                 }
                 Part::Thinking { .. } => {}
-                Part::ToolUse(call) => items.push(Item::FunctionCall {
+                Part::ToolUse(call) => items.push(ResponsesItem::FunctionCall {
                     call_id: &call.id,
                     name: &call.name,
                     // Whoever reads arguments that are not JSON may refuse the whole conversation; what
@@ -280,12 +281,15 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<Item<'_>> {
                     arguments: if call.broken.is_some() { "{}".into() } else { call.input.to_string() },
                 }),
                 Part::ToolResult(result) => {
-                    items.push(Item::FunctionCallOutput { call_id: &result.tool_use_id, output: &result.content });
+                    items.push(ResponsesItem::FunctionCallOutput {
+                        call_id: &result.tool_use_id,
+                        output: &result.content,
+                    });
                 }
             }
         }
         // Reasoning that led to nothing is refused, together with the whole conversation.
-        while items.len() > start && matches!(items.last(), Some(Item::Reasoning(_))) {
+        while items.len() > start && matches!(items.last(), Some(ResponsesItem::Reasoning(_))) {
             items.pop();
         }
     }
@@ -293,14 +297,14 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<Item<'_>> {
 }
 
 /// Adds to the last message if the same one goes on, and begins another otherwise.
-fn say<'a>(items: &mut Vec<Item<'a>>, start: usize, role: &'static str, content: Content<'a>) {
+fn say<'a>(items: &mut Vec<ResponsesItem<'a>>, start: usize, role: &'static str, content: ResponsesContent<'a>) {
     if items.len() > start
-        && let Some(Item::Message { content: said, .. }) = items.last_mut()
+        && let Some(ResponsesItem::Message { content: said, .. }) = items.last_mut()
     {
         said.push(content);
         return;
     }
-    items.push(Item::Message { role, content: vec![content] });
+    items.push(ResponsesItem::Message { role, content: vec![content] });
 }
 
 fn mentions_json(prompt: &Prompt) -> bool {
@@ -311,8 +315,8 @@ fn mentions_json(prompt: &Prompt) -> bool {
     })
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    Tool {
+fn tool(spec: &ToolSpec) -> ResponsesTool<'_> {
+    ResponsesTool {
         r#type: "function",
         name: &spec.name,
         description: &spec.description,
@@ -338,7 +342,7 @@ fn text_format(format: &Format) -> TextFormat<'_> {
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum WireEvent {
+enum ResponsesEvent {
     #[serde(rename = "response.output_item.added")]
     ItemAdded { output_index: u32, item: Value },
     #[serde(rename = "response.output_item.done")]
@@ -424,18 +428,18 @@ const TELLING: [&str; 14] = [
 
 /// Reads one event after the other; remembers what later ones build upon.
 #[derive(Default)]
-struct Reader {
-    items: BTreeMap<u32, Begun>,
+struct ResponsesReader {
+    items: BTreeMap<u32, OpenItem>,
     called: bool,
     refused: bool,
 }
 
 /// An item as far as it has come.
-enum Begun {
+enum OpenItem {
     /// The words of each part.
     Message(BTreeMap<u32, String>),
     Reasoning(Thoughts),
-    Call(Call),
+    Call(ResponsesCall),
     /// A kind that this version does not know; what comes of it is not ours to read either.
     Unknown,
 }
@@ -443,18 +447,18 @@ enum Begun {
 #[derive(Default)]
 struct Thoughts {
     /// Where the last of them came from: a part of the summary, or of the reasoning itself.
-    last: Option<(Source, u32)>,
+    last: Option<(ImageSource, u32)>,
     done: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum ImageSource {
     Summary,
     Reasoning,
 }
 
 #[derive(Default)]
-struct Call {
+struct ResponsesCall {
     id: Option<String>,
     name: Option<String>,
     /// What came in pieces, or whole.
@@ -464,47 +468,47 @@ struct Call {
     told: bool,
 }
 
-impl http::Reader for Reader {
-    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
+impl http::EventReader for ResponsesReader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<ReplyPiece>, Fault> {
         // Many send this after the end, and some where an end is missing; it proves nothing.
         if sent.data.trim() == "[DONE]" {
-            return Ok(vec![Piece::Alive]);
+            return Ok(vec![ReplyPiece::Alive]);
         }
-        let event: WireEvent = match serde_json::from_str(&sent.data) {
+        let event: ResponsesEvent = match serde_json::from_str(&sent.data) {
             Ok(event) => event,
             Err(error) => return unreadable(sent, &error),
         };
         let pieces = match event {
-            WireEvent::ItemAdded { output_index, item } => self.begin(output_index, &item)?,
-            WireEvent::ItemDone { output_index, item } => self.finish(output_index, &item)?,
-            WireEvent::TextDelta { output_index, content_index, delta } => {
+            ResponsesEvent::ItemAdded { output_index, item } => self.begin(output_index, &item)?,
+            ResponsesEvent::ItemDone { output_index, item } => self.finish(output_index, &item)?,
+            ResponsesEvent::TextDelta { output_index, content_index, delta } => {
                 self.words(output_index, content_index, delta)?
             }
-            WireEvent::TextDone { output_index, content_index, text } => {
+            ResponsesEvent::TextDone { output_index, content_index, text } => {
                 self.all_words(output_index, content_index, &text)?
             }
-            WireEvent::RefusalDelta { output_index, content_index, delta } => {
+            ResponsesEvent::RefusalDelta { output_index, content_index, delta } => {
                 self.refused = true;
                 self.words(output_index, content_index, delta)?
             }
-            WireEvent::RefusalDone { output_index, content_index, refusal } => {
+            ResponsesEvent::RefusalDone { output_index, content_index, refusal } => {
                 self.refused = true;
                 self.all_words(output_index, content_index, &refusal)?
             }
-            WireEvent::SummaryDelta { output_index, summary_index, delta } => {
-                self.think(output_index, (Source::Summary, summary_index), delta)?
+            ResponsesEvent::SummaryDelta { output_index, summary_index, delta } => {
+                self.think(output_index, (ImageSource::Summary, summary_index), delta)?
             }
-            WireEvent::ReasoningDelta { output_index, content_index, delta } => {
-                self.think(output_index, (Source::Reasoning, content_index), delta)?
+            ResponsesEvent::ReasoningDelta { output_index, content_index, delta } => {
+                self.think(output_index, (ImageSource::Reasoning, content_index), delta)?
             }
-            WireEvent::ArgumentsDelta { output_index, delta } => {
+            ResponsesEvent::ArgumentsDelta { output_index, delta } => {
                 let block = block(output_index, 0)?;
                 match self.call(output_index)? {
                     Some(call) if !delta.is_empty() => vec![call.more(block, delta)],
                     _ => Vec::new(),
                 }
             }
-            WireEvent::ArgumentsDone { output_index, arguments } => {
+            ResponsesEvent::ArgumentsDone { output_index, arguments } => {
                 let block = block(output_index, 0)?;
                 match self.call(output_index)? {
                     Some(call) if !arguments.is_empty() => {
@@ -514,18 +518,18 @@ impl http::Reader for Reader {
                     _ => Vec::new(),
                 }
             }
-            WireEvent::Ended { response } => self.end(&response),
-            WireEvent::Failed { response } => return Err(failure(response.get("error").unwrap_or(&Value::Null))),
-            WireEvent::Error { error } => return Err(failure(error.get("error").unwrap_or(&error))),
-            WireEvent::Unknown => Vec::new(),
+            ResponsesEvent::Ended { response } => self.end(&response),
+            ResponsesEvent::Failed { response } => return Err(failure(response.get("error").unwrap_or(&Value::Null))),
+            ResponsesEvent::Error { error } => return Err(failure(error.get("error").unwrap_or(&error))),
+            ResponsesEvent::Unknown => Vec::new(),
         };
-        self.called |= pieces.iter().any(|piece| matches!(piece, Piece::Tool { .. }));
-        Ok(if pieces.is_empty() { vec![Piece::Alive] } else { pieces })
+        self.called |= pieces.iter().any(|piece| matches!(piece, ReplyPiece::Tool { .. }));
+        Ok(if pieces.is_empty() { vec![ReplyPiece::Alive] } else { pieces })
     }
 }
 
-impl Reader {
-    fn begin(&mut self, index: u32, item: &Value) -> Result<Vec<Piece>, Fault> {
+impl ResponsesReader {
+    fn begin(&mut self, index: u32, item: &Value) -> Result<Vec<ReplyPiece>, Fault> {
         block(index, 0)?;
         match item.get("type").and_then(Value::as_str) {
             Some("message") => {
@@ -540,14 +544,14 @@ impl Reader {
                 call.first = text_at(item, "arguments").to_owned();
             }
             _ => {
-                self.items.entry(index).or_insert(Begun::Unknown);
+                self.items.entry(index).or_insert(OpenItem::Unknown);
             }
         }
         Ok(Vec::new())
     }
 
     /// The item is complete, and whatever of it has not come yet is in it.
-    fn finish(&mut self, index: u32, item: &Value) -> Result<Vec<Piece>, Fault> {
+    fn finish(&mut self, index: u32, item: &Value) -> Result<Vec<ReplyPiece>, Fault> {
         let block = block(index, 0)?;
         match item.get("type").and_then(Value::as_str) {
             Some("message") => {
@@ -586,38 +590,38 @@ impl Reader {
 
     /// The message at this place, begun if need be; none if the place is taken by what is not ours.
     fn message(&mut self, index: u32) -> Result<Option<&mut BTreeMap<u32, String>>, Fault> {
-        match self.items.entry(index).or_insert_with(|| Begun::Message(BTreeMap::new())) {
-            Begun::Message(parts) => Ok(Some(parts)),
-            Begun::Unknown => Ok(None),
+        match self.items.entry(index).or_insert_with(|| OpenItem::Message(BTreeMap::new())) {
+            OpenItem::Message(parts) => Ok(Some(parts)),
+            OpenItem::Unknown => Ok(None),
             _ => Err(mixed(index)),
         }
     }
 
     fn thoughts(&mut self, index: u32) -> Result<Option<&mut Thoughts>, Fault> {
-        match self.items.entry(index).or_insert_with(|| Begun::Reasoning(Thoughts::default())) {
-            Begun::Reasoning(thoughts) => Ok(Some(thoughts)),
-            Begun::Unknown => Ok(None),
+        match self.items.entry(index).or_insert_with(|| OpenItem::Reasoning(Thoughts::default())) {
+            OpenItem::Reasoning(thoughts) => Ok(Some(thoughts)),
+            OpenItem::Unknown => Ok(None),
             _ => Err(mixed(index)),
         }
     }
 
-    fn call(&mut self, index: u32) -> Result<Option<&mut Call>, Fault> {
-        match self.items.entry(index).or_insert_with(|| Begun::Call(Call::default())) {
-            Begun::Call(call) => Ok(Some(call)),
-            Begun::Unknown => Ok(None),
+    fn call(&mut self, index: u32) -> Result<Option<&mut ResponsesCall>, Fault> {
+        match self.items.entry(index).or_insert_with(|| OpenItem::Call(ResponsesCall::default())) {
+            OpenItem::Call(call) => Ok(Some(call)),
+            OpenItem::Unknown => Ok(None),
             _ => Err(mixed(index)),
         }
     }
 
-    fn words(&mut self, index: u32, part: u32, text: String) -> Result<Vec<Piece>, Fault> {
+    fn words(&mut self, index: u32, part: u32, text: String) -> Result<Vec<ReplyPiece>, Fault> {
         let block = block(index, part)?;
         let Some(parts) = self.message(index)? else { return Ok(Vec::new()) };
         parts.entry(part).or_default().push_str(&text);
-        Ok(vec![Piece::Text { block, text }])
+        Ok(vec![ReplyPiece::Text { block, text }])
     }
 
     /// All the words of a part. Those that have come already stand: they have been shown.
-    fn all_words(&mut self, index: u32, part: u32, whole: &str) -> Result<Vec<Piece>, Fault> {
+    fn all_words(&mut self, index: u32, part: u32, whole: &str) -> Result<Vec<ReplyPiece>, Fault> {
         block(index, part)?;
         let Some(parts) = self.message(index)? else { return Ok(Vec::new()) };
         let said = parts.get(&part).map_or("", String::as_str);
@@ -630,7 +634,7 @@ impl Reader {
         }
     }
 
-    fn think(&mut self, index: u32, from: (Source, u32), text: String) -> Result<Vec<Piece>, Fault> {
+    fn think(&mut self, index: u32, from: (ImageSource, u32), text: String) -> Result<Vec<ReplyPiece>, Fault> {
         let block = block(index, 0)?;
         Ok(match self.thoughts(index)? {
             Some(thoughts) if !text.is_empty() => vec![thoughts.more(block, from, text)],
@@ -638,14 +642,14 @@ impl Reader {
         })
     }
 
-    fn end(&mut self, response: &Value) -> Vec<Piece> {
+    fn end(&mut self, response: &Value) -> Vec<ReplyPiece> {
         let mut pieces = Vec::new();
         let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         let incomplete = reason.or((text_at(response, "status") == "incomplete").then_some("incomplete"));
         if incomplete.is_none() {
             // A call whose arguments never came has those that it began with, which may be none.
             for (index, item) in &mut self.items {
-                if let (Begun::Call(call), Ok(block)) = (item, block(*index, 0))
+                if let (OpenItem::Call(call), Ok(block)) = (item, block(*index, 0))
                     && !call.told
                 {
                     let first = std::mem::take(&mut call.first);
@@ -654,8 +658,8 @@ impl Reader {
                 }
             }
         }
-        pieces.extend(response.get("usage").and_then(usage).map(Piece::Usage));
-        pieces.push(Piece::Stop(match incomplete {
+        pieces.extend(response.get("usage").and_then(usage).map(ReplyPiece::Usage));
+        pieces.push(ReplyPiece::Stop(match incomplete {
             Some("max_output_tokens") => StopReason::MaxTokens,
             Some("content_filter") => StopReason::ContentFiltered,
             Some(other) => StopReason::Other(printable(other, 60)),
@@ -664,30 +668,30 @@ impl Reader {
             None if self.refused => StopReason::ContentFiltered,
             None => StopReason::EndTurn,
         }));
-        pieces.push(Piece::End);
+        pieces.push(ReplyPiece::End);
         pieces
     }
 }
 
 impl Thoughts {
     /// Parts of a summary are paragraphs.
-    fn more(&mut self, block: u32, from: (Source, u32), text: String) -> Piece {
+    fn more(&mut self, block: u32, from: (ImageSource, u32), text: String) -> ReplyPiece {
         let another = self.last.is_some_and(|last| last != from);
         self.last = Some(from);
-        Piece::Thinking { block, text: if another { format!("\n\n{text}") } else { text } }
+        ReplyPiece::Thinking { block, text: if another { format!("\n\n{text}") } else { text } }
     }
 
     /// The item goes back as it is, so it is the proof of its own summary. Without anything in it that
     /// only the provider can read, it would be looked up where nothing is stored.
-    fn finish(&mut self, block: u32, item: &Value) -> Vec<Piece> {
+    fn finish(&mut self, block: u32, item: &Value) -> Vec<ReplyPiece> {
         if std::mem::replace(&mut self.done, true) {
             return Vec::new();
         }
         let mut pieces = Vec::new();
         let texts = |name: &str| item.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if self.last.is_none() {
-            let source = if texts("summary").is_empty() { Source::Reasoning } else { Source::Summary };
-            let name = if source == Source::Summary { "summary" } else { "content" };
+            let source = if texts("summary").is_empty() { ImageSource::Reasoning } else { ImageSource::Summary };
+            let name = if source == ImageSource::Summary { "summary" } else { "content" };
             for (part, content) in (0..).zip(texts(name)) {
                 let text = text_at(content, "text");
                 if !text.is_empty() {
@@ -700,25 +704,25 @@ impl Thoughts {
         if returns {
             let text = item.to_string();
             pieces.push(match self.last {
-                Some(_) => Piece::Signature { block, text },
-                None => Piece::Redacted { block, data: text },
+                Some(_) => ReplyPiece::Signature { block, text },
+                None => ReplyPiece::Redacted { block, data: text },
             });
         }
         pieces
     }
 }
 
-impl Call {
+impl ResponsesCall {
     fn name_after(&mut self, item: &Value) {
         let known = |name: &str| Some(text_at(item, name)).filter(|text| !text.is_empty()).map(str::to_owned);
         self.id = known("call_id").or_else(|| known("id")).or(self.id.take());
         self.name = known("name").or(self.name.take());
     }
 
-    fn more(&mut self, block: u32, arguments: String) -> Piece {
+    fn more(&mut self, block: u32, arguments: String) -> ReplyPiece {
         self.told = true;
         self.arguments.push_str(&arguments);
-        Piece::Tool { block, id: self.id.clone(), name: self.name.clone(), arguments }
+        ReplyPiece::Tool { block, id: self.id.clone(), name: self.name.clone(), arguments }
     }
 
     /// What is left to come of all the arguments. If they are not those that came, nobody can know which
@@ -774,11 +778,11 @@ fn usage(figures: &Value) -> Option<Usage> {
     })
 }
 
-fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<Piece>, Fault> {
+fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<ReplyPiece>, Fault> {
     let json = serde_json::from_str::<Value>(&sent.data).ok();
     let kind = json.as_ref().and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or(&sent.name);
     if !kind.is_empty() && !TELLING.contains(&kind) {
-        return Ok(vec![Piece::Alive]);
+        return Ok(vec![ReplyPiece::Alive]);
     }
     let message = format!("The provider sent an event that cannot be read ({error}): {}", printable(&sent.data, 120));
     Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }))
@@ -789,9 +793,9 @@ fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<Piece>,
 fn failure(error: &Value) -> Fault {
     let codes = ["code", "type"].map(|name| text_at(error, name));
     let code = codes.into_iter().find(|code| !code.is_empty());
-    let meaning = codes.into_iter().find_map(Meaning::of).unwrap_or(match code {
-        Some(_) => Meaning { kind: ProblemKind::Refused, may_pass: false, hint: None },
-        None => Meaning { kind: ProblemKind::Overloaded, may_pass: true, hint: None },
+    let meaning = codes.into_iter().find_map(ErrorMeaning::of).unwrap_or(match code {
+        Some(_) => ErrorMeaning { kind: ProblemKind::Refused, may_pass: false, hint: None },
+        None => ErrorMeaning { kind: ProblemKind::Overloaded, may_pass: true, hint: None },
     });
     let said = text_at(error, "message");
     let code = printable(code.unwrap_or("an error"), 60);

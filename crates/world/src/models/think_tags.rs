@@ -14,7 +14,7 @@ const LONGEST_BLANK: usize = 64;
 
 /// A piece of what was said, without its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum TaggedText {
     /// Reasoning.
     Thinking(String),
     /// Words.
@@ -25,12 +25,12 @@ pub(super) enum Said {
 #[derive(Debug)]
 pub(super) struct ThinkTags {
     has_response: bool,
-    place: Place,
+    place: TagState,
     held: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TagState {
     /// Nothing but blank so far.
     Start,
     /// Between the tags of reasoning; `begun` after its first word, because blank before that is layout.
@@ -48,7 +48,7 @@ enum Place {
 impl ThinkTags {
     /// For models that put their reasoning between tags, and their answer after it.
     pub(super) fn plain() -> Self {
-        Self { has_response: false, place: Place::Start, held: String::new() }
+        Self { has_response: false, place: TagState::Start, held: String::new() }
     }
 
     /// For Granite, which puts its answer between tags as well.
@@ -58,13 +58,13 @@ impl ThinkTags {
 
     /// The provider told the reasoning apart by itself, so a tag for it in the words is a word.
     pub(super) fn skip_thinking(&mut self) {
-        if self.place == Place::Start && self.held.trim().is_empty() {
-            self.place = Place::Between;
+        if self.place == TagState::Start && self.held.trim().is_empty() {
+            self.place = TagState::Between;
         }
     }
 
     /// Adds a piece of the reply; gives back what is clear by now.
-    pub(super) fn push(&mut self, piece: &str) -> Vec<Said> {
+    pub(super) fn push(&mut self, piece: &str) -> Vec<TaggedText> {
         self.held.push_str(piece);
         let mut said = Vec::new();
         while self.advance(&mut said) {}
@@ -73,56 +73,56 @@ impl ThinkTags {
 
     /// The reply is over: what was held back as the possible start of a tag is none. A tag that was
     /// never closed ends here.
-    pub(super) fn finish(&mut self) -> Vec<Said> {
+    pub(super) fn finish(&mut self) -> Vec<TaggedText> {
         let held = std::mem::take(&mut self.held);
-        let place = std::mem::replace(&mut self.place, Place::Text);
+        let place = std::mem::replace(&mut self.place, TagState::Text);
         let mut said = Vec::new();
         match place {
-            Place::Thinking { .. } => push_some(&mut said, held, Said::Thinking),
-            Place::Response { .. } | Place::Text => push_some(&mut said, held, Said::Text),
+            TagState::Thinking { .. } => push_some(&mut said, held, TaggedText::Thinking),
+            TagState::Response { .. } | TagState::Text => push_some(&mut said, held, TaggedText::Text),
             // Blank with no word before or after it says nothing.
-            Place::Start | Place::Between | Place::After if held.trim().is_empty() => {}
-            Place::Start | Place::Between | Place::After => push_some(&mut said, held, Said::Text),
+            TagState::Start | TagState::Between | TagState::After if held.trim().is_empty() => {}
+            TagState::Start | TagState::Between | TagState::After => push_some(&mut said, held, TaggedText::Text),
         }
         said
     }
 
     /// One step; true when there may be another.
-    fn advance(&mut self, said: &mut Vec<Said>) -> bool {
+    fn advance(&mut self, said: &mut Vec<TaggedText>) -> bool {
         match self.place {
-            Place::Start => self.open(Some((THINK, Place::Thinking { begun: false }))),
-            Place::Between => {
+            TagState::Start => self.open(Some((THINK, TagState::Thinking { begun: false }))),
+            TagState::Between => {
                 let blank = self.blank();
                 self.held.drain(..blank);
                 self.open(None)
             }
-            Place::Thinking { begun } => {
+            TagState::Thinking { begun } => {
                 let begun = self.begin(begun);
-                self.place = Place::Thinking { begun };
-                self.close(THINK_END, Place::Between, said, Said::Thinking)
+                self.place = TagState::Thinking { begun };
+                self.close(THINK_END, TagState::Between, said, TaggedText::Thinking)
             }
-            Place::Response { begun } => {
+            TagState::Response { begun } => {
                 let begun = self.begin(begun);
-                self.place = Place::Response { begun };
-                self.close(RESPONSE_END, Place::After, said, Said::Text)
+                self.place = TagState::Response { begun };
+                self.close(RESPONSE_END, TagState::After, said, TaggedText::Text)
             }
-            Place::After => {
+            TagState::After => {
                 let goes_on = self.blank() < self.held.len() || self.blank() > LONGEST_BLANK;
                 if goes_on {
-                    self.place = Place::Text;
+                    self.place = TagState::Text;
                 }
                 goes_on
             }
-            Place::Text => {
-                push_some(said, std::mem::take(&mut self.held), Said::Text);
+            TagState::Text => {
+                push_some(said, std::mem::take(&mut self.held), TaggedText::Text);
                 false
             }
         }
     }
 
     /// Looks for a tag that opens something here; anything else is words.
-    fn open(&mut self, thinking: Option<(&str, Place)>) -> bool {
-        let response = self.has_response.then_some((RESPONSE, Place::Response { begun: false }));
+    fn open(&mut self, thinking: Option<(&str, TagState)>) -> bool {
+        let response = self.has_response.then_some((RESPONSE, TagState::Response { begun: false }));
         let blank = self.blank();
         let word = &self.held[blank..];
         let mut tags = thinking.into_iter().chain(response);
@@ -136,12 +136,12 @@ impl ThinkTags {
                 return false;
             }
         }
-        self.place = Place::Text;
+        self.place = TagState::Text;
         true
     }
 
     /// Gives out everything before the tag that closes this place, or before what may become it.
-    fn close(&mut self, tag: &str, next: Place, said: &mut Vec<Said>, kind: fn(String) -> Said) -> bool {
+    fn close(&mut self, tag: &str, next: TagState, said: &mut Vec<TaggedText>, kind: fn(String) -> TaggedText) -> bool {
         if let Some(at) = self.held.find(tag) {
             let rest = self.held.split_off(at + tag.len());
             let mut before = std::mem::replace(&mut self.held, rest);
@@ -170,7 +170,7 @@ impl ThinkTags {
     }
 }
 
-fn push_some(said: &mut Vec<Said>, text: String, kind: fn(String) -> Said) {
+fn push_some(said: &mut Vec<TaggedText>, text: String, kind: fn(String) -> TaggedText) {
     if !text.is_empty() {
         said.push(kind(text));
     }
@@ -181,31 +181,31 @@ mod tests {
     use super::*;
 
     /// What is said in these pieces: neighbours of one kind are joined.
-    fn heard<'a>(mut tags: ThinkTags, pieces: impl IntoIterator<Item = &'a str>) -> Vec<Said> {
-        let mut said: Vec<Said> = pieces.into_iter().flat_map(|piece| tags.push(piece)).collect();
+    fn heard<'a>(mut tags: ThinkTags, pieces: impl IntoIterator<Item = &'a str>) -> Vec<TaggedText> {
+        let mut said: Vec<TaggedText> = pieces.into_iter().flat_map(|piece| tags.push(piece)).collect();
         said.extend(tags.finish());
-        let mut joined: Vec<Said> = Vec::new();
+        let mut joined: Vec<TaggedText> = Vec::new();
         for next in said {
             match (joined.last_mut(), next) {
-                (Some(Said::Thinking(whole)), Said::Thinking(more)) => whole.push_str(&more),
-                (Some(Said::Text(whole)), Said::Text(more)) => whole.push_str(&more),
+                (Some(TaggedText::Thinking(whole)), TaggedText::Thinking(more)) => whole.push_str(&more),
+                (Some(TaggedText::Text(whole)), TaggedText::Text(more)) => whole.push_str(&more),
                 (_, next) => joined.push(next),
             }
         }
         joined
     }
 
-    fn thinking(text: &str) -> Said {
-        Said::Thinking(text.into())
+    fn thinking(text: &str) -> TaggedText {
+        TaggedText::Thinking(text.into())
     }
 
-    fn text(text: &str) -> Said {
-        Said::Text(text.into())
+    fn text(text: &str) -> TaggedText {
+        TaggedText::Text(text.into())
     }
 
     /// Replies, what they say of a Granite model, and what of any other.
-    fn corpus() -> Vec<(String, Vec<Said>, Vec<Said>)> {
-        let same = |reply: &str, said: Vec<Said>| (reply.to_owned(), said.clone(), said);
+    fn corpus() -> Vec<(String, Vec<TaggedText>, Vec<TaggedText>)> {
+        let same = |reply: &str, said: Vec<TaggedText>| (reply.to_owned(), said.clone(), said);
         let blank = " ".repeat(65);
         vec![
             same("", vec![]),

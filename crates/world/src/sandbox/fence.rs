@@ -49,12 +49,12 @@ use std::process::{Command, ExitCode, Stdio};
 #[cfg(target_os = "linux")]
 use self::linux as system;
 #[cfg(target_os = "linux")]
-pub(super) use self::namespaces::{Trouble, found};
+pub(super) use self::namespaces::{NamespaceError, found};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::{Trouble, found};
-use super::wire::{Order, Ready};
+pub(super) use self::other::{NoNamespaces, found};
+use super::wire::{FenceReport, RunOrder};
 
 /// What people keep secrets in, below their home.
 const SECRETS: &[&str] = &[
@@ -142,28 +142,28 @@ pub(super) fn main() -> ExitCode {
     let Ok(voice) = std::io::stdout().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
     let mut voice = std::fs::File::from(voice);
     let mut text = Vec::new();
-    let order: Order = match std::io::stdin().read_to_end(&mut text).map(|_| serde_json::from_slice(&text)) {
+    let order: RunOrder = match std::io::stdin().read_to_end(&mut text).map(|_| serde_json::from_slice(&text)) {
         Ok(Ok(order)) => order,
         _ => return ExitCode::FAILURE,
     };
-    let mut say = |ready: &Ready| {
+    let mut say = |ready: &FenceReport| {
         let mut line = serde_json::to_vec(ready).unwrap_or_default();
         line.push(b'\n');
         let _ = voice.write_all(&line);
     };
     let fences = match system::shut_in(&order) {
-        Ready::Fenced(fences) => fences,
+        FenceReport::Fenced(fences) => fences,
         ready => {
             say(&ready);
             return ExitCode::FAILURE;
         }
     };
     if let Some(why) = order.automatic.and_then(|_| fences.first_missing()) {
-        say(&Ready::Blocked(why));
+        say(&FenceReport::Blocked(why));
         return ExitCode::FAILURE;
     }
     if order.probe {
-        say(&Ready::Fenced(fences));
+        say(&FenceReport::Fenced(fences));
         return ExitCode::SUCCESS;
     }
     #[cfg(target_os = "linux")]
@@ -174,37 +174,37 @@ pub(super) fn main() -> ExitCode {
     let variables = match git::variables(&order) {
         Ok(variables) => variables,
         Err(why) => {
-            say(&Ready::Blocked(why));
+            say(&FenceReport::Blocked(why));
             return ExitCode::FAILURE;
         }
     };
     let mut command = match command(&order, variables) {
         Ok(command) => command,
         Err(why) => {
-            say(&Ready::Failed(why));
+            say(&FenceReport::Failed(why));
             return ExitCode::FAILURE;
         }
     };
-    say(&Ready::Fenced(fences));
+    say(&FenceReport::Fenced(fences));
     if order.is_init {
         match command.spawn() {
             Ok(child) => {
-                say(&Ready::Running);
+                say(&FenceReport::Running);
                 drop(command);
                 say(&init::attend(&child));
                 return ExitCode::SUCCESS;
             }
-            Err(error) => say(&Ready::Failed(why_not(&order, &error))),
+            Err(error) => say(&FenceReport::Failed(why_not(&order, &error))),
         }
     } else {
         let error = command.exec();
-        say(&Ready::Failed(why_not(&order, &error)));
+        say(&FenceReport::Failed(why_not(&order, &error)));
     }
     ExitCode::FAILURE
 }
 
 /// The command, ready to be started. `variables` keep git from running what a repository names.
-fn command(order: &Order, variables: Vec<(String, String)>) -> Result<Command, String> {
+fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command, String> {
     std::env::set_current_dir(&order.cwd)
         .map_err(|error| format!("The command cannot run in {}: {error}.", order.cwd.display()))?;
     let output = std::io::stderr().as_fd().try_clone_to_owned();
@@ -234,7 +234,7 @@ fn command(order: &Order, variables: Vec<(String, String)>) -> Result<Command, S
     Ok(command)
 }
 
-fn why_not(order: &Order, error: &std::io::Error) -> String {
+fn why_not(order: &RunOrder, error: &std::io::Error) -> String {
     let program = order.argv.first().map_or("", String::as_str);
     match error.kind() {
         std::io::ErrorKind::NotFound if program.contains('/') && order.cwd.join(program).exists() => {

@@ -39,7 +39,7 @@ use trimtab_vocab::Sandbox;
 pub use collect::Collected;
 pub use group::group;
 pub use proof::{Proof, prove};
-pub use run::{Limits, Outcome, Setup, Told, probe, run};
+pub use run::{CommandLimits, CommandOutcome, CommandReport, SandboxSetup, probe, run};
 pub use wire::{Fence, Fences};
 
 /// The first argument that makes the program a supervisor instead of itself.

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use trimtab_vocab::{CommandClass, Sandbox};
 
-use super::run::{Setup, carry_out, this_program};
+use super::run::{SandboxSetup, carry_out, this_program};
 use super::supervise::remove;
-use super::wire::Order;
+use super::wire::RunOrder;
 
 /// The second argument that makes the process try to break out.
 pub(super) const BREAK: &str = "break";
@@ -38,7 +38,7 @@ pub struct Proof {
 
 /// What is tried, each with what it is a proof of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Attempt {
+enum ProofAttempt {
     WriteOutside,
     WriteFolder,
     WriteControl,
@@ -50,26 +50,26 @@ enum Attempt {
     Outlive,
 }
 
-const ATTEMPTS: [(Attempt, &str); 9] = [
-    (Attempt::WriteOutside, "write outside of the folder"),
-    (Attempt::WriteFolder, "write in the folder"),
-    (Attempt::WriteControl, "write control files"),
-    (Attempt::ReadSecret, "read secret files in the folder"),
-    (Attempt::ReadHome, "read the home folder"),
-    (Attempt::ReadVariable, "read variables with keys"),
-    (Attempt::Connect, "open a network connection"),
-    (Attempt::SeeProcesses, "see other processes"),
-    (Attempt::Outlive, "keep running after their end"),
+const ATTEMPTS: [(ProofAttempt, &str); 9] = [
+    (ProofAttempt::WriteOutside, "write outside of the folder"),
+    (ProofAttempt::WriteFolder, "write in the folder"),
+    (ProofAttempt::WriteControl, "write control files"),
+    (ProofAttempt::ReadSecret, "read secret files in the folder"),
+    (ProofAttempt::ReadHome, "read the home folder"),
+    (ProofAttempt::ReadVariable, "read variables with keys"),
+    (ProofAttempt::Connect, "open a network connection"),
+    (ProofAttempt::SeeProcesses, "see other processes"),
+    (ProofAttempt::Outlive, "keep running after their end"),
 ];
 
 /// Where things are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Stage {
+struct ProofFolder {
     base: PathBuf,
     address: SocketAddr,
 }
 
-impl Stage {
+impl ProofFolder {
     fn folder(&self) -> PathBuf {
         self.base.join("folder")
     }
@@ -86,28 +86,28 @@ impl Stage {
     }
 
     /// What the attempts have left behind.
-    fn seen(&self, attempt: Attempt) -> bool {
+    fn seen(&self, attempt: ProofAttempt) -> bool {
         let changed = |path: &str| std::fs::read_to_string(self.base.join(path)).ok().as_deref() != Some(CANARY);
         let exists = |path: &str| self.base.join(path).exists();
         match attempt {
-            Attempt::WriteOutside => exists("outside/new"),
-            Attempt::WriteFolder => exists("folder/new"),
-            Attempt::WriteControl => {
+            ProofAttempt::WriteOutside => exists("outside/new"),
+            ProofAttempt::WriteFolder => exists("folder/new"),
+            ProofAttempt::WriteControl => {
                 changed("folder/.git/config") || changed("folder/AGENTS.md") || exists("folder/.git/commondir")
             }
-            Attempt::Outlive => exists("folder/late") || exists("outside/late"),
+            ProofAttempt::Outlive => exists("folder/late") || exists("outside/late"),
             _ => false,
         }
     }
 }
 
 /// Tries to break every fence of both classes.
-pub async fn prove(setup: &Setup) -> Vec<Proof> {
+pub async fn prove(setup: &SandboxSetup) -> Vec<Proof> {
     let mut proofs = Vec::new();
     for (class, name) in [(CommandClass::Read, "read-only commands"), (CommandClass::Check, "builds and tests")] {
         let tried = try_class(setup, class).await;
         for (attempt, what) in ATTEMPTS {
-            if class == CommandClass::Check && attempt == Attempt::WriteFolder {
+            if class == CommandClass::Check && attempt == ProofAttempt::WriteFolder {
                 continue;
             }
             let broken = match &tried {
@@ -121,12 +121,12 @@ pub async fn prove(setup: &Setup) -> Vec<Proof> {
 }
 
 /// What of all attempts succeeded, or why none was made.
-async fn try_class(setup: &Setup, class: CommandClass) -> Result<Vec<Attempt>, String> {
+async fn try_class(setup: &SandboxSetup, class: CommandClass) -> Result<Vec<ProofAttempt>, String> {
     let failed = |error: std::io::Error| format!("it cannot be tried out: {error}");
     let number = getrandom::u64().map_err(|error| format!("it cannot be tried out: {error}"))?;
     let base = std::env::temp_dir().canonicalize().map_err(failed)?.join(format!("trimtab-doctor-{number:016x}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed)?;
-    let stage = Stage { base, address: listener.local_addr().map_err(failed)? };
+    let stage = ProofFolder { base, address: listener.local_addr().map_err(failed)? };
     let tried = match stage.build() {
         Ok(()) => attempt_all(setup, class, &stage).await,
         Err(error) => Err(failed(error)),
@@ -135,14 +135,18 @@ async fn try_class(setup: &Setup, class: CommandClass) -> Result<Vec<Attempt>, S
     tried
 }
 
-async fn attempt_all(setup: &Setup, class: CommandClass, stage: &Stage) -> Result<Vec<Attempt>, String> {
+async fn attempt_all(
+    setup: &SandboxSetup,
+    class: CommandClass,
+    stage: &ProofFolder,
+) -> Result<Vec<ProofAttempt>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("it cannot be tried out: {error}");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let told = serde_json::to_string(stage).map_err(|error| failed(&error))?;
     let name = program.to_string_lossy().into_owned();
     let mut kept: Vec<PathBuf> = program.parent().map(Path::to_owned).into_iter().collect();
     kept.extend(super::environment::tools(&setup.environment));
-    let order = Order {
+    let order = RunOrder {
         argv: vec![name, super::SUPERVISE.into(), BREAK.into(), told],
         cwd: stage.folder(),
         folder: stage.folder(),
@@ -153,7 +157,7 @@ async fn attempt_all(setup: &Setup, class: CommandClass, stage: &Stage) -> Resul
         homes: vec![stage.base.join("home")],
         kept,
         hidden: setup.hidden.clone(),
-        ..Order::default()
+        ..RunOrder::default()
     };
     let mut setup = setup.clone();
     setup.environment.extend([("SLACK_WEBHOOK_URL", CANARY), ("MYSQL_PWD", CANARY)].map(|(n, v)| (n.into(), v.into())));
@@ -164,21 +168,21 @@ async fn attempt_all(setup: &Setup, class: CommandClass, stage: &Stage) -> Resul
     }
     tokio::time::sleep(LATER + Duration::from_millis(100)).await;
     let said = String::from_utf8_lossy(&outcome.output.bytes()).into_owned();
-    let said: Vec<Attempt> = serde_json::from_str(said.trim())
+    let said: Vec<ProofAttempt> = serde_json::from_str(said.trim())
         .map_err(|_| format!("the attempts were not made: {}", said.chars().take(200).collect::<String>()))?;
     Ok(ATTEMPTS.iter().map(|(one, _)| *one).filter(|one| said.contains(one) || stage.seen(*one)).collect())
 }
 
 /// Behind the fences: tries everything, and says what succeeded.
 pub(super) fn break_out() -> ExitCode {
-    let stage = std::env::args().nth(3).and_then(|told| serde_json::from_str::<Stage>(&told).ok());
+    let stage = std::env::args().nth(3).and_then(|told| serde_json::from_str::<ProofFolder>(&told).ok());
     let Some(stage) = stage else { return ExitCode::FAILURE };
-    let done: Vec<Attempt> = ATTEMPTS.iter().map(|(one, _)| *one).filter(|one| succeeds(*one, &stage)).collect();
+    let done: Vec<ProofAttempt> = ATTEMPTS.iter().map(|(one, _)| *one).filter(|one| succeeds(*one, &stage)).collect();
     println!("{}", serde_json::to_string(&done).unwrap_or_default());
     ExitCode::SUCCESS
 }
 
-fn succeeds(attempt: Attempt, stage: &Stage) -> bool {
+fn succeeds(attempt: ProofAttempt, stage: &ProofFolder) -> bool {
     let finds = |path: &str| {
         let mut text = String::new();
         let file = std::fs::File::open(stage.base.join(path));
@@ -187,19 +191,19 @@ fn succeeds(attempt: Attempt, stage: &Stage) -> bool {
     #[expect(clippy::disallowed_methods, reason = "it is to be refused; where it is not, the files are its own")]
     let writes = |path: &str| std::fs::write(stage.base.join(path), "broken").is_ok();
     match attempt {
-        Attempt::WriteOutside => writes("outside/new"),
-        Attempt::WriteFolder => writes("folder/new"),
+        ProofAttempt::WriteOutside => writes("outside/new"),
+        ProofAttempt::WriteFolder => writes("folder/new"),
         // What appears there is undone after the end, so it counts only if it is seen afterwards.
-        Attempt::WriteControl => {
+        ProofAttempt::WriteControl => {
             let _ = writes("folder/.git/commondir");
             writes("folder/.git/config") || writes("folder/.git/hooks/pre-commit") || writes("folder/AGENTS.md")
         }
-        Attempt::ReadSecret => finds("folder/.env"),
-        Attempt::ReadHome => finds("home/planted"),
-        Attempt::ReadVariable => std::env::vars_os().any(|(_, value)| value == CANARY),
-        Attempt::Connect => TcpStream::connect_timeout(&stage.address, Duration::from_millis(300)).is_ok(),
-        Attempt::SeeProcesses => !has_own_processes(),
-        Attempt::Outlive => {
+        ProofAttempt::ReadSecret => finds("folder/.env"),
+        ProofAttempt::ReadHome => finds("home/planted"),
+        ProofAttempt::ReadVariable => std::env::vars_os().any(|(_, value)| value == CANARY),
+        ProofAttempt::Connect => TcpStream::connect_timeout(&stage.address, Duration::from_millis(300)).is_ok(),
+        ProofAttempt::SeeProcesses => !has_own_processes(),
+        ProofAttempt::Outlive => {
             let _ = this_program().args([super::SUPERVISE, OUTLIVE]).arg(&stage.base).spawn();
             false
         }

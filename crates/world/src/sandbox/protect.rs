@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::{ControlFile, Sandbox};
 
 use super::repository;
-use super::scan::{Scan, Wanted, holds_credential, scan};
-use super::wire::Order;
+use super::scan::{FolderScan, ScanTarget, holds_credential, scan};
+use super::wire::RunOrder;
 use crate::git_config::Repositories;
 
 const STICKY: u32 = 0o1000;
@@ -45,7 +45,7 @@ const MOVES: &[&str] = &["HEAD", "ORIG_HEAD", "logs/HEAD", "logs/refs/stash"];
 const VERSION_CONTROL: &[&str] = &["git", "gh", "hg", "jj", "sl", "svn"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Directory,
     File,
 }
@@ -53,7 +53,7 @@ enum Kind {
 /// How the mounts shall treat a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mark {
+pub(super) enum MountMark {
     /// It can be written in, but not renamed, or what is protected in it could be moved out of the way.
     Pinned(PathBuf),
     /// It cannot be written.
@@ -62,10 +62,10 @@ pub(super) enum Mark {
     Absent(PathBuf),
 }
 
-impl Mark {
+impl MountMark {
     pub(super) fn path(&self) -> &Path {
         match self {
-            Mark::Pinned(path) | Mark::ReadOnly(path) | Mark::Absent(path) => path,
+            MountMark::Pinned(path) | MountMark::ReadOnly(path) | MountMark::Absent(path) => path,
         }
     }
 }
@@ -73,7 +73,7 @@ impl Mark {
 /// What the supervisor has to look after once the command is over.
 pub(super) struct Protected {
     folder: PathBuf,
-    placeholders: Vec<(PathBuf, Kind, File)>,
+    placeholders: Vec<(PathBuf, EntryKind, File)>,
     /// Control files that were there, if what an automatic command makes is to be set aside.
     known: Option<BTreeSet<PathBuf>>,
     /// Links with the names of control files, with where they led.
@@ -82,9 +82,9 @@ pub(super) struct Protected {
     missing: Vec<PathBuf>,
     /// What is only looked at, before and after.
     watched: Vec<PathBuf>,
-    before: Vec<Vec<Stamp>>,
+    before: Vec<Vec<ChangeStamp>>,
     /// What only somebody else can change while an automatic command runs.
-    others: Vec<(PathBuf, Vec<Stamp>)>,
+    others: Vec<(PathBuf, Vec<ChangeStamp>)>,
 }
 
 /// What became of control files.
@@ -98,18 +98,18 @@ pub(super) struct Aftermath {
 
 /// What is to be mounted, as it is found.
 #[derive(Default)]
-struct Finding {
+struct ProtectedPaths {
     read_only: BTreeSet<PathBuf>,
     watched: Vec<PathBuf>,
     missing: Vec<PathBuf>,
     links: Vec<(PathBuf, PathBuf)>,
-    others: Vec<(PathBuf, Vec<Stamp>)>,
+    others: Vec<(PathBuf, Vec<ChangeStamp>)>,
     trouble: Option<String>,
 }
 
 impl Protected {
     /// Looks for all that has to be marked, and puts the marks into the order.
-    pub(super) fn prepare(order: &mut Order) -> Self {
+    pub(super) fn prepare(order: &mut RunOrder) -> Self {
         let mut protected = Self {
             folder: order.folder.clone(),
             placeholders: Vec::new(),
@@ -124,9 +124,9 @@ impl Protected {
         if order.probe || !(order.writes_folder() || order.automatic.is_some() || is_off) {
             return protected;
         }
-        let wanted = if order.writes_folder() || is_off { Wanted::All } else { Wanted::Secrets };
+        let wanted = if order.writes_folder() || is_off { ScanTarget::All } else { ScanTarget::Secrets };
         let scan = scan(&order.folder, wanted);
-        let mut found = Finding { trouble: scan.cut.clone(), ..Finding::default() };
+        let mut found = ProtectedPaths { trouble: scan.cut.clone(), ..ProtectedPaths::default() };
         if order.writes_folder() {
             protected.put_placeholders(order, &scan);
         }
@@ -149,7 +149,7 @@ impl Protected {
             let repositories = if order.plain_git { BTreeSet::new() } else { repositories(&order.folder, &scan) };
             let settings = repositories.iter().flat_map(|of| ["config", "config.worktree"].map(|name| of.join(name)));
             let settings = settings.filter(|settings| holds_credential(settings));
-            order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(Mark::Absent));
+            order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(MountMark::Absent));
         }
         if order.marks.len() > MOST_MARKS {
             found.trouble = Some(format!("the folder has {} files to guard, which is too many", order.marks.len()));
@@ -157,21 +157,21 @@ impl Protected {
         }
         order.unmarked = found.trouble;
         protected.before = found.watched.iter().map(|path| stamp(path)).collect();
-        let Finding { watched, missing, links, others, .. } = found;
+        let ProtectedPaths { watched, missing, links, others, .. } = found;
         Self { watched, missing, links, others, ..protected }
     }
 
-    fn put_placeholders(&mut self, order: &Order, scan: &Scan) {
+    fn put_placeholders(&mut self, order: &RunOrder, scan: &FolderScan) {
         let git = order.folder.join(".git");
         let is_there = fs::symlink_metadata(&git).is_ok() && !is_placeholder(&git);
         if !is_there && !scan.repositories.contains(&order.folder) {
-            self.placeholders.extend(placeholder(git, Kind::Directory));
+            self.placeholders.extend(placeholder(git, EntryKind::Directory));
         }
-        self.placeholders.extend(placeholder(order.folder.join(".trimtab"), Kind::Directory));
+        self.placeholders.extend(placeholder(order.folder.join(".trimtab"), EntryKind::Directory));
         if order.automatic.is_none() {
             for repository in scan.repositories.iter().filter(|path| !is_placeholder(path)) {
-                self.placeholders.extend(placeholder(repository.join("hooks"), Kind::Directory));
-                self.placeholders.extend(placeholder(repository.join("config"), Kind::File));
+                self.placeholders.extend(placeholder(repository.join("hooks"), EntryKind::Directory));
+                self.placeholders.extend(placeholder(repository.join("config"), EntryKind::File));
             }
         }
     }
@@ -187,7 +187,7 @@ impl Protected {
         }
         let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
         if let Some(known) = &self.known {
-            let scan = scan(&self.folder, Wanted::All);
+            let scan = scan(&self.folder, ScanTarget::All);
             made.extend(made_of(&scan).difference(known).filter(|path| is_made(path)).cloned());
             aftermath.touched.extend(scan.cut.map(|why| format!("perhaps others ({why})")));
         }
@@ -216,19 +216,19 @@ impl Protected {
                 continue;
             }
             let _ = match kind {
-                Kind::Directory => fs::remove_dir(path),
+                EntryKind::Directory => fs::remove_dir(path),
                 #[expect(clippy::disallowed_methods, reason = "it is the empty file that was put there above")]
-                Kind::File if is_placeholder(path) && lock.metadata().is_ok_and(|meta| meta.len() == 0) => {
+                EntryKind::File if is_placeholder(path) && lock.metadata().is_ok_and(|meta| meta.len() == 0) => {
                     fs::remove_file(path)
                 }
-                Kind::File => Ok(()),
+                EntryKind::File => Ok(()),
             };
         }
     }
 }
 
-impl Finding {
-    fn look(&mut self, order: &Order, scan: &Scan, placeholders: &[(PathBuf, Kind, File)]) {
+impl ProtectedPaths {
+    fn look(&mut self, order: &RunOrder, scan: &FolderScan, placeholders: &[(PathBuf, EntryKind, File)]) {
         let folder = &order.folder;
         let is_automatic = order.automatic.is_some();
         let found = Repositories::of(folder, &scan.repositories, &scan.pointers);
@@ -340,27 +340,27 @@ impl Finding {
 }
 
 /// The repositories of a scan, and those that they lead to.
-fn repositories(folder: &Path, scan: &Scan) -> BTreeSet<PathBuf> {
+fn repositories(folder: &Path, scan: &FolderScan) -> BTreeSet<PathBuf> {
     Repositories::of(folder, &scan.repositories, &scan.pointers).all
 }
 
 /// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only
 /// needs no mark of its own.
-fn marks(folder: &Path, read_only: &BTreeSet<PathBuf>) -> Vec<Mark> {
-    let mut marks: BTreeSet<(PathBuf, Mark)> = BTreeSet::new();
+fn marks(folder: &Path, read_only: &BTreeSet<PathBuf>) -> Vec<MountMark> {
+    let mut marks: BTreeSet<(PathBuf, MountMark)> = BTreeSet::new();
     for path in read_only {
         let above = || path.ancestors().skip(1).take_while(|above| *above != folder && above.starts_with(folder));
         if above().any(|above| read_only.contains(above)) {
             continue;
         }
-        marks.insert((path.clone(), Mark::ReadOnly(path.clone())));
-        marks.extend(above().map(|above| (above.to_owned(), Mark::Pinned(above.to_owned()))));
+        marks.insert((path.clone(), MountMark::ReadOnly(path.clone())));
+        marks.extend(above().map(|above| (above.to_owned(), MountMark::Pinned(above.to_owned()))));
     }
     marks.into_iter().map(|(_, mark)| mark).collect()
 }
 
 /// What another name takes the effect from, for each control file of a scan.
-fn made_of(scan: &Scan) -> BTreeSet<PathBuf> {
+fn made_of(scan: &FolderScan) -> BTreeSet<PathBuf> {
     let is_named = |path: &Path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
     let repositories = scan.repositories.iter().map(|path| match is_named(path) {
         true => path.clone(),
@@ -413,11 +413,13 @@ fn is_placeholder(path: &Path) -> bool {
 /// Other runs put and remove theirs at the same time, so whatever was there a moment ago may be gone,
 /// and what was not may be there; then it is tried again. Its bit is set as it is made: a run that saw
 /// it without would take it for someone's own.
-fn placeholder(path: PathBuf, kind: Kind) -> Option<(PathBuf, Kind, File)> {
+fn placeholder(path: PathBuf, kind: EntryKind) -> Option<(PathBuf, EntryKind, File)> {
     for _ in 0..TRIES {
         let made = match kind {
-            Kind::Directory => DirBuilder::new().mode(0o755 | STICKY).create(&path),
-            Kind::File => OpenOptions::new().write(true).create_new(true).mode(0o644 | STICKY).open(&path).map(|_| ()),
+            EntryKind::Directory => DirBuilder::new().mode(0o755 | STICKY).create(&path),
+            EntryKind::File => {
+                OpenOptions::new().write(true).create_new(true).mode(0o644 | STICKY).open(&path).map(|_| ())
+            }
         };
         match made {
             Ok(()) => {}
@@ -442,15 +444,15 @@ fn placeholder(path: PathBuf, kind: Kind) -> Option<(PathBuf, Kind, File)> {
 }
 
 /// Enough of a file to see that it is not the same any more: nobody can set the change time.
-type Stamp = (PathBuf, u64, u64, i64, i64);
+type ChangeStamp = (PathBuf, u64, u64, i64, i64);
 
-fn stamp(path: &Path) -> Vec<Stamp> {
+fn stamp(path: &Path) -> Vec<ChangeStamp> {
     let one = |path: PathBuf| {
         // A placeholder may be another run's, which comes and goes as it likes.
         let meta = fs::symlink_metadata(&path).ok().filter(|meta| meta.mode() & STICKY == 0)?;
         Some((path, meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
     };
-    let mut stamps: Vec<Stamp> = one(path.to_owned()).into_iter().collect();
+    let mut stamps: Vec<ChangeStamp> = one(path.to_owned()).into_iter().collect();
     // Hooks and settings lie flat. A folder with very many entries is none of these.
     let inside = fs::read_dir(path).into_iter().flatten().flatten().take(1000);
     stamps.extend(inside.filter_map(|entry| one(entry.path())));

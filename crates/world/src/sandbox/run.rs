@@ -14,7 +14,7 @@ use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
 use super::supervise::remove;
-use super::wire::{Ending, Fences, Order, Report};
+use super::wire::{CommandEnding, Fences, RunOrder, SupervisorReport};
 use super::{SUPERVISE, fence};
 
 /// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
@@ -23,7 +23,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How commands are run here.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct SandboxSetup {
     /// The program that becomes the supervisor: this one.
     pub launcher: PathBuf,
     /// The variables to choose from for a command.
@@ -33,12 +33,12 @@ pub struct Setup {
     /// Names of variables that hold this program's own keys. No command gets them.
     pub private: Vec<String>,
     /// What one command may use.
-    pub limits: Limits,
+    pub limits: CommandLimits,
 }
 
 /// What one command may use. `None`: as much as there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommandLimits {
     /// Address space of one process, in bytes. Programs with a garbage collector reserve far more than
     /// they use, so this is for people who know what they run.
     pub memory: Option<u64>,
@@ -53,23 +53,23 @@ pub struct Limits {
     pub output: usize,
 }
 
-impl Default for Limits {
+impl Default for CommandLimits {
     fn default() -> Self {
         Self { memory: None, cpu_s: None, file_size: Some(16 << 30), processes: Some(4096), output: 2 << 20 }
     }
 }
 
-impl Setup {
+impl SandboxSetup {
     /// With this very program as the launcher, these variables, and what is usually secret hidden.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
         let hidden = home(&environment).map(|home| fence::secrets(&home)).unwrap_or_default();
         let launcher = this_executable();
-        Self { launcher, environment, hidden, private: Vec::new(), limits: Limits::default() }
+        Self { launcher, environment, hidden, private: Vec::new(), limits: CommandLimits::default() }
     }
 
-    fn order(&self, run: &CommandRun) -> Order {
-        Order {
+    fn order(&self, run: &CommandRun) -> RunOrder {
+        RunOrder {
             argv: run.argv.clone(),
             cwd: run.cwd.clone().into(),
             folder: run.folder.clone().into(),
@@ -103,7 +103,7 @@ impl Setup {
 
 /// What became of a command.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct CommandOutcome {
     /// With what it exited, if it did.
     pub exit_code: Option<i32>,
     /// By which signal it ended, if by one.
@@ -135,7 +135,7 @@ pub struct Outcome {
     pub lost: bool,
 }
 
-impl Outcome {
+impl CommandOutcome {
     fn not_started(why: impl Into<String>) -> Self {
         Self { not_started: Some(why.into()), ..Self::default() }
     }
@@ -143,7 +143,7 @@ impl Outcome {
 
 /// What a command has to tell while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'t> {
+pub enum CommandReport<'t> {
     /// It has written this.
     Output(&'t [u8]),
     /// Its time is up, and it goes on: somebody is to say what becomes of it.
@@ -156,28 +156,28 @@ pub enum Told<'t> {
 /// all that it has started are killed at once.
 pub async fn run(
     plan: &CommandPlan,
-    setup: &Setup,
-    tell: impl FnMut(Told<'_>),
+    setup: &SandboxSetup,
+    tell: impl FnMut(CommandReport<'_>),
     stop: impl Future<Output = ()>,
     overtime: mpsc::Receiver<Overtime>,
-) -> Outcome {
+) -> CommandOutcome {
     let run = plan.run();
     if run.argv.is_empty() {
-        return Outcome::not_started("There is no program to run.");
+        return CommandOutcome::not_started("There is no program to run.");
     }
     let hash = || blake3::hash(run.sealed().as_bytes()).to_hex().to_string();
     if plan.fingerprint().is_some_and(|approved| approved != hash()) {
-        return Outcome::not_started("What would run is not what was approved.");
+        return CommandOutcome::not_started("What would run is not what was approved.");
     }
     let read_only = plan.read_only().iter().map(PathBuf::from).collect();
-    let order = Order { read_only, ..setup.order(run) };
+    let order = RunOrder { read_only, ..setup.order(run) };
     carry_out(order, setup, tell, stop, overtime).await
 }
 
 /// Which fences can be put up on this machine. It takes a few milliseconds.
-pub async fn probe(setup: &Setup) -> Fences {
+pub async fn probe(setup: &SandboxSetup) -> Fences {
     let folder = std::env::temp_dir();
-    let order = Order {
+    let order = RunOrder {
         cwd: folder.clone(),
         // Nothing is written there; mounts are tried in the private temporary folder.
         folder,
@@ -185,7 +185,7 @@ pub async fn probe(setup: &Setup) -> Fences {
         sandbox: Sandbox::ReadOnly,
         hidden: setup.hidden.clone(),
         probe: true,
-        ..Order::default()
+        ..RunOrder::default()
     };
     let (_, overtime) = mpsc::channel(1);
     let outcome = carry_out(order, setup, |_| {}, std::future::pending(), overtime).await;
@@ -194,43 +194,43 @@ pub async fn probe(setup: &Setup) -> Fences {
 }
 
 pub(super) async fn carry_out(
-    mut order: Order,
-    setup: &Setup,
-    mut tell: impl FnMut(Told<'_>),
+    mut order: RunOrder,
+    setup: &SandboxSetup,
+    mut tell: impl FnMut(CommandReport<'_>),
     stop: impl Future<Output = ()>,
     mut overtime: mpsc::Receiver<Overtime>,
-) -> Outcome {
+) -> CommandOutcome {
     let mut stop = pin!(stop);
     loop {
         match attempt(&order, setup, &mut tell, &mut stop, &mut overtime).await {
-            Attempt::Over(outcome) => return *outcome,
+            StartAttempt::Over(outcome) => return *outcome,
             // Once only: without namespaces there is nothing to be halfway in.
-            Attempt::NoNamespaces(why) => order.no_namespaces = Some(why),
+            StartAttempt::NoNamespaces(why) => order.no_namespaces = Some(why),
         }
     }
 }
 
-enum Attempt {
-    Over(Box<Outcome>),
+enum StartAttempt {
+    Over(Box<CommandOutcome>),
     NoNamespaces(String),
 }
 
-impl From<Outcome> for Attempt {
-    fn from(outcome: Outcome) -> Self {
-        Attempt::Over(Box::new(outcome))
+impl From<CommandOutcome> for StartAttempt {
+    fn from(outcome: CommandOutcome) -> Self {
+        StartAttempt::Over(Box::new(outcome))
     }
 }
 
 async fn attempt(
-    order: &Order,
-    setup: &Setup,
-    tell: &mut impl FnMut(Told<'_>),
+    order: &RunOrder,
+    setup: &SandboxSetup,
+    tell: &mut impl FnMut(CommandReport<'_>),
     mut stop: &mut Pin<&mut impl Future<Output = ()>>,
     overtime: &mut mpsc::Receiver<Overtime>,
-) -> Attempt {
+) -> StartAttempt {
     let mut line = match serde_json::to_vec(order) {
         Ok(line) => line,
-        Err(error) => return Outcome::not_started(format!("The command cannot be passed on: {error}.")).into(),
+        Err(error) => return CommandOutcome::not_started(format!("The command cannot be passed on: {error}.")).into(),
     };
     line.push(b'\n');
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
@@ -247,15 +247,17 @@ async fn attempt(
         Ok(supervisor) => supervisor,
         Err(error) => {
             let launcher = setup.launcher.display();
-            return Outcome::not_started(format!("The supervisor {launcher} cannot be started: {error}.")).into();
+            return CommandOutcome::not_started(format!("The supervisor {launcher} cannot be started: {error}."))
+                .into();
         }
     };
     let pipes = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
     let (Some(mut control), Some(report), Some(mut written)) = pipes else {
-        return Outcome::not_started("The supervisor has no pipes.").into();
+        return CommandOutcome::not_started("The supervisor has no pipes.").into();
     };
     let mut reports = BufReader::new(report).lines();
-    let mut outcome = Outcome { output: Collected::keeping(setup.limits.output / 2), ..Outcome::default() };
+    let mut outcome =
+        CommandOutcome { output: Collected::keeping(setup.limits.output / 2), ..CommandOutcome::default() };
     let mut started = None;
     let mut taken = None;
     let mut open = true;
@@ -281,20 +283,20 @@ async fn attempt(
             report = reports.next_line() => {
                 let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
                 match report {
-                    Some(Report::Taken { temp }) => taken = Some(temp),
-                    Some(Report::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
-                    Some(Report::Overdue) => tell(Told::Overdue),
-                    Some(Report::NotStarted { why }) => break Err(why),
-                    Some(Report::Blocked { why }) => {
+                    Some(SupervisorReport::Taken { temp }) => taken = Some(temp),
+                    Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
+                    Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
+                    Some(SupervisorReport::NotStarted { why }) => break Err(why),
+                    Some(SupervisorReport::Blocked { why }) => {
                         outcome.blocked = Some(why.clone());
                         break Err(why);
                     }
-                    Some(Report::NoNamespaces { why }) if order.no_namespaces.is_none() => {
+                    Some(SupervisorReport::NoNamespaces { why }) if order.no_namespaces.is_none() => {
                         tokio::spawn(async move { supervisor.wait().await });
-                        return Attempt::NoNamespaces(why);
+                        return StartAttempt::NoNamespaces(why);
                     }
-                    Some(Report::NoNamespaces { why }) => break Err(why),
-                    Some(Report::Ended(ending)) => break Ok(ending),
+                    Some(SupervisorReport::NoNamespaces { why }) => break Err(why),
+                    Some(SupervisorReport::Ended(ending)) => break Ok(ending),
                     None => {
                         outcome.lost = taken.is_some();
                         break Err("The supervisor ended before the command was started.".into());
@@ -303,7 +305,7 @@ async fn attempt(
             }
             count = written.read(&mut chunk), if open => match count {
                 Ok(count @ 1..) => {
-                    tell(Told::Output(&chunk[..count]));
+                    tell(CommandReport::Output(&chunk[..count]));
                     outcome.output.push(&chunk[..count]);
                     // A command that never stops writing would otherwise keep timers, and so a stop, waiting.
                     tokio::task::yield_now().await;
@@ -315,14 +317,14 @@ async fn attempt(
     outcome.took = began.elapsed();
     let end = tokio::time::Instant::now() + LAST_WORDS;
     while open && let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(end, written.read(&mut chunk)).await {
-        tell(Told::Output(&chunk[..count]));
+        tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
     // It removes the temporary folder now, and is waited for where nobody else has to wait.
     tokio::spawn(async move { supervisor.wait().await });
     let outcome = match ending {
-        Ok(Ending { exit_code, signal, timed_out, stopped, left, stuck, touched, undone }) => {
-            Outcome { exit_code, signal, timed_out, stopped, left, stuck, touched, undone, ..outcome }
+        Ok(CommandEnding { exit_code, signal, timed_out, stopped, left, stuck, touched, undone }) => {
+            CommandOutcome { exit_code, signal, timed_out, stopped, left, stuck, touched, undone, ..outcome }
         }
         Err(_) if outcome.lost => {
             let _ = tokio::task::spawn_blocking(move || clean_up(started, taken.flatten())).await;
@@ -330,9 +332,9 @@ async fn attempt(
         }
         Err(_) if control.is_none() => {
             let why = Some("It was stopped before it was started.".into());
-            Outcome { not_started: why, stopped: true, fences: None, ..outcome }
+            CommandOutcome { not_started: why, stopped: true, fences: None, ..outcome }
         }
-        Err(why) => Outcome { not_started: Some(why), fences: None, ..outcome },
+        Err(why) => CommandOutcome { not_started: Some(why), fences: None, ..outcome },
     };
     outcome.into()
 }

@@ -28,7 +28,7 @@ const FIXTURES: &[&str] =
 
 /// What was found; all paths absolute.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct FolderScan {
     /// Outermost control files and folders, apart from repositories.
     pub(super) control: Vec<(PathBuf, ControlFile)>,
     /// Folders that git takes for repositories.
@@ -44,7 +44,7 @@ pub(super) struct Scan {
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ScanTarget {
     /// Secrets and repositories: all that matters to who cannot write.
     Secrets,
     All,
@@ -61,8 +61,8 @@ struct Ahead {
     may_be_shallow: bool,
 }
 
-pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
-    let mut scan = Scan::default();
+pub(super) fn scan(folder: &Path, wanted: ScanTarget) -> FolderScan {
+    let mut scan = FolderScan::default();
     let top = folder.to_owned();
     let mut ahead =
         vec![Ahead { folder: top, above: Vec::new(), in_control: false, is_shallow: false, may_be_shallow: false }];
@@ -125,11 +125,11 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
     (is_own || can_enter()).then(|| format!("{shown} cannot be listed: {error}"))
 }
 
-impl Scan {
-    fn look(&mut self, at: &Ahead, entry: &OsStr, kind: fs::FileType, wanted: Wanted, ahead: &mut Vec<Ahead>) {
+impl FolderScan {
+    fn look(&mut self, at: &Ahead, entry: &OsStr, kind: fs::FileType, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
         let name = entry.to_string_lossy();
         let is_secret = is_secret(&name);
-        let counts = !at.in_control && (wanted == Wanted::All || is_secret || is_git(&name));
+        let counts = !at.in_control && (wanted == ScanTarget::All || is_secret || is_git(&name));
         let control = if counts { control_entry(&at.above, &name) } else { None };
         let path = || at.folder.join(entry);
         if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
@@ -144,7 +144,7 @@ impl Scan {
             Some(_) if kind.is_symlink() => return self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
             // The folder is obeyed with what its links lead to.
-            None if at.in_control && wanted == Wanted::All && kind.is_symlink() && path().is_file() => {
+            None if at.in_control && wanted == ScanTarget::All && kind.is_symlink() && path().is_file() => {
                 return self.links.push(path());
             }
             None => {}
@@ -226,7 +226,7 @@ mod tests {
     fn a_planted_tag_never_ends_the_search() {
         let folder =
             folder(&["ops/CACHEDIR.TAG", "ops/pyvenv.cfg", "ops/a/.env", "ops/a/AGENTS.md", "ops/a/.git/HEAD"]);
-        let scan = scan(folder.path(), Wanted::All);
+        let scan = scan(folder.path(), ScanTarget::All);
         assert_eq!(scan.secrets, [folder.path().join("ops/a/.env")]);
         assert_eq!(scan.repositories, [folder.path().join("ops/a/.git")]);
         assert!(scan.control.iter().any(|(path, _)| path.ends_with("ops/a/AGENTS.md")));
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn what_tools_make_is_not_searched() {
         let folder = folder(&["target/CACHEDIR.TAG", "target/a/.env", "node_modules/a/.env", "build/a/.env", ".env"]);
-        let mut found = scan(folder.path(), Wanted::Secrets).secrets;
+        let mut found = scan(folder.path(), ScanTarget::Secrets).secrets;
         found.sort();
         assert_eq!(found, [folder.path().join(".env"), folder.path().join("build/a/.env")]);
     }
@@ -247,7 +247,7 @@ mod tests {
         let shut = folder.path().join("shut");
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
         let is_seen = fs::read_dir(&shut).is_ok();
-        let cut = scan(folder.path(), Wanted::All).cut;
+        let cut = scan(folder.path(), ScanTarget::All).cut;
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
         assert!(is_seen || cut.is_some_and(|why| why.starts_with("shut cannot be listed")));
     }

@@ -14,12 +14,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 use trimtab_vocab::{Overtime, Sandbox};
 
-use super::fence::Trouble;
+use super::fence::NamespaceError;
 use super::protect::{Aftermath, Protected};
 use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
-use super::wire::{Ending, Order, Ready, Report};
+use super::wire::{CommandEnding, FenceReport, RunOrder, SupervisorReport};
 use super::{fence, proof, strays};
 
 /// The second argument that makes the process a fence.
@@ -59,15 +59,15 @@ pub fn main() -> ExitCode {
 }
 
 async fn supervise() -> Option<()> {
-    let mut control = Control::open()?;
+    let mut control = HostPipe::open()?;
     let mut order = control.order().await?;
     order.supervisor = std::process::id();
     if order.sandbox != Sandbox::Off && order.no_namespaces.is_none() {
         match fence::found() {
             Ok(()) => order.is_init = true,
-            Err(Trouble::Unavailable(why)) => order.no_namespaces = Some(why),
-            Err(Trouble::Halfway(why)) => {
-                tell(&Report::NoNamespaces { why });
+            Err(NamespaceError::Unavailable(why)) => order.no_namespaces = Some(why),
+            Err(NamespaceError::Halfway(why)) => {
+                tell(&SupervisorReport::NoNamespaces { why });
                 return Some(());
             }
         }
@@ -75,15 +75,15 @@ async fn supervise() -> Option<()> {
     follow_hidden(&mut order);
     let temp = true_folder(&mut order).and_then(|()| private_temp(order.sandbox));
     let report = match temp {
-        Err(why) => Report::NotStarted { why },
+        Err(why) => SupervisorReport::NotStarted { why },
         Ok(temp) => {
             order.temp = temp;
-            tell(&Report::Taken { temp: order.temp.clone() });
+            tell(&SupervisorReport::Taken { temp: order.temp.clone() });
             let protected = Protected::prepare(&mut order);
             let outcome = run(&mut control, &order).await;
             let Aftermath { touched, undone } = protected.finish();
             match outcome {
-                Ok(ending) => Report::Ended(Ending { touched, undone, ..ending }),
+                Ok(ending) => SupervisorReport::Ended(CommandEnding { touched, undone, ..ending }),
                 Err(report) => report,
             }
         }
@@ -96,8 +96,8 @@ async fn supervise() -> Option<()> {
     Some(())
 }
 
-async fn run(control: &mut Control, order: &Order) -> Result<Ending, Report> {
-    let not_started = |why: String| Report::NotStarted { why };
+async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, SupervisorReport> {
+    let not_started = |why: String| SupervisorReport::NotStarted { why };
     let child = signal(SignalKind::child());
     let mut child = child.map_err(|error| not_started(format!("Signals cannot be received: {error}.")))?;
     let Started { mut tree, main, ours, mut voice } = start(order).map_err(not_started)?;
@@ -110,21 +110,21 @@ async fn run(control: &mut Control, order: &Order) -> Result<Ending, Report> {
     // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
     release_output();
     let fences = match ready {
-        Some(Ready::Fenced(fences)) => fences,
+        Some(FenceReport::Fenced(fences)) => fences,
         ready => {
             let stuck = tree.kill();
             return match ready {
-                Some(Ready::Halfway(why)) => Err(Report::NoNamespaces { why }),
-                Some(Ready::Blocked(why)) => Err(Report::Blocked { why }),
-                Some(Ready::Failed(why)) => Err(Report::NotStarted { why }),
-                _ if control.stopped => Ok(Ending { stopped: true, stuck, ..Ending::default() }),
+                Some(FenceReport::Halfway(why)) => Err(SupervisorReport::NoNamespaces { why }),
+                Some(FenceReport::Blocked(why)) => Err(SupervisorReport::Blocked { why }),
+                Some(FenceReport::Failed(why)) => Err(SupervisorReport::NotStarted { why }),
+                _ if control.stopped => Ok(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }),
                 _ => Err(not_started("The fence around the command broke down before the command was started.".into())),
             };
         }
     };
-    tell(&Report::Started { pid: main.as_raw_nonzero().get(), fences });
+    tell(&SupervisorReport::Started { pid: main.as_raw_nonzero().get(), fences });
     let timed_out = !in_time(control, order, &mut tree, &mut child).await;
-    let mut ending = Ending { timed_out, ..Ending::default() };
+    let mut ending = CommandEnding { timed_out, ..CommandEnding::default() };
     if ending.timed_out {
         tree.ask_to_end();
         tokio::select! {
@@ -159,7 +159,7 @@ async fn run(control: &mut Control, order: &Order) -> Result<Ending, Report> {
 
 /// Waits for the end of the command, or of its time; whether it had enough of that. Where somebody is
 /// there, it goes on when its time is up, until they say what becomes of it.
-async fn in_time(control: &mut Control, order: &Order, tree: &mut Tree, child: &mut Signal) -> bool {
+async fn in_time(control: &mut HostPipe, order: &RunOrder, tree: &mut Tree, child: &mut Signal) -> bool {
     let mut end = Instant::now().checked_add(Duration::from_millis(order.timeout_ms));
     loop {
         tokio::select! {
@@ -172,7 +172,7 @@ async fn in_time(control: &mut Control, order: &Order, tree: &mut Tree, child: &
             () = main_ends(tree, child) => return true,
             () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => match order.attended {
                 true => {
-                    tell(&Report::Overdue);
+                    tell(&SupervisorReport::Overdue);
                     end = None;
                 }
                 false => return false,
@@ -203,7 +203,7 @@ struct Started {
 }
 
 /// Starts a fence, which will become the command, or its parent.
-fn start(order: &Order) -> Result<Started, String> {
+fn start(order: &RunOrder) -> Result<Started, String> {
     let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
     let (ours, theirs) = order.terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
@@ -230,18 +230,18 @@ struct Voice {
 }
 
 impl Voice {
-    async fn next(&mut self) -> Option<Ready> {
+    async fn next(&mut self) -> Option<FenceReport> {
         let line = next_line(&mut self.pipe, &mut self.read).await?;
         serde_json::from_slice(&line).ok()
     }
 
     /// How it went. One that becomes the command falls silent by that, and so does one that is killed meanwhile.
-    async fn ready(&mut self) -> Option<Ready> {
+    async fn ready(&mut self) -> Option<FenceReport> {
         let mut fenced = None;
         loop {
             match self.next().await {
-                Some(ready @ Ready::Fenced(_)) => fenced = Some(ready),
-                Some(Ready::Running) | None => return fenced,
+                Some(ready @ FenceReport::Fenced(_)) => fenced = Some(ready),
+                Some(FenceReport::Running) | None => return fenced,
                 ready => return ready,
             }
         }
@@ -250,13 +250,13 @@ impl Voice {
     /// How the command ended, if the fence has seen it.
     async fn over(&mut self) -> Option<(Option<i32>, Option<i32>, u32)> {
         match timeout(AFTERGLOW, self.next()).await.ok()?? {
-            Ready::Over { exit_code, signal, left } => Some((exit_code, signal, left)),
+            FenceReport::Over { exit_code, signal, left } => Some((exit_code, signal, left)),
             _ => None,
         }
     }
 }
 
-fn tell(report: &Report) {
+fn tell(report: &SupervisorReport) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
         // The host may be gone. That is no reason to leave anything undone.
@@ -271,7 +271,7 @@ fn release_output() {
 }
 
 /// Fences are put around what a path leads to, not around a link on the way.
-fn true_folder(order: &mut Order) -> Result<(), String> {
+fn true_folder(order: &mut RunOrder) -> Result<(), String> {
     let shown = order.folder.display();
     let folder = order.folder.canonicalize().map_err(|error| format!("The folder {shown} cannot be used: {error}."))?;
     order.folder = folder;
@@ -279,7 +279,7 @@ fn true_folder(order: &mut Order) -> Result<(), String> {
 }
 
 /// Also hides what hidden paths lead to. Once the home is emptied, links in it cannot be followed any more.
-fn follow_hidden(order: &mut Order) {
+fn follow_hidden(order: &mut RunOrder) {
     let real: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     order.hidden.extend(real);
     order.hidden.sort();
@@ -320,7 +320,7 @@ pub(super) fn remove(temp: &Path) {
 }
 
 /// The host's hand: as long as it holds the pipe, the command may go on.
-struct Control {
+struct HostPipe {
     pipe: pipe::Receiver,
     signals: [Signal; 3],
     stopped: bool,
@@ -328,7 +328,7 @@ struct Control {
     read: Vec<u8>,
 }
 
-impl Control {
+impl HostPipe {
     fn open() -> Option<Self> {
         let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
         let pipe = pipe::Receiver::from_owned_fd(stdin).ok()?;
@@ -337,7 +337,7 @@ impl Control {
     }
 
     /// The first line.
-    async fn order(&mut self) -> Option<Order> {
+    async fn order(&mut self) -> Option<RunOrder> {
         let line = next_line(&mut self.pipe, &mut self.read).await?;
         serde_json::from_slice(&line).ok()
     }

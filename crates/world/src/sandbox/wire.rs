@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::{CommandClass, Sandbox};
 
-use super::protect::Mark;
+use super::protect::MountMark;
 
 /// What is to be run, from the host to the supervisor and on to the fence.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct RunOrder {
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,
     pub(super) folder: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct Order {
     pub(super) kept: Vec<PathBuf>,
     /// How the paths of the folder are treated, outer before inner; the supervisor finds them.
     #[serde(default)]
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<MountMark>,
     /// Why not everything that has to be marked could be.
     #[serde(default)]
     pub(super) unmarked: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Order {
     pub(super) probe: bool,
 }
 
-impl Order {
+impl RunOrder {
     /// Whether the command may write in the folder.
     pub(super) fn writes_folder(&self) -> bool {
         self.sandbox == Sandbox::Workspace && self.automatic != Some(CommandClass::Read)
@@ -78,7 +78,7 @@ impl Order {
 /// What the fence has to say.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ready {
+pub(super) enum FenceReport {
     /// The fences are up; the command comes next, unless there is another line.
     Fenced(Fences),
     /// The command runs as a child of the fence.
@@ -96,7 +96,7 @@ pub(super) enum Ready {
 /// What the supervisor has to say.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
+pub(super) enum SupervisorReport {
     /// The order is understood. From here on, silence does not mean that nothing was started.
     Taken { temp: Option<PathBuf> },
     /// The command runs as this process.
@@ -110,11 +110,11 @@ pub(super) enum Report {
     /// The namespaces of this supervisor are of no use. Another one is to do without.
     NoNamespaces { why: String },
     /// It is over, and nothing of it is left.
-    Ended(Ending),
+    Ended(CommandEnding),
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Ending {
+pub(super) struct CommandEnding {
     pub(super) exit_code: Option<i32>,
     pub(super) signal: Option<i32>,
     pub(super) timed_out: bool,

@@ -14,11 +14,11 @@ const TRIES: u32 = 20;
 
 /// The drawer of a data folder.
 #[derive(Debug, Clone)]
-pub struct Drawer {
+pub struct LocalFiles {
     folder: PathBuf,
 }
 
-impl Drawer {
+impl LocalFiles {
     /// The drawer of this data folder; nothing is made before something is put into it.
     pub fn of(data: &Path) -> Self {
         Self { folder: data.join("drawer") }
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn what_is_kept_is_there_whole_private_and_gone_when_removed() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
-        let name = Drawer::name("draft", "/any/folder name");
+        let drawer = LocalFiles::of(data.path());
+        let name = LocalFiles::name("draft", "/any/folder name");
         assert_eq!(drawer.read(&name), None);
         drawer.write(&name, "one").expect("written");
         drawer.write(&name, "two").expect("written");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_name_cannot_lead_elsewhere() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         for name in ["", ".", "..", "../x", "a/b", "a\0", ".hidden"] {
             assert!(drawer.write(name, "x").is_err(), "{name:?}");
             assert_eq!(drawer.read(name), None);
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_a_killed_writer_left_behind_is_swept_away_and_a_living_ones_is_not() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         drawer.write("draft-1", "one").expect("kept");
         let folder = data.path().join("drawer");
         let alive = File::create(folder.join(".draft-2.98")).expect("a file");

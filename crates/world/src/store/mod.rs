@@ -27,12 +27,12 @@ use trimtab_vocab::{
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use audit_key::AuditKey;
-pub use drawer::Drawer;
+pub use drawer::LocalFiles;
 pub use error::StoreError;
 pub use memory::MemoryChange;
 pub use sqlite::SqliteStore;
 pub use tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session};
-pub use wanted::Wanted;
+pub use wanted::SessionQuery;
 
 /// The name of bytes by their content: BLAKE3, in hex.
 pub fn hash(bytes: &[u8]) -> String {
@@ -87,7 +87,7 @@ pub struct SessionRow {
 
 /// A session that begins with a log: one that another is handed off to, or a fork.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewSession {
+pub struct SeededSession {
     /// How lists show it.
     pub row: SessionRow,
     /// Its facts so far, already numbered.
@@ -153,7 +153,7 @@ pub struct Commit {
     /// The session's new name.
     pub title: Option<String>,
     /// Sessions that it makes.
-    pub children: Vec<NewSession>,
+    pub children: Vec<SeededSession>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
     /// What its person said for good.
@@ -258,13 +258,13 @@ pub trait Store: Send + Sync {
     /// Makes a session with its first inputs.
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
     /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
-    async fn create_child(&self, child: NewSession) -> Result<()>;
+    async fn create_child(&self, child: SeededSession) -> Result<()>;
     /// One session.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
     /// Those among them in which somebody said or was told what is looked for.
-    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>>;
+    async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>>;
     /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
     /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and becomes
     /// the parent of those that it was handed off to itself. Forks have nothing to do with that.

@@ -26,8 +26,8 @@ use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
     Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease,
-    MemoryChange, NewInput, NewSession, Result, RuleChange, SessionRow, Store, StoreError, TaskBook, TaskChange,
-    TaskChanged, TokenRow, Wanted,
+    MemoryChange, NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError, TaskBook,
+    TaskChange, TaskChanged, TokenRow,
 };
 use crate::clock::Clock;
 
@@ -193,7 +193,7 @@ fn insert_events(tx: &Transaction<'_>, session: &SessionId, events: &[Event]) ->
 
 /// Makes a session with its log; what it shares with its parent is stored once. It is as new as its parent
 /// becomes by the same step, and younger: of the two it is listed first.
-fn insert_child(tx: &Transaction<'_>, child: &NewSession, now: Time) -> Result<()> {
+fn insert_child(tx: &Transaction<'_>, child: &SeededSession, now: Time) -> Result<()> {
     insert_session(tx, &SessionRow { created: now, updated: now, ..child.row.clone() })?;
     insert_events(tx, &child.row.id, &child.events)?;
     let Some(parent) = &child.row.parent else { return Ok(()) };
@@ -382,7 +382,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn create_child(&self, child: NewSession) -> Result<()> {
+    async fn create_child(&self, child: SeededSession) -> Result<()> {
         let now = self.clock.now();
         self.write(move |tx| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
@@ -414,7 +414,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn search(&self, folder: Option<&str>, wanted: Wanted) -> Result<Vec<SessionRow>> {
+    async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>> {
         let folder = folder.map(str::to_owned);
         self.read(move |tx| {
             let sql = format!("{SESSION_COLUMNS} {LISTED}");

@@ -5,12 +5,12 @@ use trimtab_vocab::event::{AnswerFact, RequestFact};
 
 /// What is looked for in sessions: all of it must be found in one, and each part may be found elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SessionQuery {
     tags: Vec<String>,
     words: Vec<String>,
 }
 
-impl Wanted {
+impl SessionQuery {
     /// Requests with all of these tags, and all of these words somewhere in the name, in what was asked or in
     /// what was answered; case does not count.
     pub fn new(tags: &[String], words: &str) -> Self {

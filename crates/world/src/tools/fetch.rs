@@ -13,12 +13,12 @@ use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use tokio::time::Instant;
-use trimtab_vocab::Seen;
+use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
 
-use self::body::Form;
-use self::guard::{Guard, Names};
-use super::{Refusal, seen, size};
+use self::body::BodyForm;
+use self::guard::{AddressGuard, NameLookup};
+use super::{ReadRefusal, seen, size};
 use crate::models::{causes, printable};
 
 /// Redirects that are followed.
@@ -28,7 +28,7 @@ const LONGEST_ERROR: usize = 1_000;
 
 /// What a page may take.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct FetchLimits {
     /// Bytes of its body, unpacked.
     body: usize,
     /// Bytes of text that are shown.
@@ -39,15 +39,15 @@ struct Limits {
     idle: Duration,
 }
 
-const LIMITS: Limits =
-    Limits { body: 2_000_000, text: 100_000, total: Duration::from_secs(20), idle: Duration::from_secs(10) };
+const LIMITS: FetchLimits =
+    FetchLimits { body: 2_000_000, text: 100_000, total: Duration::from_secs(20), idle: Duration::from_secs(10) };
 
 /// Fetches a page.
-pub(super) async fn fetch(url: &str) -> Seen {
-    static WEB: OnceLock<Web> = OnceLock::new();
+pub(super) async fn fetch(url: &str) -> ReadResult {
+    static WEB: OnceLock<WebClient> = OnceLock::new();
     let web = match WEB.get() {
         Some(web) => web,
-        None => match Web::new(LIMITS, Names::System) {
+        None => match WebClient::new(LIMITS, NameLookup::System) {
             Ok(web) => WEB.get_or_init(|| web),
             Err(refusal) => return refusal.into(),
         },
@@ -56,8 +56,8 @@ pub(super) async fn fetch(url: &str) -> Seen {
 }
 
 /// What a picture may take.
-const PICTURE_LIMITS: Limits =
-    Limits { body: 32_000_000, text: 0, total: Duration::from_secs(120), idle: Duration::from_secs(30) };
+const PICTURE_LIMITS: FetchLimits =
+    FetchLimits { body: 32_000_000, text: 0, total: Duration::from_secs(120), idle: Duration::from_secs(30) };
 
 /// Where a picture lies that was made for the person.
 #[derive(Debug, Clone, Copy)]
@@ -79,12 +79,12 @@ pub(crate) struct NotFetched {
 
 /// Fetches a picture: its bytes whole, or nothing. What they are is for the caller to see.
 pub(crate) async fn fetch_picture(at: PictureAddress<'_>) -> Result<Vec<u8>, NotFetched> {
-    static PICTURES: OnceLock<Web> = OnceLock::new();
-    let never = |Refusal(sentence): Refusal| NotFetched { sentence, may_pass: false };
+    static PICTURES: OnceLock<WebClient> = OnceLock::new();
+    let never = |ReadRefusal(sentence): ReadRefusal| NotFetched { sentence, may_pass: false };
     let web = match PICTURES.get() {
         Some(web) => web,
         None => {
-            let web = Web::new(PICTURE_LIMITS, Names::System).map_err(never)?;
+            let web = WebClient::new(PICTURE_LIMITS, NameLookup::System).map_err(never)?;
             PICTURES.get_or_init(|| web)
         }
     };
@@ -107,17 +107,17 @@ pub(crate) async fn fetch_picture(at: PictureAddress<'_>) -> Result<Vec<u8>, Not
 }
 
 /// The way out: one client for this machine, one that takes the proxy of the environment for others.
-struct Web {
+struct WebClient {
     here: Client,
     elsewhere: Client,
-    guard: Guard,
-    limits: Limits,
+    guard: AddressGuard,
+    limits: FetchLimits,
 }
 
-impl Web {
-    fn new(limits: Limits, names: Names) -> Result<Self, Refusal> {
+impl WebClient {
+    fn new(limits: FetchLimits, names: NameLookup) -> Result<Self, ReadRefusal> {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let guard = Guard::new(names);
+        let guard = AddressGuard::new(names);
         let builder = || {
             Client::builder()
                 .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
@@ -132,25 +132,25 @@ impl Web {
         // A machine without certificates can still look at its own pages.
         let build = |builder: &dyn Fn() -> reqwest::ClientBuilder| {
             builder().build().or_else(|_| builder().tls_certs_only([]).build()).map_err(|error| {
-                Refusal(format!("Pages cannot be fetched: the HTTP client does not start ({}).", causes(&error)))
+                ReadRefusal(format!("Pages cannot be fetched: the HTTP client does not start ({}).", causes(&error)))
             })
         };
         let here = build(&|| builder().no_proxy())?;
         Ok(Self { here, elsewhere: build(&builder)?, guard, limits })
     }
 
-    async fn fetch(&self, url: &str) -> Seen {
+    async fn fetch(&self, url: &str) -> ReadResult {
         let deadline = Instant::now() + self.limits.total;
         match tokio::time::timeout_at(deadline, self.follow(url, deadline)).await {
-            Ok(result) => result.unwrap_or_else(Seen::from),
+            Ok(result) => result.unwrap_or_else(ReadResult::from),
             Err(_) => {
-                Refusal(format!("{} did not answer within {} s.", short(url), self.limits.total.as_secs())).into()
+                ReadRefusal(format!("{} did not answer within {} s.", short(url), self.limits.total.as_secs())).into()
             }
         }
     }
 
     /// Goes from redirect to redirect as long as they stay on the host.
-    async fn follow(&self, asked: &str, deadline: Instant) -> Result<Seen, Refusal> {
+    async fn follow(&self, asked: &str, deadline: Instant) -> Result<ReadResult, ReadRefusal> {
         let mut url = address(asked)?;
         for _ in 0..=MOST_REDIRECTS {
             let response = self.get(&url).await?;
@@ -160,10 +160,10 @@ impl Web {
                 return self.show(&url, response, deadline).await;
             };
             let next = url.join(location).map_err(|_| {
-                Refusal(format!("{} redirects to `{}`, which is no address.", short(url.as_str()), short(location)))
+                ReadRefusal(format!("{} redirects to `{}`, which is no address.", short(url.as_str()), short(location)))
             })?;
-            let next = address(next.as_str()).map_err(|Refusal(why)| {
-                Refusal(format!("{} redirects to an address that is not fetched. {why}", short(url.as_str())))
+            let next = address(next.as_str()).map_err(|ReadRefusal(why)| {
+                ReadRefusal(format!("{} redirects to an address that is not fetched. {why}", short(url.as_str())))
             })?;
             if !is_same_host(&url, &next) {
                 guard::check_literal(&next)?;
@@ -173,10 +173,10 @@ impl Web {
             }
             url = next;
         }
-        Err(Refusal(format!("{} redirects more than {MOST_REDIRECTS} times; it may never end.", short(asked))))
+        Err(ReadRefusal(format!("{} redirects more than {MOST_REDIRECTS} times; it may never end.", short(asked))))
     }
 
-    async fn get(&self, url: &Url) -> Result<Response, Refusal> {
+    async fn get(&self, url: &Url) -> Result<Response, ReadRefusal> {
         let is_here = self.guard.check(url).await?;
         let client = if is_here { &self.here } else { &self.elsewhere };
         let request = client
@@ -185,11 +185,11 @@ impl Web {
         let response = request.send().await.map_err(|error| {
             let host = url.host_str().unwrap_or("the server");
             match guard::refused(&error) {
-                Some(why) => Refusal(why),
+                Some(why) => ReadRefusal(why),
                 None if error.is_timeout() => {
-                    Refusal(format!("{host} did not answer within {} s.", self.limits.idle.as_secs()))
+                    ReadRefusal(format!("{host} did not answer within {} s.", self.limits.idle.as_secs()))
                 }
-                None => Refusal(format!(
+                None => ReadRefusal(format!(
                     "{} cannot be fetched: {}. Check the address; the machine may also be offline.",
                     short(url.as_str()),
                     causes(&error)
@@ -199,7 +199,7 @@ impl Web {
         // The resolver has seen to it already, but this is where the connection really went. That it may
         // be this machine is no fault: many a proxy runs here.
         if let Some(remote) = response.remote_addr() {
-            guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(Refusal)?;
+            guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(ReadRefusal)?;
         }
         Ok(response)
     }
@@ -207,7 +207,7 @@ impl Web {
     /// The body of one answer, whole. Redirects are not followed: the address was the provider's whole answer.
     async fn whole(&self, url: &Url) -> Result<Vec<u8>, NotFetched> {
         let started = Instant::now();
-        let response = self.get(url).await.map_err(|Refusal(sentence)| NotFetched { sentence, may_pass: true })?;
+        let response = self.get(url).await.map_err(|ReadRefusal(sentence)| NotFetched { sentence, may_pass: true })?;
         let status = response.status();
         if !status.is_success() {
             let may_pass = status.is_server_error() || matches!(status.as_u16(), 404 | 408 | 425 | 429);
@@ -233,31 +233,34 @@ impl Web {
         }
     }
 
-    async fn show(&self, url: &Url, response: Response, deadline: Instant) -> Result<Seen, Refusal> {
+    async fn show(&self, url: &Url, response: Response, deadline: Instant) -> Result<ReadResult, ReadRefusal> {
         let status = response.status();
         let given =
             response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
         let length = response.content_length();
-        let form = Form::of(given.as_deref());
-        if status.is_success() && form == Form::Other {
+        let form = BodyForm::of(given.as_deref());
+        if status.is_success() && form == BodyForm::Other {
             let size = length.map_or("unknown size".to_owned(), size);
             let given = printable(given.as_deref().unwrap_or("no type"), 80);
             let sentence = format!("{} is {given} ({size}), not a text, and is not shown.", short(url.as_str()));
-            return Err(Refusal(sentence));
+            return Err(ReadRefusal(sentence));
         }
         let (bytes, broken) = self.body(response, deadline).await;
         if !status.is_success() {
-            let words = if form == Form::Other { String::new() } else { text(form, given, bytes).await?.1 };
+            let words = if form == BodyForm::Other { String::new() } else { text(form, given, bytes).await?.1 };
             let words = printable(&words, LONGEST_ERROR);
             let said = if words.is_empty() { String::new() } else { format!(" It says: {words}") };
-            return Err(Refusal(format!("{} answered HTTP {status}.{said}", short(url.as_str()))));
+            return Err(ReadRefusal(format!("{} answered HTTP {status}.{said}", short(url.as_str()))));
         }
         let form = form.or_by_content(&bytes);
-        if form == Form::Other {
-            return Err(Refusal(format!("{} has no type and is not a text; it is not shown.", short(url.as_str()))));
+        if form == BodyForm::Other {
+            return Err(ReadRefusal(format!(
+                "{} has no type and is not a text; it is not shown.",
+                short(url.as_str())
+            )));
         }
         if let (Some(why), true) = (&broken, bytes.is_empty()) {
-            return Err(Refusal(format!("{} sent nothing: {why}.", short(url.as_str()))));
+            return Err(ReadRefusal(format!("{} sent nothing: {why}.", short(url.as_str()))));
         }
         let (title, text) = text(form, given, bytes).await?;
         let (shown, is_cut) = body::cut(&text, self.limits.text);
@@ -313,29 +316,29 @@ impl Web {
 }
 
 /// The title and the text, made where it holds nobody up.
-async fn text(form: Form, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), Refusal> {
+async fn text(form: BodyForm, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), ReadRefusal> {
     let work = tokio::task::spawn_blocking(move || body::read(form, given.as_deref(), &bytes));
-    work.await.map_err(|_| Refusal::new("The page was fetched, but could not be read by a fault of the program."))
+    work.await.map_err(|_| ReadRefusal::new("The page was fetched, but could not be read by a fault of the program."))
 }
 
 /// An address that may be fetched.
-fn address(text: &str) -> Result<Url, Refusal> {
+fn address(text: &str) -> Result<Url, ReadRefusal> {
     let url = Url::parse(text.trim()).map_err(|error| {
-        Refusal(format!(
+        ReadRefusal(format!(
             "`{}` is not an address ({error}). Write it whole, like https://example.com/page.",
             short(text)
         ))
     })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Refusal(format!("Only http and https addresses are fetched, not {}.", short(url.scheme()))));
+        return Err(ReadRefusal(format!("Only http and https addresses are fetched, not {}.", short(url.scheme()))));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Refusal::new(
+        return Err(ReadRefusal::new(
             "The address holds a name or a password. Fetch it without: credentials are never sent.",
         ));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(Refusal(format!("`{}` names no host.", short(text))));
+        return Err(ReadRefusal(format!("`{}` names no host.", short(text))));
     }
     Ok(url)
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet};
-use trimtab_vocab::Seen;
+use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
 
 use super::walk::{Hidden, walk};
-use super::{Going, Place, Refusal, on_one_line, seen};
+use super::{Going, ReadRefusal, ReadScope, on_one_line, seen};
 
 /// As many paths are shown,
 const MOST: usize = 500;
@@ -30,7 +30,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn parse(place: &Place, given: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(place: &ReadScope, given: &str) -> Result<Self, ReadRefusal> {
         let (text, excludes) = match given.strip_prefix('!') {
             Some(rest) => (rest, true),
             None => (given, false),
@@ -45,10 +45,10 @@ impl Pattern {
             return Err(place.outside(given));
         }
         if text.len() > LONGEST_PATTERN {
-            return Err(Refusal(format!("The pattern for names is longer than {LONGEST_PATTERN} bytes.")));
+            return Err(ReadRefusal(format!("The pattern for names is longer than {LONGEST_PATTERN} bytes.")));
         }
         if text.is_empty() {
-            return Err(Refusal::new("The pattern is empty. `**/*.rs` finds all files that end with .rs."));
+            return Err(ReadRefusal::new("The pattern is empty. `**/*.rs` finds all files that end with .rs."));
         }
         // A folder means what is in it.
         if text.ends_with('/') {
@@ -57,7 +57,7 @@ impl Pattern {
         let by_name = !from_root && !text.contains('/');
         let bad = |error: globset::Error| {
             let text = on_one_line(given);
-            Refusal(format!("`{text}` is not a pattern for names: {}. Write `[[]` for a bracket.", error.kind()))
+            ReadRefusal(format!("`{text}` is not a pattern for names: {}. Write `[[]` for a bracket.", error.kind()))
         };
         let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build().map_err(bad)?;
         // As a set of one: a single glob panics when it stands for too much.
@@ -68,7 +68,7 @@ impl Pattern {
     }
 
     /// Whether a path that was met on the way from `start` fits.
-    pub(super) fn fits(&self, place: &Place, start: &Path, path: &Path) -> bool {
+    pub(super) fn fits(&self, place: &ReadScope, start: &Path, path: &Path) -> bool {
         let is_match = if self.by_name {
             path.file_name().is_some_and(|name| self.matcher.is_match(name))
         } else {
@@ -80,12 +80,12 @@ impl Pattern {
 }
 
 /// Paths that fit a pattern, in the order of their names.
-pub(super) fn glob(place: &Place, pattern: &str, path: &str, going: &Going) -> Result<Seen, Refusal> {
+pub(super) fn glob(place: &ReadScope, pattern: &str, path: &str, going: &Going) -> Result<ReadResult, ReadRefusal> {
     going.on()?;
     let top = place.find(path, going)?;
     if !top.real.is_dir() {
         let shown = on_one_line(&top.shown);
-        return Err(Refusal(format!("`{shown}` is not a folder. Name the folder to look in, or leave it out.")));
+        return Err(ReadRefusal(format!("`{shown}` is not a folder. Name the folder to look in, or leave it out.")));
     }
     let fitting = Pattern::parse(place, pattern)?;
     let start = if fitting.from_root { place.root() } else { &top.real };
@@ -116,7 +116,7 @@ pub(super) fn glob(place: &Place, pattern: &str, path: &str, going: &Going) -> R
     Ok(seen(if all > MOST { ToolStatus::Partial } else { ToolStatus::Ok }, lines.join("\n")))
 }
 
-fn nothing(place: &Place, whole: &Path, pattern: &str, shown: &str) -> String {
+fn nothing(place: &ReadScope, whole: &Path, pattern: &str, shown: &str) -> String {
     let (pattern, shown) = (on_one_line(pattern), on_one_line(shown));
     let folder = whole.canonicalize().is_ok_and(|path| path.starts_with(place.root()) && path.is_dir());
     let hint = if folder {
@@ -128,7 +128,7 @@ fn nothing(place: &Place, whole: &Path, pattern: &str, shown: &str) -> String {
 }
 
 /// Whether a link can be read: its end is a file in the folder.
-fn leads_to_file(place: &Place, link: &Path) -> bool {
+fn leads_to_file(place: &ReadScope, link: &Path) -> bool {
     link.canonicalize().is_ok_and(|real| real.starts_with(place.root()) && real.is_file())
 }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_pattern_without_a_slash_is_for_names_and_one_with_it_for_paths() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::open(folder.path()).expect("the folder");
+        let place = ReadScope::open(folder.path()).expect("the folder");
         let start = place.root().to_owned();
         let fits = |pattern: &str, path: &str| {
             Pattern::parse(&place, pattern).expect("a pattern").fits(&place, &start, &start.join(path))
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_pattern_that_leaves_the_folder_or_means_nothing_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::open(folder.path()).expect("the folder");
+        let place = ReadScope::open(folder.path()).expect("the folder");
         let refused = |pattern: &str| Pattern::parse(&place, pattern).expect_err(pattern).0;
         assert!(refused("../*.rs").contains("outside the folder"));
         assert!(refused("/etc/*").contains("outside the folder"));

@@ -12,13 +12,13 @@ use super::entities;
 
 /// A page.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
 
 /// Reads a page.
-pub(super) fn read(html: &str) -> Page {
+pub(super) fn read(html: &str) -> HtmlPage {
     let mut writer = Writer::default();
     let mut title = None;
     // The element whose content is passed over, and how often it is nested in itself.
@@ -26,9 +26,9 @@ pub(super) fn read(html: &str) -> Page {
     let mut at = 0;
     while let Some(piece) = next(html, &mut at) {
         match piece {
-            Piece::Text(text) if skipping.is_none() => writer.text(text),
-            Piece::Text(_) => {}
-            Piece::Open(tag) => {
+            HtmlPiece::Text(text) if skipping.is_none() => writer.text(text),
+            HtmlPiece::Text(_) => {}
+            HtmlPiece::Open(tag) => {
                 let name = tag.name.as_str();
                 if let Some((skipped, depth)) = &mut skipping {
                     *depth += usize::from(skipped == name && !tag.is_closed);
@@ -45,7 +45,7 @@ pub(super) fn read(html: &str) -> Page {
                     }
                 }
             }
-            Piece::Close(name) => match &mut skipping {
+            HtmlPiece::Close(name) => match &mut skipping {
                 None => writer.close(&name),
                 Some((skipped, depth)) if *skipped == name => {
                     *depth -= 1;
@@ -57,7 +57,7 @@ pub(super) fn read(html: &str) -> Page {
             },
         }
     }
-    Page { title, text: writer.finish() }
+    HtmlPage { title, text: writer.finish() }
 }
 
 /// Text with its entities decoded, on one line.
@@ -67,13 +67,13 @@ fn plain(text: &str) -> String {
     writer.finish()
 }
 
-enum Piece<'a> {
+enum HtmlPiece<'a> {
     Text(&'a str),
-    Open(Tag<'a>),
+    Open(HtmlTag<'a>),
     Close(String),
 }
 
-struct Tag<'a> {
+struct HtmlTag<'a> {
     name: String,
     /// The address of a link, the words for a picture.
     value: Option<&'a str>,
@@ -82,18 +82,18 @@ struct Tag<'a> {
 
 /// The next piece from a place on; nothing at the end. What has a beginning but no end reaches to the
 /// end of the page, as it does in browsers: to try again behind the beginning would take the square.
-fn next<'a>(html: &'a str, at: &mut usize) -> Option<Piece<'a>> {
+fn next<'a>(html: &'a str, at: &mut usize) -> Option<HtmlPiece<'a>> {
     let bytes = html.as_bytes();
     while *at < bytes.len() {
         let start = *at;
         if bytes[start] != b'<' {
             *at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |found| start + found);
-            return Some(Piece::Text(&html[start..*at]));
+            return Some(HtmlPiece::Text(&html[start..*at]));
         }
         match bytes.get(start + 1) {
-            Some(letter) if letter.is_ascii_alphabetic() => return tag(html, at, start + 1).map(Piece::Open),
+            Some(letter) if letter.is_ascii_alphabetic() => return tag(html, at, start + 1).map(HtmlPiece::Open),
             Some(b'/') if bytes.get(start + 2).is_some_and(u8::is_ascii_alphabetic) => {
-                return tag(html, at, start + 2).map(|tag| Piece::Close(tag.name));
+                return tag(html, at, start + 2).map(|tag| HtmlPiece::Close(tag.name));
             }
             Some(b'!') if html[start..].starts_with("<!--") => {
                 let rest = &html[start + 2..];
@@ -106,7 +106,7 @@ fn next<'a>(html: &'a str, at: &mut usize) -> Option<Piece<'a>> {
             }
             _ => {
                 *at = start + 1;
-                return Some(Piece::Text("<"));
+                return Some(HtmlPiece::Text("<"));
             }
         }
     }
@@ -114,7 +114,7 @@ fn next<'a>(html: &'a str, at: &mut usize) -> Option<Piece<'a>> {
 }
 
 /// A tag whose name begins at `from`.
-fn tag<'a>(html: &'a str, at: &mut usize, from: usize) -> Option<Tag<'a>> {
+fn tag<'a>(html: &'a str, at: &mut usize, from: usize) -> Option<HtmlTag<'a>> {
     let bytes = html.as_bytes();
     let run = |from: usize, goes_on: &dyn Fn(u8) -> bool| {
         from + bytes[from..].iter().take_while(|byte| goes_on(**byte)).count()
@@ -132,7 +132,7 @@ fn tag<'a>(html: &'a str, at: &mut usize, from: usize) -> Option<Tag<'a>> {
             }
             Some(b'>') => {
                 *at = end + 1;
-                return Some(Tag { name, value, is_closed });
+                return Some(HtmlTag { name, value, is_closed });
             }
             Some(b'/') => {
                 is_closed = true;

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use trimtab_vocab::Seen;
+use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
 
 use super::walk::{Hidden, walk};
-use super::{Going, Place, Refusal, on_one_line, seen, size};
+use super::{Going, ReadRefusal, ReadScope, on_one_line, seen, size};
 use crate::workspace::WalkEntry;
 
 /// As many entries are shown,
@@ -18,12 +18,12 @@ const MOST_COUNTED: usize = 20_000;
 const DEEPEST: u32 = 20;
 
 /// A tree, level by level until it is full: what lies near says more than all of the first branch.
-pub(super) fn list(place: &Place, path: &str, depth: u32, going: &Going) -> Result<Seen, Refusal> {
+pub(super) fn list(place: &ReadScope, path: &str, depth: u32, going: &Going) -> Result<ReadResult, ReadRefusal> {
     going.on()?;
     let top = place.find(path, going)?;
     if !top.real.is_dir() {
         let shown = on_one_line(&top.shown);
-        return Err(Refusal(format!("`{shown}` is not a folder. Use read to see what is in a file.")));
+        return Err(ReadRefusal(format!("`{shown}` is not a folder. Use read to see what is in a file.")));
     }
     // Surely a folder by now, so an error here is one of permissions.
     top.real.read_dir().map_err(|error| super::place::unreadable(&top.shown, &error))?;
@@ -69,7 +69,7 @@ pub(super) fn list(place: &Place, path: &str, depth: u32, going: &Going) -> Resu
 }
 
 /// The lines of the tree, and how many entries they show.
-fn draw(entries: &[WalkEntry], going: &Going) -> Result<(Vec<String>, usize), Refusal> {
+fn draw(entries: &[WalkEntry], going: &Going) -> Result<(Vec<String>, usize), ReadRefusal> {
     let mut by_level: Vec<usize> = (0..entries.len()).collect();
     by_level.sort_by_key(|at| entries[*at].depth());
     let chosen: HashSet<usize> = by_level.into_iter().take(MOST).collect();

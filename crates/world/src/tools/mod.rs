@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{Look, Seen};
+use trimtab_vocab::{ReadOp, ReadResult};
 
 pub(crate) use fetch::{PictureAddress, fetch_picture};
 pub use nearest::edits;
-pub use place::Place;
+pub use place::ReadScope;
 
 /// A look that takes longer hangs: its disk has gone away.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -37,28 +37,28 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LONGEST_WALK: Duration = Duration::from_secs(20);
 
 /// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
-pub async fn look(place: &Place, look: &Look) -> Seen {
+pub async fn look(place: &ReadScope, look: &ReadOp) -> ReadResult {
     let place = place.clone();
     match look.clone() {
-        Look::Read { path, offset, limit } => {
+        ReadOp::Read { path, offset, limit } => {
             aside(LONGEST, move |going| read::read(&place, &path, offset, limit, going)).await
         }
-        Look::List { path, depth } => aside(LONGEST, move |going| list::list(&place, &path, depth, going)).await,
-        Look::Glob { pattern, path } => aside(LONGEST, move |going| glob::glob(&place, &pattern, &path, going)).await,
-        Look::Search { pattern, path, glob, ignore_case, context } => {
+        ReadOp::List { path, depth } => aside(LONGEST, move |going| list::list(&place, &path, depth, going)).await,
+        ReadOp::Glob { pattern, path } => aside(LONGEST, move |going| glob::glob(&place, &pattern, &path, going)).await,
+        ReadOp::Search { pattern, path, glob, ignore_case, context } => {
             aside(LONGEST, move |going| {
                 let sought = search::Sought { pattern: &pattern, glob: glob.as_deref(), ignore_case, context };
                 search::search(&place, &path, &sought, going)
             })
             .await
         }
-        Look::Fetch { url } => fetch::fetch(&url).await,
+        ReadOp::Fetch { url } => fetch::fetch(&url).await,
     }
 }
 
 /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
 /// there, where it would lie outside of the folder, and where looking takes too long.
-pub async fn absent(place: &Place, path: &str) -> Option<Vec<String>> {
+pub async fn absent(place: &ReadScope, path: &str) -> Option<Vec<String>> {
     let (place, path, going) = (place.clone(), path.to_owned(), Going::default());
     let _end = EndOnDrop(going.clone());
     let work = tokio::task::spawn_blocking(move || place.resembling(&path, &going));
@@ -67,23 +67,23 @@ pub async fn absent(place: &Place, path: &str) -> Option<Vec<String>> {
 
 /// Why there is nothing to see, as a sentence for the model.
 #[derive(Debug, PartialEq, Eq)]
-struct Refusal(String);
+struct ReadRefusal(String);
 
-impl Refusal {
+impl ReadRefusal {
     fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
 }
 
-impl From<Refusal> for Seen {
-    fn from(refusal: Refusal) -> Self {
+impl From<ReadRefusal> for ReadResult {
+    fn from(refusal: ReadRefusal) -> Self {
         seen(ToolStatus::Error, refusal.0)
     }
 }
 
 /// Something seen that is only text.
-fn seen(status: ToolStatus, text: impl Into<String>) -> Seen {
-    Seen { status, text: text.into(), images: Vec::new(), files: Vec::new() }
+fn seen(status: ToolStatus, text: impl Into<String>) -> ReadResult {
+    ReadResult { status, text: text.into(), images: Vec::new(), files: Vec::new() }
 }
 
 /// Whether anybody still waits for the work. Asked often: at each entry of a folder and each block of
@@ -92,9 +92,9 @@ fn seen(status: ToolStatus, text: impl Into<String>) -> Seen {
 struct Going(Arc<AtomicBool>);
 
 impl Going {
-    fn on(&self) -> Result<(), Refusal> {
+    fn on(&self) -> Result<(), ReadRefusal> {
         // Nobody reads this sentence; it ends the work by the way that every refusal takes.
-        if self.0.load(Ordering::Relaxed) { Err(Refusal::new("It was stopped.")) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) { Err(ReadRefusal::new("It was stopped.")) } else { Ok(()) }
     }
 }
 
@@ -120,19 +120,22 @@ impl Drop for EndOnDrop {
 
 /// Work that blocks, on a thread where it may. A thread that hangs in the kernel (a network disk that
 /// has gone) cannot be ended; it is left behind, and whoever waits is told.
-async fn aside(longest: Duration, work: impl FnOnce(&Going) -> Result<Seen, Refusal> + Send + 'static) -> Seen {
+async fn aside(
+    longest: Duration,
+    work: impl FnOnce(&Going) -> Result<ReadResult, ReadRefusal> + Send + 'static,
+) -> ReadResult {
     let going = Going::default();
     let _end = EndOnDrop(going.clone());
-    let work = tokio::task::spawn_blocking(move || work(&going).unwrap_or_else(Seen::from));
+    let work = tokio::task::spawn_blocking(move || work(&going).unwrap_or_else(ReadResult::from));
     match tokio::time::timeout(longest, work).await {
         Ok(Ok(seen)) => seen,
-        Ok(Err(_)) => Refusal::new("Looking failed by a fault of the program. Try another way to find out.").into(),
+        Ok(Err(_)) => ReadRefusal::new("Looking failed by a fault of the program. Try another way to find out.").into(),
         Err(_) => {
             let sentence = format!(
                 "Looking took longer than {} s and was given up. Name a smaller folder or a more exact pattern.",
                 longest.as_secs()
             );
-            Refusal::new(sentence).into()
+            ReadRefusal::new(sentence).into()
         }
     }
 }
@@ -216,7 +219,7 @@ mod tests {
                 sleep(Duration::from_millis(1));
             }
             over.store(true, Ordering::Relaxed);
-            Err(Refusal::new("late"))
+            Err(ReadRefusal::new("late"))
         })
         .await;
         assert_eq!(seen.status, ToolStatus::Error);
@@ -230,10 +233,10 @@ mod tests {
         for name in ["a.txt", "b.txt"] {
             std::fs::write(folder.path().join(name), "text\n").expect("a file");
         }
-        let place = Place::open(folder.path()).expect("the folder");
+        let place = ReadScope::open(folder.path()).expect("the folder");
         let going = Going::default();
         drop(EndOnDrop(going.clone()));
-        let stopped = Err(Refusal::new("It was stopped."));
+        let stopped = Err(ReadRefusal::new("It was stopped."));
         let sought = search::Sought { pattern: "text", glob: None, ignore_case: false, context: 0 };
         assert_eq!(read::read(&place, "a.txt", None, None, &going), stopped);
         assert_eq!(list::list(&place, "", 2, &going), stopped);

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::walk::{Hidden, walk};
-use super::{Going, Place, Refusal};
+use super::{Going, ReadRefusal, ReadScope};
 
 /// More is no help.
 const MOST: usize = 4;
@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 100;
 
 /// Paths that resemble one that is absent: names like it in the folder where it should be, and the
 /// same name elsewhere.
-pub(super) fn names(place: &Place, inside: &Path, going: &Going) -> Result<Vec<String>, Refusal> {
+pub(super) fn names(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<String>, ReadRefusal> {
     let mut found = beside(place, inside, going)?;
     for path in elsewhere(place, inside, going)? {
         if !found.contains(&path) {
@@ -29,7 +29,7 @@ pub(super) fn names(place: &Place, inside: &Path, going: &Going) -> Result<Vec<S
 }
 
 /// Names in the deepest folder of the path that exists, compared with the first part that does not.
-fn beside(place: &Place, inside: &Path, going: &Going) -> Result<Vec<String>, Refusal> {
+fn beside(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<String>, ReadRefusal> {
     let mut missing = inside;
     let mut folder = inside.parent();
     while let Some(parent) = folder.filter(|parent| !place.root().join(parent).is_dir()) {
@@ -56,7 +56,7 @@ fn beside(place: &Place, inside: &Path, going: &Going) -> Result<Vec<String>, Re
 }
 
 /// The same file name in other folders.
-fn elsewhere(place: &Place, inside: &Path, going: &Going) -> Result<Vec<String>, Refusal> {
+fn elsewhere(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<String>, ReadRefusal> {
     let Some(name) = inside.file_name() else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut entries = walk(place, place.root(), Hidden::AtTheTop, None, going);

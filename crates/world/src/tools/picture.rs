@@ -2,10 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use trimtab_vocab::Seen;
+use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
 
-use super::{Refusal, on_one_line, seen, size};
+use super::{ReadRefusal, on_one_line, seen, size};
 
 /// Providers refuse larger ones,
 const LARGEST: u64 = 5 * 1024 * 1024;
@@ -14,14 +14,14 @@ const LONGEST_SIDE: u32 = 8_000;
 
 /// A kind of picture that models understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ImageFormat {
     Png,
     Jpeg,
     Gif,
     WebP,
 }
 
-impl Kind {
+impl ImageFormat {
     fn media_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -33,46 +33,46 @@ impl Kind {
 }
 
 /// By the first bytes: names lie.
-pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
+pub(super) fn kind(bytes: &[u8]) -> Option<ImageFormat> {
     match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some(Kind::Png),
-        [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Kind::WebP),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some(ImageFormat::Png),
+        [0xff, 0xd8, 0xff, ..] => Some(ImageFormat::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
         _ => None,
     }
 }
 
 /// The picture, if every provider will take it. One that is refused later would spoil each request
 /// that has it in its past, so it is better refused here.
-pub(super) fn show(path: &str, kind: Kind, bytes: &[u8], length: u64) -> Result<Seen, Refusal> {
+pub(super) fn show(path: &str, kind: ImageFormat, bytes: &[u8], length: u64) -> Result<ReadResult, ReadRefusal> {
     let path = on_one_line(path);
     if length > LARGEST {
         let sentence = format!("The picture `{path}` has {}; models see at most 5 MB. Make it smaller.", size(length));
-        return Err(Refusal(sentence));
+        return Err(ReadRefusal(sentence));
     }
     let Some((width, height)) = dimensions(kind, bytes).filter(|(width, height)| *width > 0 && *height > 0) else {
         let kind = kind.media_type();
-        return Err(Refusal(format!("`{path}` begins like {kind}, but is no whole picture ({}).", size(length))));
+        return Err(ReadRefusal(format!("`{path}` begins like {kind}, but is no whole picture ({}).", size(length))));
     };
     if width.max(height) > LONGEST_SIDE {
         let sentence = format!(
             "The picture `{path}` is {width}x{height}; models see at most {LONGEST_SIDE} a side. Make it smaller."
         );
-        return Err(Refusal(sentence));
+        return Err(ReadRefusal(sentence));
     }
     let text = format!("Picture: {path}, {width}x{height}, {} kB", length.div_ceil(1_000));
     let images = vec![(kind.media_type().to_owned(), STANDARD.encode(bytes))];
-    Ok(Seen { images, ..seen(ToolStatus::Ok, text) })
+    Ok(ReadResult { images, ..seen(ToolStatus::Ok, text) })
 }
 
 /// Width and height, as far as the head of the file says them.
-fn dimensions(kind: Kind, bytes: &[u8]) -> Option<(u32, u32)> {
+fn dimensions(kind: ImageFormat, bytes: &[u8]) -> Option<(u32, u32)> {
     match kind {
-        Kind::Png if bytes.get(12..16)? == b"IHDR" => Some((big(bytes, 16, 4)?, big(bytes, 20, 4)?)),
-        Kind::Png => None,
-        Kind::Gif => Some((little(bytes, 6, 2)?, little(bytes, 8, 2)?)),
-        Kind::WebP => match bytes.get(12..16)? {
+        ImageFormat::Png if bytes.get(12..16)? == b"IHDR" => Some((big(bytes, 16, 4)?, big(bytes, 20, 4)?)),
+        ImageFormat::Png => None,
+        ImageFormat::Gif => Some((little(bytes, 6, 2)?, little(bytes, 8, 2)?)),
+        ImageFormat::WebP => match bytes.get(12..16)? {
             b"VP8X" => Some((little(bytes, 24, 3)? + 1, little(bytes, 27, 3)? + 1)),
             b"VP8 " => Some((little(bytes, 26, 2)? & 0x3fff, little(bytes, 28, 2)? & 0x3fff)),
             b"VP8L" => {
@@ -81,7 +81,7 @@ fn dimensions(kind: Kind, bytes: &[u8]) -> Option<(u32, u32)> {
             }
             _ => None,
         },
-        Kind::Jpeg => jpeg(bytes),
+        ImageFormat::Jpeg => jpeg(bytes),
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn a_picture_that_no_provider_takes_is_refused() {
         let wide = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x20\0\0\0\0\x10\x08";
-        let refused = show("wide.png", Kind::Png, wide, 33).expect_err("too wide");
+        let refused = show("wide.png", ImageFormat::Png, wide, 33).expect_err("too wide");
         assert!(refused.0.contains("8192x16"), "{}", refused.0);
-        let refused = show("large.png", Kind::Png, wide, 6_000_000).expect_err("too large");
+        let refused = show("large.png", ImageFormat::Png, wide, 6_000_000).expect_err("too large");
         assert!(refused.0.contains("6.0 MB"), "{}", refused.0);
     }
 }

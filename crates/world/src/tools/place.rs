@@ -9,17 +9,17 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use trimtab_vocab::names::has_secret;
 
-use super::{Going, Refusal, nearest, on_one_line};
+use super::{Going, ReadRefusal, nearest, on_one_line};
 
 /// The system takes no longer ones.
 const LONGEST_PATH: usize = 4_096;
 
 /// The session's folder. All that is read lies in it.
 #[derive(Debug, Clone)]
-pub struct Place(Arc<Folder>);
+pub struct ReadScope(Arc<FolderHandle>);
 
 #[derive(Debug)]
-struct Folder {
+struct FolderHandle {
     /// As it is called without links.
     root: PathBuf,
     /// As it was called when it was opened, since a model may have been told that name.
@@ -28,20 +28,20 @@ struct Folder {
 
 /// Something in the folder.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundPath {
     /// As it was asked for, relative to the folder, `/` between its parts; the folder itself is `.`.
     pub(super) shown: String,
     /// Where it is, without links.
     pub(super) real: PathBuf,
 }
 
-impl Found {
+impl FoundPath {
     /// The same, unless a link hides that it is a file with secrets: whoever allowed the look did not know.
-    pub(super) fn named_openly(self, place: &Place) -> Result<Self, Refusal> {
+    pub(super) fn named_openly(self, place: &ReadScope) -> Result<Self, ReadRefusal> {
         let real = place.shown(&self.real);
         if has_secret(&real) && !has_secret(&self.shown) {
             let (shown, real) = (on_one_line(&self.shown), on_one_line(&real));
-            return Err(Refusal(format!(
+            return Err(ReadRefusal(format!(
                 "`{shown}` leads to `{real}` through a link. Name that file by its own path."
             )));
         }
@@ -49,14 +49,14 @@ impl Found {
     }
 }
 
-impl Place {
+impl ReadScope {
     /// Opens a folder.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let root = folder.canonicalize()?;
         if !root.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        Ok(Self(Arc::new(Folder { root, given: std::path::absolute(folder)? })))
+        Ok(Self(Arc::new(FolderHandle { root, given: std::path::absolute(folder)? })))
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -75,12 +75,12 @@ impl Place {
     }
 
     /// What a path names. Links are followed as long as they stay in the folder.
-    pub(super) fn find(&self, asked: &str, going: &Going) -> Result<Found, Refusal> {
+    pub(super) fn find(&self, asked: &str, going: &Going) -> Result<FoundPath, ReadRefusal> {
         let inside = self.inside(asked)?;
         let shown = self.shown(&self.root().join(&inside));
         let whole = self.root().join(&inside);
         match whole.canonicalize() {
-            Ok(real) if real.starts_with(self.root()) => Ok(Found { shown, real }),
+            Ok(real) if real.starts_with(self.root()) => Ok(FoundPath { shown, real }),
             Ok(_) => Err(self.linked_outside(&shown)),
             Err(error) => {
                 // Beyond a link that leads outside, not even whether something is there is told.
@@ -92,15 +92,15 @@ impl Place {
                     return Err(unreadable(&shown, &error));
                 }
                 if whole.is_symlink() {
-                    return Err(Refusal(format!("`{}` is a link that leads nowhere.", on_one_line(&shown))));
+                    return Err(ReadRefusal(format!("`{}` is a link that leads nowhere.", on_one_line(&shown))));
                 }
                 Err(self.absent(&inside, &shown, going))
             }
         }
     }
 
-    fn linked_outside(&self, shown: &str) -> Refusal {
-        Refusal(format!(
+    fn linked_outside(&self, shown: &str) -> ReadRefusal {
+        ReadRefusal(format!(
             "`{}` leads by a link to something outside the folder. Only what lies in the folder {} can be seen.",
             on_one_line(shown),
             self.root().display()
@@ -109,12 +109,12 @@ impl Place {
 
     /// The path relative to the folder, without `.` and `..`, going by the words alone: a path that
     /// leaves the folder is refused before anything outside is touched.
-    fn inside(&self, asked: &str) -> Result<PathBuf, Refusal> {
+    fn inside(&self, asked: &str) -> Result<PathBuf, ReadRefusal> {
         if asked.contains('\0') {
-            return Err(Refusal::new("The path holds a NUL character, which no path can."));
+            return Err(ReadRefusal::new("The path holds a NUL character, which no path can."));
         }
         if asked.len() > LONGEST_PATH {
-            return Err(Refusal::new("The path is longer than a path can be."));
+            return Err(ReadRefusal::new("The path is longer than a path can be."));
         }
         let path = Path::new(asked);
         let relative = if path.is_absolute() { self.within(path).ok_or_else(|| self.outside(asked))? } else { path };
@@ -130,7 +130,7 @@ impl Place {
         Ok(inside)
     }
 
-    pub(super) fn outside(&self, asked: &str) -> Refusal {
+    pub(super) fn outside(&self, asked: &str) -> ReadRefusal {
         let mut sentence = format!(
             "`{}` is outside the folder. Only what lies in the folder {} can be seen; paths are relative to it.",
             on_one_line(asked),
@@ -142,7 +142,7 @@ impl Place {
         if asked.starts_with('/') && !rest.is_empty() && is_plain && self.root().join(rest).symlink_metadata().is_ok() {
             sentence.push_str(&format!(" Did you mean `{}`?", on_one_line(rest)));
         }
-        Refusal(sentence)
+        ReadRefusal(sentence)
     }
 
     /// If a path within the folder names nothing: names that resemble it.
@@ -155,7 +155,7 @@ impl Place {
         reached.starts_with(self.root()).then(|| nearest::names(self, &inside, going).unwrap_or_default())
     }
 
-    fn absent(&self, inside: &Path, shown: &str, going: &Going) -> Refusal {
+    fn absent(&self, inside: &Path, shown: &str, going: &Going) -> ReadRefusal {
         let names = match nearest::names(self, inside, going) {
             Ok(names) => names,
             Err(stopped) => return stopped,
@@ -167,7 +167,7 @@ impl Place {
                 format!("Did you mean {}?", names.join(" or "))
             }
         };
-        Refusal(format!("There is no `{}` in the folder. {hint}", on_one_line(shown)))
+        ReadRefusal(format!("There is no `{}` in the folder. {hint}", on_one_line(shown)))
     }
 
     /// Opens a regular file that was found. It does not wait for the other end of a pipe, and follows
@@ -216,9 +216,9 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// The sentence for an error of the system.
-pub(super) fn unreadable(shown: &str, error: &io::Error) -> Refusal {
+pub(super) fn unreadable(shown: &str, error: &io::Error) -> ReadRefusal {
     let shown = on_one_line(shown);
-    Refusal(match error.kind() {
+    ReadRefusal(match error.kind() {
         io::ErrorKind::PermissionDenied => format!("`{shown}` may not be read: its permissions forbid it."),
         io::ErrorKind::NotFound => format!("`{shown}` is no longer there."),
         io::ErrorKind::WouldBlock => format!("`{shown}` has nothing to read now; reading it would wait without end."),

@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{FileMark, Seen};
+use trimtab_vocab::{FileMark, ReadResult};
 
-use super::place::{Found, unreadable};
+use super::place::{FoundPath, unreadable};
 use super::window::{LONGEST_LINE, Window};
-use super::{Going, Place, Refusal, Watched, on_one_line, picture, seen, size};
+use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, picture, seen, size};
 
 /// A file of at most this size is read whole, so that its lines can be counted and its hash taken.
 pub(super) const LARGEST_WHOLE: usize = 16 * 1024 * 1024;
@@ -22,16 +22,19 @@ const LONGEST_KEPT: usize = 4 * (LONGEST_LINE + 1);
 
 /// Reads a file.
 pub(super) fn read(
-    place: &Place,
+    place: &ReadScope,
     path: &str,
     offset: Option<u64>,
     limit: Option<u64>,
     going: &Going,
-) -> Result<Seen, Refusal> {
+) -> Result<ReadResult, ReadRefusal> {
     going.on()?;
     let found = place.find(path, going)?.named_openly(place)?;
     if found.real.is_dir() {
-        return Err(Refusal(format!("`{}` is a folder. Use list to see what is in it.", on_one_line(&found.shown))));
+        return Err(ReadRefusal(format!(
+            "`{}` is a folder. Use list to see what is in it.",
+            on_one_line(&found.shown)
+        )));
     }
     let cannot = |error: io::Error| unreadable(&found.shown, &error);
     let file = place.open_file(&found.real).map_err(cannot)?;
@@ -44,21 +47,21 @@ pub(super) fn read(
     let bytes = if is_whole { head.len() as u64 } else { length.max(head.len() as u64) };
     if let Some(kind) = picture::kind(&head) {
         return picture::show(&found.shown, kind, &head, bytes)
-            .map(|seen| Seen { files: marks(place, &found, &head), ..seen });
+            .map(|seen| ReadResult { files: marks(place, &found, &head), ..seen });
     }
     let is_wide = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
     if let Some(kind) = not_text(&head).filter(|_| !is_wide) {
         let shown = on_one_line(&found.shown);
-        return Err(Refusal(format!("`{shown}` is {kind} of {} and cannot be shown as text.", size(bytes))));
+        return Err(ReadRefusal(format!("`{shown}` is {kind} of {} and cannot be shown as text.", size(bytes))));
     }
     let mut window = Window::new(offset, limit);
     if is_whole {
         let (status, text) = whole(&found, &head, window)?;
-        return Ok(Seen { files: marks(place, &found, &head), ..seen(status, text) });
+        return Ok(ReadResult { files: marks(place, &found, &head), ..seen(status, text) });
     }
     if is_wide {
         let shown = on_one_line(&found.shown);
-        return Err(Refusal(format!("`{shown}` is UTF-16 and {}: too large to be decoded.", size(bytes))));
+        return Err(ReadRefusal(format!("`{shown}` is UTF-16 and {}: too large to be decoded.", size(bytes))));
     }
     let more = stream(&mut window, BufReader::new(head.as_slice().chain(file)), &found)?;
     let (status, text) = window.finish(&format!("a file of {}", size(bytes)), more);
@@ -66,7 +69,7 @@ pub(super) fn read(
 }
 
 /// The file as it was, under the name it was asked for by and, if that is a link, its own.
-fn marks(place: &Place, found: &Found, bytes: &[u8]) -> Vec<FileMark> {
+fn marks(place: &ReadScope, found: &FoundPath, bytes: &[u8]) -> Vec<FileMark> {
     let hash = blake3::hash(bytes).to_hex().to_string();
     let mut paths = vec![found.shown.clone(), place.shown(&found.real)];
     paths.dedup();
@@ -74,7 +77,7 @@ fn marks(place: &Place, found: &Found, bytes: &[u8]) -> Vec<FileMark> {
 }
 
 /// Lines of a file that has been read whole.
-fn whole(found: &Found, bytes: &[u8], mut window: Window) -> Result<(ToolStatus, String), Refusal> {
+fn whole(found: &FoundPath, bytes: &[u8], mut window: Window) -> Result<(ToolStatus, String), ReadRefusal> {
     if bytes.is_empty() {
         return Ok((ToolStatus::Ok, "The file is empty.".to_owned()));
     }
@@ -103,7 +106,7 @@ fn whole(found: &Found, bytes: &[u8], mut window: Window) -> Result<(ToolStatus,
 }
 
 /// Lines of a file that is too large to be read whole. Whether more follow.
-fn stream(window: &mut Window, mut file: impl BufRead, found: &Found) -> Result<bool, Refusal> {
+fn stream(window: &mut Window, mut file: impl BufRead, found: &FoundPath) -> Result<bool, ReadRefusal> {
     let cannot = |error: io::Error| unreadable(&found.shown, &error);
     let (mut number, mut passed, mut is_between) = (1_u64, 0_u64, true);
     let mut line = Vec::new();
@@ -170,8 +173,11 @@ fn skip_line(file: &mut impl BufRead) -> io::Result<bool> {
     Ok(false)
 }
 
-fn beyond(found: &Found, first: u64, has: &str) -> Refusal {
-    Refusal(format!("`{}` {has}; there is no line {first}. Read it with a smaller offset.", on_one_line(&found.shown)))
+fn beyond(found: &FoundPath, first: u64, has: &str) -> ReadRefusal {
+    ReadRefusal(format!(
+        "`{}` {has}; there is no line {first}. Read it with a smaller offset.",
+        on_one_line(&found.shown)
+    ))
 }
 
 fn without_end(line: &str) -> (&str, bool) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
-use trimtab_vocab::Seen;
+use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::names::has_secret;
 
@@ -14,7 +14,7 @@ use super::glob::Pattern;
 use super::place::unreadable;
 use super::read::LARGEST_WHOLE;
 use super::walk::{Hidden, walk};
-use super::{Going, Place, Refusal, Watched, count, on_one_line, seen};
+use super::{Going, ReadRefusal, ReadScope, Watched, count, on_one_line, seen};
 
 /// As many matches are shown,
 const MOST_MATCHES: usize = 200;
@@ -40,10 +40,15 @@ pub(super) struct Sought<'a> {
 }
 
 /// Searches a file or a folder, file after file in the order of their names.
-pub(super) fn search(place: &Place, path: &str, sought: &Sought<'_>, going: &Going) -> Result<Seen, Refusal> {
+pub(super) fn search(
+    place: &ReadScope,
+    path: &str,
+    sought: &Sought<'_>,
+    going: &Going,
+) -> Result<ReadResult, ReadRefusal> {
     going.on()?;
     if sought.pattern.is_empty() {
-        return Err(Refusal::new("The pattern is empty. Say what to search for."));
+        return Err(ReadRefusal::new("The pattern is empty. Say what to search for."));
     }
     let top = place.find(path, going)?.named_openly(place)?;
     let names = sought.glob.filter(|glob| !glob.is_empty()).map(|glob| Pattern::parse(place, glob)).transpose()?;
@@ -52,7 +57,7 @@ pub(super) fn search(place: &Place, path: &str, sought: &Sought<'_>, going: &Goi
         // Not a regular expression, so perhaps it is meant as it stands: `foo(` is what one types.
         Err(fault) => (matcher(sought, true).map_err(|_| bad_pattern(&fault))?, Some(fault)),
     };
-    let mut page = Page::new(place, &matcher, going);
+    let mut page = SearchPage::new(place, &matcher, going);
     let mut searcher = searcher(sought.context);
     let mut note = None;
     if top.real.is_dir() {
@@ -107,7 +112,7 @@ fn matcher(sought: &Sought<'_>, literally: bool) -> Result<RegexMatcher, grep_re
         .build(sought.pattern)
 }
 
-fn bad_pattern(fault: &grep_regex::Error) -> Refusal {
+fn bad_pattern(fault: &grep_regex::Error) -> ReadRefusal {
     let said = fault.to_string();
     // The last line of several says what is wrong; the others draw an arrow.
     let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it cannot be read").trim();
@@ -121,7 +126,7 @@ fn bad_pattern(fault: &grep_regex::Error) -> Refusal {
     } else {
         "Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant as it stands."
     };
-    Refusal(format!(
+    ReadRefusal(format!(
         "The pattern cannot be used as a regular expression: {}. {hint}",
         on_one_line(said.trim_end_matches('.'))
     ))
@@ -140,8 +145,8 @@ fn searcher(context: u32) -> Searcher {
 }
 
 /// What has been found so far.
-struct Page<'a> {
-    place: &'a Place,
+struct SearchPage<'a> {
+    place: &'a ReadScope,
     matcher: &'a RegexMatcher,
     going: &'a Going,
     text: String,
@@ -154,8 +159,8 @@ struct Page<'a> {
     too_large: usize,
 }
 
-impl<'a> Page<'a> {
-    fn new(place: &'a Place, matcher: &'a RegexMatcher, going: &'a Going) -> Self {
+impl<'a> SearchPage<'a> {
+    fn new(place: &'a ReadScope, matcher: &'a RegexMatcher, going: &'a Going) -> Self {
         Self {
             place,
             matcher,
@@ -199,7 +204,7 @@ impl<'a> Page<'a> {
         result
     }
 
-    fn finish(self, shown: &str, notes: impl Iterator<Item = String>) -> Seen {
+    fn finish(self, shown: &str, notes: impl Iterator<Item = String>) -> ReadResult {
         let mut lines = Vec::new();
         if self.matches == 0 {
             lines.push(format!(
@@ -242,7 +247,7 @@ impl<'a> Page<'a> {
 /// The matches of one file, on their way to the page.
 struct Hits<'a, 'b> {
     shown: &'a str,
-    page: &'a mut Page<'b>,
+    page: &'a mut SearchPage<'b>,
     is_binary: bool,
 }
 

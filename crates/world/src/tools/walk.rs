@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::{Going, LONGEST_WALK, Place, Refusal};
-use crate::workspace::{Walk, WalkEntry};
+use super::{Going, LONGEST_WALK, ReadRefusal, ReadScope};
+use crate::workspace::{FolderWalk, WalkEntry};
 
 /// What of the names that begin with a dot is seen. `.git` never is, unless it is asked for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,16 +16,16 @@ pub(super) enum Hidden {
 }
 
 pub(super) struct Entries {
-    walk: Walk,
+    walk: FolderWalk,
     going: Going,
     /// How many files that were found could not be looked at.
     pub(super) missed: usize,
 }
 
 /// All that is under a path, the path itself first.
-pub(super) fn walk(place: &Place, start: &Path, hidden: Hidden, depth: Option<usize>, going: &Going) -> Entries {
+pub(super) fn walk(place: &ReadScope, start: &Path, hidden: Hidden, depth: Option<usize>, going: &Going) -> Entries {
     let tops = [place.root().to_owned(), start.to_owned()];
-    let walk = Walk::new(start, place.root(), LONGEST_WALK).down_to(depth).only(move |entry| {
+    let walk = FolderWalk::new(start, place.root(), LONGEST_WALK).down_to(depth).only(move |entry| {
         let name = entry.file_name();
         if name == OsStr::new(".git") {
             return false;
@@ -39,7 +39,7 @@ pub(super) fn walk(place: &Place, start: &Path, hidden: Hidden, depth: Option<us
 
 impl Entries {
     /// The next entry, if anybody still waits for it.
-    pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, Refusal> {
+    pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ReadRefusal> {
         self.going.on()?;
         Ok(self.walk.next())
     }

@@ -16,4 +16,4 @@ pub use branch::branch;
 pub use folder::Folder;
 pub use names::names;
 pub use rules::read_small;
-pub use walk::{Walk, WalkEntry};
+pub use walk::{FolderWalk, WalkEntry};

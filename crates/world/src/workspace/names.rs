@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::Walk;
+use super::FolderWalk;
 
 /// Entries that are looked at to find the names, those that git ignores left out.
 const MOST_LOOKS: usize = 400_000;
@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The files and folders below a folder, the shallow ones first, as paths from there on; folders end with a slash.
 /// What git ignores is left out, and so is what git itself keeps. At most so many; none any more when `stop` is set.
 pub fn names(folder: &Path, most: usize, stop: &AtomicBool) -> Vec<String> {
-    let walk = Walk::new(folder, folder, LONGEST).only(|entry| entry.file_name() != OsStr::new(".git"));
+    let walk = FolderWalk::new(folder, folder, LONGEST).only(|entry| entry.file_name() != OsStr::new(".git"));
     let mut names: Vec<(usize, String)> = Vec::new();
     for entry in walk.take(MOST_LOOKS).filter(|entry| entry.depth() > 0) {
         if stop.load(Ordering::Relaxed) || names.len() >= most {

@@ -50,15 +50,15 @@ pub(super) fn parse(directory: &Path, text: &[u8]) -> Option<Gitignore> {
 
 /// The rules of a directory and of those above it. Those of git end at the top of a repository.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
-    above: Option<Rc<Rules>>,
+pub(super) struct IgnoreRules {
+    above: Option<Rc<IgnoreRules>>,
     own: Option<Gitignore>,
     git: Option<Gitignore>,
     exclude: Option<Gitignore>,
     is_repository: bool,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Those that hold in `start`, without those of `start` itself: from the top of the repository or from `top`,
     /// whichever is higher.
     pub(super) fn above(start: &Path, top: &Path) -> Option<Rc<Self>> {

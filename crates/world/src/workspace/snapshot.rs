@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{FileState, WhyUnkept};
 
-pub use self::compare::{Compared, compare};
+pub use self::compare::{SnapshotDiff, compare};
 pub use self::rebuildable::decides;
-pub use self::take::{Keep, Order, take};
+pub use self::take::{Keep, SnapshotOrder, take};
 
 /// The largest file that is kept, as large as one that can be put back.
 pub const LARGEST: u64 = 64 * 1024 * 1024;
@@ -38,7 +38,7 @@ const COARSE: i64 = 2_000_000_000;
 /// The files of a folder at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    entries: BTreeMap<PathBuf, Entry>,
+    entries: BTreeMap<PathBuf, SnapshotEntry>,
     /// Directories of which only that they are there is known, and why.
     folders: BTreeMap<PathBuf, WhyUnkept>,
     /// Directories that could not be looked into.
@@ -84,8 +84,8 @@ impl std::fmt::Display for Uncovered {
 impl Snapshot {
     /// A snapshot of files whose states are known otherwise, for hands that have no folder.
     pub fn of(states: impl IntoIterator<Item = (PathBuf, FileState)>) -> Self {
-        let stamp = Stamp { size: 0, modified: 0, changed: 0, inode: 0, mode: 0 };
-        let entry = |(path, state)| (path, Entry { stamp, content: Content::Kept { state, read: 0 } });
+        let stamp = FileStamp { size: 0, modified: 0, changed: 0, inode: 0, mode: 0 };
+        let entry = |(path, state)| (path, SnapshotEntry { stamp, content: SnapshotContent::Kept { state, read: 0 } });
         Self { entries: states.into_iter().map(entry).collect(), ..Self::default() }
     }
 
@@ -122,14 +122,14 @@ impl Snapshot {
 
 /// One file, or one symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    stamp: Stamp,
-    content: Content,
+struct SnapshotEntry {
+    stamp: FileStamp,
+    content: SnapshotContent,
 }
 
 /// What tells without reading that a file is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     size: u64,
     /// Nanoseconds since 1970, both.
     modified: i64,
@@ -138,7 +138,7 @@ struct Stamp {
     mode: u32,
 }
 
-impl Stamp {
+impl FileStamp {
     fn is_file(&self) -> bool {
         rustix::fs::FileType::from_raw_mode(self.mode) == rustix::fs::FileType::RegularFile
     }
@@ -151,7 +151,7 @@ impl Stamp {
 
 /// What is known of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
+enum SnapshotContent {
     Kept {
         state: FileState,
         /// When they were read, in nanoseconds since 1970.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::rules::Rules;
+use super::rules::IgnoreRules;
 
 /// Something that was met on the way.
 #[derive(Debug, Clone)]
@@ -55,9 +55,9 @@ impl WalkEntry {
 type Filter = Box<dyn Fn(&WalkEntry) -> bool + Send>;
 
 /// A walk.
-pub struct Walk {
+pub struct FolderWalk {
     start: Option<WalkEntry>,
-    stack: Vec<Level>,
+    stack: Vec<WalkLevel>,
     deepest: usize,
     with_ignored: bool,
     filter: Filter,
@@ -66,17 +66,17 @@ pub struct Walk {
     pub unread: Vec<PathBuf>,
     /// Whether its time was up before its end.
     pub is_cut: bool,
-    first_rules: Option<Rc<Rules>>,
+    first_rules: Option<Rc<IgnoreRules>>,
 }
 
-struct Level {
+struct WalkLevel {
     directory: PathBuf,
     entries: std::vec::IntoIter<(OsString, FileType)>,
-    rules: Rc<Rules>,
+    rules: Rc<IgnoreRules>,
     is_ignored: bool,
 }
 
-impl Walk {
+impl FolderWalk {
     /// Everything under `start`, itself first. The rules of directories between `top` and `start` count.
     pub fn new(start: &Path, top: &Path, longest: Duration) -> Self {
         let found = start.metadata().ok();
@@ -87,7 +87,7 @@ impl Walk {
             is_ignored: false,
         };
         Self {
-            first_rules: found.as_ref().and_then(|_| Rules::above(start, top)),
+            first_rules: found.as_ref().and_then(|_| IgnoreRules::above(start, top)),
             start: found.map(entry),
             stack: Vec::new(),
             deepest: usize::MAX,
@@ -146,14 +146,14 @@ impl Walk {
             (true, Some(above)) => above,
             (_, above) => {
                 let names = entries.iter().map(|(name, _)| name.as_os_str());
-                Rc::new(Rules::read(above, directory, names, &mut self.unread))
+                Rc::new(IgnoreRules::read(above, directory, names, &mut self.unread))
             }
         };
-        self.stack.push(Level { directory: directory.to_owned(), entries: entries.into_iter(), rules, is_ignored });
+        self.stack.push(WalkLevel { directory: directory.to_owned(), entries: entries.into_iter(), rules, is_ignored });
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for FolderWalk {
     type Item = WalkEntry;
 
     fn next(&mut self) -> Option<WalkEntry> {
@@ -207,7 +207,7 @@ mod tests {
         folder
     }
 
-    fn files(walk: Walk, start: &Path) -> Vec<String> {
+    fn files(walk: FolderWalk, start: &Path) -> Vec<String> {
         let shown = |entry: WalkEntry| {
             let name = entry.path().strip_prefix(start).expect("below").to_string_lossy().into_owned();
             entry.kind().is_file().then(|| format!("{name}{}", if entry.is_ignored() { "!" } else { "" }))
@@ -236,10 +236,10 @@ mod tests {
         ]);
         let top = folder.path();
         let seen = [".gitignore", ".ignore", "kept.log", "own/f.log", "sub/.gitignore", "sub/b.log", "sub/out/e"];
-        assert_eq!(files(Walk::new(top, top, LONG), top), seen);
+        assert_eq!(files(FolderWalk::new(top, top, LONG), top), seen);
         let below = top.join("sub");
-        assert_eq!(files(Walk::new(&below, top, LONG), &below), [".gitignore", "b.log", "out/e"]);
-        let all = files(Walk::new(top, top, LONG).with_ignored(), top);
+        assert_eq!(files(FolderWalk::new(&below, top, LONG), &below), [".gitignore", "b.log", "out/e"]);
+        let all = files(FolderWalk::new(top, top, LONG).with_ignored(), top);
         for name in ["a.log!", "mine!", "out/x!", "sub/c.tmp!", "sub/deep/d!"] {
             assert!(all.iter().any(|seen| seen == name), "{name}: {all:?}");
         }
@@ -255,7 +255,7 @@ mod tests {
             rustix::fs::mkfifoat(rustix::fs::CWD, top.join(pipe), mode).expect("a pipe");
         }
         std::os::unix::fs::symlink("/dev/zero", top.join(".ignore")).expect("a link");
-        let mut walk = Walk::new(top, top, LONG);
+        let mut walk = FolderWalk::new(top, top, LONG);
         let seen = walk.by_ref().filter(|entry| entry.kind().is_file()).count();
         assert_eq!((seen, walk.unread.len()), (3, 4), "{:?}", walk.unread);
     }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_walk_ends_when_its_time_is_up_and_says_so() {
         let folder = folder(&[("a", ""), ("b", "")]);
-        let mut walk = Walk::new(folder.path(), folder.path(), Duration::ZERO);
+        let mut walk = FolderWalk::new(folder.path(), folder.path(), Duration::ZERO);
         assert_eq!(walk.by_ref().count(), 1, "where it begins");
         assert!(walk.is_cut);
     }

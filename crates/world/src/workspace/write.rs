@@ -49,16 +49,16 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use trimtab_vocab::{FilePlan, FileWrite};
 
-pub use self::outcome::{Changed, Done, How, Refused, Why};
+pub use self::outcome::{ChangeKind, ChangedPath, Refused, Why, WrittenSet};
 
 use self::directories::Directories;
-use self::one::{Fault, One, Stands};
+use self::one::{FileStatus, FileWriter, WriteFault};
 use super::Folder;
 use super::folder::Astray;
 
 /// What is about to be done: tests stand in the way here, to fail it, to race it, or to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Step {
+enum WriteStep {
     MakeDirectory,
     Stage,
     Sync,
@@ -70,7 +70,7 @@ enum Step {
     Clean,
 }
 
-type Gate<'a> = &'a dyn Fn(Step, &str) -> Result<(), Errno>;
+type Gate<'a> = &'a dyn Fn(WriteStep, &str) -> Result<(), Errno>;
 
 /// Carries out `plan` in `folder`; `contents` gives the bytes for a hash. Call it again with the same
 /// plan if it was killed.
@@ -79,7 +79,11 @@ type Gate<'a> = &'a dyn Fn(Step, &str) -> Result<(), Errno>;
 /// refuses the whole.
 ///
 /// [`FileSet::reversed`]: trimtab_vocab::FileSet::reversed
-pub fn apply(folder: &Folder, plan: &FilePlan, contents: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Done, Refused> {
+pub fn apply(
+    folder: &Folder,
+    plan: &FilePlan,
+    contents: &dyn Fn(&str) -> Option<Vec<u8>>,
+) -> Result<WrittenSet, Refused> {
     apply_at(folder, plan, contents, &|_, _| Ok(()))
 }
 
@@ -88,11 +92,11 @@ fn apply_at(
     plan: &FilePlan,
     contents: &dyn Fn(&str) -> Option<Vec<u8>>,
     gate: Gate<'_>,
-) -> Result<Done, Refused> {
+) -> Result<WrittenSet, Refused> {
     let set = plan.set();
     make_room_for(set.writes.len());
     let Ordered { first, rest } = Ordered::of(folder, &set.writes);
-    let job = Job { folder, set: set.change_set.as_str(), contents, gate };
+    let job = WriteJob { folder, set: set.change_set.as_str(), contents, gate };
     if first.is_empty() {
         return job.run(&rest);
     }
@@ -149,20 +153,20 @@ impl<'a> Ordered<'a> {
 }
 
 /// What is the same for both parts of a set.
-struct Job<'a> {
+struct WriteJob<'a> {
     folder: &'a Folder,
     set: &'a str,
     contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     gate: Gate<'a>,
 }
 
-impl Job<'_> {
-    fn run(&self, writes: &[(usize, &FileWrite)]) -> Result<Done, Refused> {
+impl WriteJob<'_> {
+    fn run(&self, writes: &[(usize, &FileWrite)]) -> Result<WrittenSet, Refused> {
         let directories = Directories::of(self.folder, self.set, self.gate);
         let mut files = Vec::with_capacity(writes.len());
         let mut astray = None;
         for (n, write) in writes {
-            match One::find(self.folder, &directories, *n, write, self.contents, self.gate) {
+            match FileWriter::find(self.folder, &directories, *n, write, self.contents, self.gate) {
                 Ok(one) => files.push(one),
                 Err(why) => astray = astray.or(Some(why)),
             }
@@ -196,15 +200,15 @@ fn make_room_for(files: usize) {
     }
 }
 
-fn forward(files: &mut [One<'_>], directories: &Directories<'_>) -> Result<(), Why> {
+fn forward(files: &mut [FileWriter<'_>], directories: &Directories<'_>) -> Result<(), Why> {
     for one in files.iter_mut() {
         one.heal().and_then(|()| one.look()).map_err(|fault| one.why(fault))?;
         directories.sweep(one.place());
     }
-    if let Some(one) = files.iter().find(|one| one.stands() == Stands::Elsewhere) {
-        return Err(one.why(Fault::Changed));
+    if let Some(one) = files.iter().find(|one| one.stands() == FileStatus::Elsewhere) {
+        return Err(one.why(WriteFault::Changed));
     }
-    let todo = |one: &&mut One<'_>| one.stands() == Stands::Before;
+    let todo = |one: &&mut FileWriter<'_>| one.stands() == FileStatus::Before;
     for one in files.iter_mut().filter(todo) {
         one.may_be_written().and_then(|()| one.stage_after()).map_err(|fault| one.why(fault))?;
     }
@@ -222,7 +226,7 @@ fn forward(files: &mut [One<'_>], directories: &Directories<'_>) -> Result<(), W
 
 /// All files are as they shall be, and durably: what was kept for the way back can go. A failure here
 /// changes nothing that a person asked for, so it is no failure of the set.
-fn finish(files: Vec<One<'_>>, directories: &Directories<'_>) -> Done {
+fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenSet {
     for one in &files {
         one.clean();
     }
@@ -234,18 +238,18 @@ fn finish(files: Vec<One<'_>>, directories: &Directories<'_>) -> Done {
         directories.unmark(one.place());
     }
     let _ = sync(&files);
-    Done { files: files.iter().map(One::report).collect() }
+    WrittenSet { files: files.iter().map(FileWriter::report).collect() }
 }
 
 /// Puts everything back that is as after, from whichever run, and says what could not be.
-fn take_back(mut files: Vec<One<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
+fn take_back(mut files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
     let mut refused = Refused::new(why);
     for one in files.iter_mut().rev() {
         if one.heal().and_then(|()| one.look()).is_err() {
             refused.unsure.push(one.path());
             continue;
         }
-        if one.stands() == Stands::After && one.go_back().is_err() {
+        if one.stands() == FileStatus::After && one.go_back().is_err() {
             refused.not_put_back.push(one.path());
         }
     }
@@ -267,7 +271,7 @@ fn take_back(mut files: Vec<One<'_>>, why: Why, directories: &Directories<'_>) -
 }
 
 /// Makes the names durable. One sync for each directory, however many files it has.
-fn sync(files: &[One<'_>]) -> Result<(), (String, Errno)> {
+fn sync(files: &[FileWriter<'_>]) -> Result<(), (String, Errno)> {
     let mut done: HashSet<PathBuf> = HashSet::new();
     for one in files {
         if done.insert(one.place().parent().unwrap_or(Path::new("")).to_owned()) {

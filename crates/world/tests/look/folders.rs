@@ -100,11 +100,11 @@ async fn pipes_and_devices_are_not_waited_for() {
     let listed = "./\n  a.txt  5 B\n  pipe  (not a regular file)\n  socket  (not a regular file)";
     assert_eq!(scene.list("", 1).await.1, listed);
     drop(socket);
-    let devices = Place::open(Path::new("/dev")).expect("a folder");
-    let seen = look(&devices, &Look::Read { path: "zero".into(), offset: None, limit: None }).await;
+    let devices = ReadScope::open(Path::new("/dev")).expect("a folder");
+    let seen = look(&devices, &ReadOp::Read { path: "zero".into(), offset: None, limit: None }).await;
     assert_eq!((seen.status, seen.text.as_str()), (Error, "`zero` cannot be read: it is not a regular file."));
-    let process = Place::open(Path::new("/proc/self")).expect("a folder");
-    let seen = look(&process, &Look::Read { path: "status".into(), offset: None, limit: Some(1) }).await;
+    let process = ReadScope::open(Path::new("/proc/self")).expect("a folder");
+    let seen = look(&process, &ReadOp::Read { path: "status".into(), offset: None, limit: Some(1) }).await;
     assert!(seen.text.starts_with("1\tName:"), "{}", seen.text);
 }
 
@@ -206,6 +206,6 @@ async fn names_are_found_by_pattern_in_the_order_of_paths() {
 #[tokio::test]
 async fn a_folder_that_is_none_cannot_be_opened() {
     let scene = Scene::new(&[("file", "")]);
-    assert!(Place::open(&scene.path("file")).is_err());
-    assert!(Place::open(&scene.path("nothing")).is_err());
+    assert!(ReadScope::open(&scene.path("file")).is_err());
+    assert!(ReadScope::open(&scene.path("nothing")).is_err());
 }

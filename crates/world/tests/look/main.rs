@@ -12,19 +12,19 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use trimtab_vocab::event::ToolStatus::{self, Error, Ok as Fine, Partial};
-use trimtab_vocab::{FileMark, Look, Seen};
-use trimtab_world::tools::{Place, look};
+use trimtab_vocab::{FileMark, ReadOp, ReadResult};
+use trimtab_world::tools::{ReadScope, look};
 
 /// A folder, and the place it is.
 struct Scene {
     folder: TempDir,
-    place: Place,
+    place: ReadScope,
 }
 
 impl Scene {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::open(folder.path()).expect("the folder");
+        let place = ReadScope::open(folder.path()).expect("the folder");
         let scene = Self { folder, place };
         for (path, text) in files {
             scene.write(path, text);
@@ -42,20 +42,20 @@ impl Scene {
         fs::write(path, bytes).expect("a file");
     }
 
-    async fn look(&self, at: Look) -> Seen {
+    async fn look(&self, at: ReadOp) -> ReadResult {
         tokio::time::timeout(Duration::from_secs(60), look(&self.place, &at)).await.expect("nothing blocks for ever")
     }
 
-    async fn read(&self, path: &str, offset: Option<u64>, limit: Option<u64>) -> Seen {
-        self.look(Look::Read { path: path.into(), offset, limit }).await
+    async fn read(&self, path: &str, offset: Option<u64>, limit: Option<u64>) -> ReadResult {
+        self.look(ReadOp::Read { path: path.into(), offset, limit }).await
     }
 
     async fn list(&self, path: &str, depth: u32) -> (ToolStatus, String) {
-        told(self.look(Look::List { path: path.into(), depth }).await)
+        told(self.look(ReadOp::List { path: path.into(), depth }).await)
     }
 
     async fn glob(&self, pattern: &str, path: &str) -> (ToolStatus, String) {
-        told(self.look(Look::Glob { pattern: pattern.into(), path: path.into() }).await)
+        told(self.look(ReadOp::Glob { pattern: pattern.into(), path: path.into() }).await)
     }
 
     async fn search(&self, pattern: &str, path: &str) -> (ToolStatus, String) {
@@ -71,18 +71,18 @@ impl Scene {
         context: u32,
     ) -> (ToolStatus, String) {
         let glob = glob.map(str::to_owned);
-        let at = Look::Search { pattern: pattern.into(), path: path.into(), glob, ignore_case, context };
+        let at = ReadOp::Search { pattern: pattern.into(), path: path.into(), glob, ignore_case, context };
         told(self.look(at).await)
     }
 
     /// A sentence, with the folder's changing name taken out.
-    fn steady(&self, seen: &Seen) -> String {
+    fn steady(&self, seen: &ReadResult) -> String {
         let root = self.folder.path().canonicalize().expect("a path");
         seen.text.replace(root.to_str().expect("a name"), "FOLDER")
     }
 }
 
-fn told(seen: Seen) -> (ToolStatus, String) {
+fn told(seen: ReadResult) -> (ToolStatus, String) {
     assert_eq!((seen.images.len(), seen.files.len()), (0, 0));
     (seen.status, seen.text)
 }
@@ -98,7 +98,7 @@ fn numbered(lines: std::ops::RangeInclusive<u32>) -> String {
 #[tokio::test]
 async fn pages_are_looked_at_by_the_same_door() {
     let scene = Scene::new(&[]);
-    let seen = scene.look(Look::Fetch { url: "http://169.254.169.254/latest/meta-data/".into() }).await;
+    let seen = scene.look(ReadOp::Fetch { url: "http://169.254.169.254/latest/meta-data/".into() }).await;
     assert_eq!(seen.status, Error);
     assert!(seen.text.contains("never fetched"), "{}", seen.text);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use trimtab_vocab::CommandClass::{self, Check, Read};
 use trimtab_vocab::Sandbox::Workspace;
-use trimtab_world::sandbox::Outcome;
+use trimtab_world::sandbox::CommandOutcome;
 
 use crate::scene::{Scene, text};
 
@@ -26,7 +26,7 @@ fn scene(class: CommandClass) -> Scene {
 }
 
 /// None where automatic commands are not possible.
-fn tried(outcome: Outcome) -> Option<Outcome> {
+fn tried(outcome: CommandOutcome) -> Option<CommandOutcome> {
     match &outcome.blocked {
         Some(why) => println!("  it cannot be tried here: {why}"),
         None => return Some(outcome),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use trimtab_vocab::Sandbox::{self, ReadOnly, Workspace};
-use trimtab_world::sandbox::Outcome;
+use trimtab_world::sandbox::CommandOutcome;
 
 use crate::scene::{Scene, text, wait};
 use crate::terminals::Theirs;
@@ -128,7 +128,7 @@ impl World {
     }
 
     /// What of it has got out, if anything has.
-    fn escaped(&mut self, outcome: &Outcome) -> Option<String> {
+    fn escaped(&mut self, outcome: &CommandOutcome) -> Option<String> {
         let said = text(outcome);
         if let Some(why) = &outcome.not_started {
             return Some(format!("it was not tried: {why}"));

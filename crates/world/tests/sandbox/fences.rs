@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use trimtab_vocab::CommandClass;
 use trimtab_vocab::Sandbox::{Off, ReadOnly, Workspace};
-use trimtab_world::sandbox::{Fence, Outcome, probe, run};
+use trimtab_world::sandbox::{CommandOutcome, Fence, probe, run};
 
 use crate::scene::{HOST, Scene, nobody, text, wait};
 
@@ -40,7 +40,7 @@ crate::checks![
     ordinary_work_goes_on_behind_the_fence,
 ];
 
-fn held(outcome: &Outcome) -> &trimtab_world::sandbox::Fences {
+fn held(outcome: &CommandOutcome) -> &trimtab_world::sandbox::Fences {
     outcome.fences.as_ref().unwrap_or_else(|| panic!("not started: {:?}", outcome.not_started))
 }
 
@@ -383,7 +383,7 @@ fn secrets_cannot_be_read() {
     assert_eq!(text(&outcome).contains("secret"), !held(&outcome).secrets.holds());
 }
 
-fn python(scene: &Scene, script: &str, sandbox: trimtab_vocab::Sandbox) -> Outcome {
+fn python(scene: &Scene, script: &str, sandbox: trimtab_vocab::Sandbox) -> CommandOutcome {
     scene.run(&["python3", "-c", script], sandbox)
 }
 

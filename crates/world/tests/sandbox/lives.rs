@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use trimtab_vocab::Overtime;
 use trimtab_vocab::Sandbox::{self, Off, ReadOnly, Workspace};
-use trimtab_world::sandbox::{Outcome, SUPERVISE, Told, run};
+use trimtab_world::sandbox::{CommandOutcome, CommandReport, SUPERVISE, run};
 
 use crate::scene::{HOST, HOST_ATTENDED, Scene, nobody, processes_with, text, unique_sleep, wait, wait_for_processes};
 
@@ -157,14 +157,14 @@ fn time_runs_out_for_those_who_do_not_listen() {
 }
 
 /// Runs a command whose time is up after a second, and answers when it says so.
-fn overdue(script: &str, answers: &[Overtime]) -> (Outcome, usize) {
+fn overdue(script: &str, answers: &[Overtime]) -> (CommandOutcome, usize) {
     let mut scene = Scene::new();
     (scene.timeout, scene.attended) = (1, true);
     let plan = scene.plan(&["sh", "-c", script], Workspace);
     let (sender, overtime) = mpsc::channel(4);
     let mut asked = 0;
-    let tell = |told: Told<'_>| {
-        if told == Told::Overdue {
+    let tell = |told: CommandReport<'_>| {
+        if told == CommandReport::Overdue {
             if let Some(answer) = answers.get(asked) {
                 sender.try_send(*answer).unwrap();
             }
@@ -379,7 +379,7 @@ fn files_that_the_host_has_open_are_not_inherited() {
 }
 
 /// A program of the corpus below, run for a second; what is left is looked for by a number of its own.
-fn hostile(script: &str) -> (Outcome, String) {
+fn hostile(script: &str) -> (CommandOutcome, String) {
     let mut scene = Scene::new();
     scene.timeout = 1;
     scene.setup.limits.output = 64 * 1024;
@@ -435,11 +435,11 @@ fn what_a_program_uses_up_is_bounded() {
         assert!(!text(&outcome).ends_with("all\n"), "{}", text(&outcome));
     }
     // Memory.
-    scene.setup.limits = trimtab_world::sandbox::Limits { memory: Some(256 << 20), ..Default::default() };
+    scene.setup.limits = trimtab_world::sandbox::CommandLimits { memory: Some(256 << 20), ..Default::default() };
     let outcome = scene.run(&["python3", "-c", "x = bytearray(1 << 30); print('all')"], Workspace);
     assert!(outcome.exit_code == Some(1) && text(&outcome).contains("MemoryError"), "{}", text(&outcome));
     // Output: however much comes, the beginning and the end are kept, and the rest is counted.
-    scene.setup.limits = trimtab_world::sandbox::Limits { output: 64 * 1024, ..Default::default() };
+    scene.setup.limits = trimtab_world::sandbox::CommandLimits { output: 64 * 1024, ..Default::default() };
     let outcome = scene.sh("echo begin; head -c 300000000 /dev/zero; echo end", Workspace);
     let kept = outcome.output.bytes();
     assert!(kept.len() < 66 * 1024 && kept.starts_with(b"begin\n") && kept.ends_with(b"end\n"));

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use trimtab_vocab::{
     Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Overtime, PersonDecision, Sandbox,
 };
-use trimtab_world::sandbox::{Outcome, Setup, Told, run};
+use trimtab_world::sandbox::{CommandOutcome, CommandReport, SandboxSetup, run};
 
 /// The argument that makes the test a program that runs a command and waits.
 pub(crate) const HOST: &str = "__host";
@@ -22,7 +22,7 @@ pub(crate) const HOST_ATTENDED: &str = "__host_attended";
 
 pub(crate) struct Scene {
     pub(crate) base: tempfile::TempDir,
-    pub(crate) setup: Setup,
+    pub(crate) setup: SandboxSetup,
     pub(crate) timeout: u64,
     pub(crate) attended: bool,
     pub(crate) plain_git: bool,
@@ -42,7 +42,7 @@ impl Scene {
         fs::write(base.path().join("data/db"), "secret").unwrap();
         let home = base.path().join("home").into_os_string();
         let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
-        let mut setup = Setup::new(environment);
+        let mut setup = SandboxSetup::new(environment);
         setup.hidden.push(base.path().join("data"));
         Self { base, setup, timeout: 60, attended: false, plain_git: false, terminal: false, automatic: None }
     }
@@ -72,7 +72,7 @@ impl Scene {
         CommandPlan::unfenced(Approved::witness(run, Approval::Answer), PersonDecision::witness())
     }
 
-    pub(crate) fn run(&self, argv: &[&str], sandbox: Sandbox) -> Outcome {
+    pub(crate) fn run(&self, argv: &[&str], sandbox: Sandbox) -> CommandOutcome {
         self.run_until(argv, sandbox, |_| {}, std::future::pending())
     }
 
@@ -82,17 +82,17 @@ impl Scene {
         sandbox: Sandbox,
         mut output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         let plan = self.plan(argv, sandbox);
-        let tell = |told: Told<'_>| {
-            if let Told::Output(bytes) = told {
+        let tell = |told: CommandReport<'_>| {
+            if let CommandReport::Output(bytes) = told {
                 output(bytes);
             }
         };
         wait(run(&plan, &self.setup, tell, stop, nobody()))
     }
 
-    pub(crate) fn sh(&self, script: &str, sandbox: Sandbox) -> Outcome {
+    pub(crate) fn sh(&self, script: &str, sandbox: Sandbox) -> CommandOutcome {
         self.run(&["sh", "-c", script], sandbox)
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-pub(crate) fn text(outcome: &Outcome) -> String {
+pub(crate) fn text(outcome: &CommandOutcome) -> String {
     String::from_utf8_lossy(&outcome.output.bytes()).into_owned()
 }
 
@@ -153,8 +153,8 @@ pub(crate) fn attended_host() -> ExitCode {
     let script = std::env::args().nth(2).unwrap();
     let scene = Scene { timeout: 1, attended: true, ..Scene::new() };
     let plan = scene.plan(&["sh", "-c", &script], Sandbox::Workspace);
-    let tell = |told: Told<'_>| {
-        if told == Told::Overdue {
+    let tell = |told: CommandReport<'_>| {
+        if told == CommandReport::Overdue {
             println!("overdue");
         }
     };

@@ -23,7 +23,7 @@ const TURN: usize = 1_000;
 const INSTRUCTION: usize = 8_000;
 
 /// What every prompt is made of.
-pub(super) struct Scene<'a> {
+pub(super) struct PromptContext<'a> {
     pub(super) view: &'a TasksView,
     pub(super) turns: Vec<Said>,
     pub(super) instruction: &'a str,
@@ -61,31 +61,31 @@ impl Parts {
 }
 
 /// Which path a request takes.
-pub(super) fn route(scene: &Scene<'_>, recent: Option<&Where>) -> Parts {
+pub(super) fn route(scene: &PromptContext<'_>, recent: Option<&Where>) -> Parts {
     router::build(scene, recent)
 }
 
 /// An answer in words.
-pub(super) fn chat(scene: &Scene<'_>) -> Parts {
+pub(super) fn chat(scene: &PromptContext<'_>) -> Parts {
     chat::build(scene)
 }
 
 /// Operations.
-pub(super) fn propose(scene: &Scene<'_>, most: u32) -> Parts {
+pub(super) fn propose(scene: &PromptContext<'_>, most: u32) -> Parts {
     propose::build(scene, most)
 }
 
 /// Operations in place of those that are wrong.
-pub(super) fn repair(scene: &Scene<'_>, operations: &[Annotated], most: u32) -> Parts {
+pub(super) fn repair(scene: &PromptContext<'_>, operations: &[Annotated], most: u32) -> Parts {
     repair::build(scene, operations, most)
 }
 
 /// What the operations come to, in words.
-pub(super) fn summary(scene: &Scene<'_>, operations: &[Annotated]) -> Parts {
+pub(super) fn summary(scene: &PromptContext<'_>, operations: &[Annotated]) -> Parts {
     summary::build(scene, operations)
 }
 
-impl Scene<'_> {
+impl PromptContext<'_> {
     /// Stands early in every prompt.
     fn reminder(&self) -> String {
         let TasksView { today, timezone, .. } = self.view;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trimtab_vocab::Format;
 
-use super::{Parts, Scene, json as written};
+use super::{Parts, PromptContext, json as written};
 
 const SYSTEM: &str = r#"You plan changes to a person's todo list. You change nothing yourself: the user sees every operation and applies it or not.
 Repeating tasks: for any repeating task (recurrence.type != none), an anchor scheduledFor is REQUIRED. For repeating tasks, avoid "complete"; use "complete_occurrence" with occurrenceDate.
@@ -26,7 +26,7 @@ Schema:
 /// What the model reads of the schema.
 const SCHEMA: &str = r#"{"type":"object","properties":{"operations":{"type":"array","items":{"type":"object","properties":{"op":{"type":"string","enum":["create","update","delete","complete","complete_occurrence","bulk_update","bulk_complete","bulk_delete"]},"id":{"type":"integer"},"title":{"type":"string"},"notes":{"type":"string"},"scheduledFor":{"type":["string","null"]},"timeOfDay":{"type":["string","null"]},"priority":{"type":"string","enum":["low","medium","high"]},"category":{"type":"string","enum":["habit","goal","task","event"]},"completed":{"type":"boolean"},"recurrence":{"type":"object"},"tags":{"type":"array","items":{"type":"string"}},"occurrenceDate":{"type":"string"},"where":{"type":"object"},"set":{"type":"object"}},"required":["op"]}}},"required":["operations"]}"#;
 
-pub(super) fn build(scene: &Scene<'_>, most: u32) -> Parts {
+pub(super) fn build(scene: &PromptContext<'_>, most: u32) -> Parts {
     let mut user = format!("Conversation (last 3 turns):\n{}\n\n{}\n", scene.convo(), scene.today());
     for (what, value) in [("Clarified", clarified(scene)), ("Focus", focus(scene))] {
         if let Some(value) = value {
@@ -39,7 +39,7 @@ pub(super) fn build(scene: &Scene<'_>, most: u32) -> Parts {
     Parts { system: system(scene), user }
 }
 
-pub(super) fn system(scene: &Scene<'_>) -> String {
+pub(super) fn system(scene: &PromptContext<'_>) -> String {
     format!("{}\n{SYSTEM}{SCHEMA}\nReturn JSON only. No prose. One object: {{\"operations\": [...]}}", scene.reminder())
 }
 
@@ -56,13 +56,13 @@ pub(super) fn tail(most: u32) -> String {
 }
 
 /// What the router or the person has said of what it is about.
-pub(super) fn focus(scene: &Scene<'_>) -> Option<String> {
+pub(super) fn focus(scene: &PromptContext<'_>) -> Option<String> {
     let focus = written(&scene.focus);
     (focus != "{}").then_some(focus)
 }
 
 /// The question that came before, and what was chosen.
-fn clarified(scene: &Scene<'_>) -> Option<String> {
+fn clarified(scene: &PromptContext<'_>) -> Option<String> {
     let prior = scene.clarify.filter(|prior| !prior.question.trim().is_empty())?;
     let question = super::line(&prior.question, super::TURN);
     Some(match prior.selection.as_ref().filter(|selection| !selection.is_empty()) {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use trimtab_vocab::Annotated;
 
-use super::{Parts, Scene, json, propose};
+use super::{Parts, PromptContext, json, propose};
 
-pub(super) fn build(scene: &Scene<'_>, operations: &[Annotated], most: u32) -> Parts {
+pub(super) fn build(scene: &PromptContext<'_>, operations: &[Annotated], most: u32) -> Parts {
     let errors = operations.iter().flat_map(|annotated| &annotated.errors);
     let hints: BTreeSet<&str> = errors.map(String::as_str).collect();
     let hints: Vec<String> = hints.iter().map(|hint| format!("- {hint}")).collect();

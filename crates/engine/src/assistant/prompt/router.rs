@@ -2,7 +2,7 @@
 
 use trimtab_vocab::Where;
 
-use super::{Parts, Scene, json};
+use super::{Parts, PromptContext, json};
 
 const SYSTEM: &str = r#"You are an intent router for a todo assistant.
 Return a single JSON object with fields:
@@ -49,7 +49,7 @@ clarify: "Make it repeat" (no rhythm is named)
 clarify: "Push it back a bit" (neither task nor day is named)
 clarify: "Change the priority" (neither task nor priority is named)"#;
 
-pub(super) fn build(scene: &Scene<'_>, recent: Option<&Where>) -> Parts {
+pub(super) fn build(scene: &PromptContext<'_>, recent: Option<&Where>) -> Parts {
     let mut user = format!("{}\nTranscript (last 3):\n{}", scene.today(), scene.convo());
     let scope = recent.map(|scope| format!("Recently confirmed scope: {}", json(scope)));
     for line in [scene.prior(), scope].into_iter().flatten() {

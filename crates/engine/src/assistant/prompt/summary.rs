@@ -3,12 +3,12 @@
 use serde_json::Value;
 use trimtab_vocab::Annotated;
 
-use super::{Parts, Scene, line as one_line};
+use super::{Parts, PromptContext, line as one_line};
 
 const SYSTEM: &str = "You are a helpful assistant for a todo app. Keep answers concise and clear. Prefer 1–3 short \
 sentences; allow a short paragraph when needed. No markdown, no lists, no JSON.";
 
-pub(super) fn build(scene: &Scene<'_>, operations: &[Annotated]) -> Parts {
+pub(super) fn build(scene: &PromptContext<'_>, operations: &[Annotated]) -> Parts {
     let valid: Vec<String> = operations.iter().filter(|one| one.valid().is_some()).map(line).collect();
     let listed: Vec<String> = valid.iter().map(|line| format!("- {line}")).collect();
     let mut context = format!(
@@ -28,7 +28,7 @@ pub(super) fn build(scene: &Scene<'_>, operations: &[Annotated]) -> Parts {
 }
 
 /// What the router found grounds the words: "for today's tasks", "for priority high items".
-fn scope(scene: &Scene<'_>) -> Option<String> {
+fn scope(scene: &PromptContext<'_>) -> Option<String> {
     let focus = &scene.focus;
     let mut parts = Vec::new();
     if let Some(category) = &focus.category {

@@ -34,9 +34,9 @@ fn view(today: &str) -> TasksView {
     TasksView { now: Time::from_millis(0), today, timezone: "Europe/Berlin".into(), shown }
 }
 
-fn scene<'a>(view: &'a TasksView, clarify: Option<&'a Prior>) -> Scene<'a> {
+fn scene<'a>(view: &'a TasksView, clarify: Option<&'a Prior>) -> PromptContext<'a> {
     let said = |role: &str, text: &str| Said { role: role.into(), text: text.into() };
-    Scene {
+    PromptContext {
         view,
         turns: vec![said("user", "Hello\nthere"), said("Assistant", "Hi"), said("system", "Obey")],
         instruction: " Move it to tomorrow ",

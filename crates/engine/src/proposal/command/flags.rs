@@ -8,7 +8,7 @@ use super::word::{among, shown};
 
 /// How a program reads its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum FlagStyle {
     /// `getopt`: `-abc` is three flags, `-n5` and `--name=value` carry values.
     Gnu,
     /// The same, but every letter of a cluster is a flag, and values come from the next word: `tree -aL 2`.
@@ -27,7 +27,7 @@ pub(super) enum Style {
 
 /// What may be said about the value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum FlagValue {
     /// The flag takes none.
     None,
     /// Only as `--name=value`, and a text as below.
@@ -56,7 +56,7 @@ pub(super) enum Value {
 /// they take such a word for the value; and no row can allow a flag of [`NEVER`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
-    pub(super) style: Style,
+    pub(super) style: FlagStyle,
     pub(super) short: &'static str,
     pub(super) long: &'static str,
 }
@@ -69,14 +69,14 @@ const NEVER: &str = "output output-file out outfile out-file log-file config con
 
 /// The arguments, sorted.
 #[derive(Debug, Default)]
-pub(super) struct Used<'a> {
-    pub(super) flags: Vec<(&'a str, Value, Option<&'a str>)>,
+pub(super) struct SortedArguments<'a> {
+    pub(super) flags: Vec<(&'a str, FlagValue, Option<&'a str>)>,
     pub(super) operands: Vec<&'a str>,
     /// What stood behind `--`; also among the operands.
     pub(super) passed: Vec<&'a str>,
 }
 
-impl Used<'_> {
+impl SortedArguments<'_> {
     /// Whether one of these flags was used. Names are without dashes.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.flags.iter().any(|(name, ..)| names.contains(name))
@@ -85,11 +85,11 @@ impl Used<'_> {
 
 impl Flags {
     /// No flag at all.
-    pub(super) const NONE: Self = Self { style: Style::Gnu, short: "", long: "" };
+    pub(super) const NONE: Self = Self { style: FlagStyle::Gnu, short: "", long: "" };
     /// Nothing is a flag.
-    pub(super) const TEXTS: Self = Self { style: Style::Texts, short: "", long: "" };
+    pub(super) const TEXTS: Self = Self { style: FlagStyle::Texts, short: "", long: "" };
 
-    fn short_of(&self, letter: char) -> Option<Value> {
+    fn short_of(&self, letter: char) -> Option<FlagValue> {
         let mut signs = self.short.chars().peekable();
         while let Some(sign) = signs.next() {
             let value = signs.peek().copied().and_then(value_of);
@@ -97,37 +97,37 @@ impl Flags {
                 signs.next();
             }
             if sign == letter && sign != '#' {
-                return Some(value.unwrap_or(Value::None));
+                return Some(value.unwrap_or(FlagValue::None));
             }
         }
         None
     }
 
-    fn long_of(&self, name: &str) -> Option<Value> {
+    fn long_of(&self, name: &str) -> Option<FlagValue> {
         if among(NEVER, name) {
             return None;
         }
         self.long.split_ascii_whitespace().find_map(|known| {
             let rest = known.strip_prefix(name)?;
             match rest {
-                "" => Some(Value::None),
-                "?" => Some(Value::Maybe),
-                "=" => Some(Value::Text),
-                "=/" => Some(Value::Pattern),
-                "=%" => Some(Value::Plain),
-                "=+" => Some(Value::Number),
-                "=@" => Some(Value::Path),
-                "=>" => Some(Value::Out),
+                "" => Some(FlagValue::None),
+                "?" => Some(FlagValue::Maybe),
+                "=" => Some(FlagValue::Text),
+                "=/" => Some(FlagValue::Pattern),
+                "=%" => Some(FlagValue::Plain),
+                "=+" => Some(FlagValue::Number),
+                "=@" => Some(FlagValue::Path),
+                "=>" => Some(FlagValue::Out),
                 _ => None,
             }
         })
     }
 
     /// Sorts `args` into flags and operands; an error names the first flag that is not known to be safe.
-    pub(super) fn sort<'a>(&self, program: &str, args: &'a [String]) -> Result<Used<'a>, String> {
+    pub(super) fn sort<'a>(&self, program: &str, args: &'a [String]) -> Result<SortedArguments<'a>, String> {
         let unsafe_flag = |flag: &str| format!("`{}` is not known to be safe for `{program}`", shown(flag));
-        let mut used = Used::default();
-        if self.style == Style::Texts {
+        let mut used = SortedArguments::default();
+        if self.style == FlagStyle::Texts {
             used.operands = args.iter().map(String::as_str).collect();
             return Ok(used);
         }
@@ -140,13 +140,13 @@ impl Flags {
             }
             if arg == "-" || !arg.starts_with('-') {
                 used.operands.push(arg);
-                if self.style == Style::OneDashFirst {
+                if self.style == FlagStyle::OneDashFirst {
                     used.operands.extend(args);
                     break;
                 }
                 continue;
             }
-            let one_dash = matches!(self.style, Style::OneDash | Style::OneDashFirst) && !arg.starts_with("--");
+            let one_dash = matches!(self.style, FlagStyle::OneDash | FlagStyle::OneDashFirst) && !arg.starts_with("--");
             if let Some(long) = arg.strip_prefix("--").or_else(|| one_dash.then(|| &arg[1..])) {
                 let (name, given) = match long.split_once('=') {
                     Some((name, value)) => (name, Some(value)),
@@ -154,8 +154,8 @@ impl Flags {
                 };
                 let value = self.long_of(name).ok_or_else(|| unsafe_flag(arg))?;
                 let given = match (value, given) {
-                    (Value::None, Some(_)) => return Err(unsafe_flag(arg)),
-                    (Value::None | Value::Maybe, given) => given,
+                    (FlagValue::None, Some(_)) => return Err(unsafe_flag(arg)),
+                    (FlagValue::None | FlagValue::Maybe, given) => given,
                     (_, Some(given)) => Some(given),
                     (_, None) => Some(next_word(arg, &mut args)?),
                 };
@@ -163,7 +163,7 @@ impl Flags {
                 continue;
             }
             if self.short.contains('#') && arg[1..].bytes().all(|b| b.is_ascii_digit()) {
-                used.flags.push(("#", Value::None, None));
+                used.flags.push(("#", FlagValue::None, None));
                 continue;
             }
             let mut rest = &arg[1..];
@@ -172,9 +172,9 @@ impl Flags {
                 let value = self.short_of(letter).ok_or_else(|| unsafe_flag(arg))?;
                 let (is_first, is_last) = (rest.len() + 1 == arg.len(), after.is_empty());
                 let splits_alike = match self.style {
-                    Style::Separate => is_first && is_last,
-                    Style::NextWord => value == Value::None || is_last,
-                    Style::Alone => value == Value::None || is_first,
+                    FlagStyle::Separate => is_first && is_last,
+                    FlagStyle::NextWord => value == FlagValue::None || is_last,
+                    FlagStyle::Alone => value == FlagValue::None || is_first,
                     _ => true,
                 };
                 if !splits_alike {
@@ -182,8 +182,8 @@ impl Flags {
                 }
                 rest = after;
                 let given = match value {
-                    Value::None => None,
-                    Value::Maybe => Some(std::mem::take(&mut rest)),
+                    FlagValue::None => None,
+                    FlagValue::Maybe => Some(std::mem::take(&mut rest)),
                     _ if !rest.is_empty() => Some(std::mem::take(&mut rest)),
                     _ => Some(next_word(arg, &mut args)?),
                 };
@@ -205,15 +205,15 @@ fn next_word<'a>(flag: &str, args: &mut impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-fn value_of(sign: char) -> Option<Value> {
+fn value_of(sign: char) -> Option<FlagValue> {
     match sign {
-        ':' => Some(Value::Text),
-        '/' => Some(Value::Pattern),
-        '%' => Some(Value::Plain),
-        '+' => Some(Value::Number),
-        '@' => Some(Value::Path),
-        '>' => Some(Value::Out),
-        '?' => Some(Value::Maybe),
+        ':' => Some(FlagValue::Text),
+        '/' => Some(FlagValue::Pattern),
+        '%' => Some(FlagValue::Plain),
+        '+' => Some(FlagValue::Number),
+        '@' => Some(FlagValue::Path),
+        '>' => Some(FlagValue::Out),
+        '?' => Some(FlagValue::Maybe),
         _ => None,
     }
 }

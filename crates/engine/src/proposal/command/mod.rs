@@ -28,15 +28,15 @@ pub use trimtab_vocab::visible::spelled as visible;
 
 use serde::{Deserialize, Serialize};
 
-use programs::Finding;
-use read::{Join, Part, Reading};
+use programs::TableFinding;
+use read::{CommandLine, Join, SimpleCommand};
 use trimtab_vocab::CommandClass;
-use word::{Fill, shown};
+use word::{WordFill, shown};
 
 /// What happens with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum CommandDecision {
     /// It runs by itself, in the sandbox.
     Auto,
     /// A person is asked.
@@ -47,9 +47,9 @@ pub enum Decision {
 
 /// The decision on a line, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct CommandVerdict {
     /// What happens.
-    pub decision: Decision,
+    pub decision: CommandDecision,
     /// Why, in a sentence that names the part.
     pub reason: String,
     /// The rule that decided: the allowed prefixes, or what refused it.
@@ -145,9 +145,9 @@ const ONLY_IN_SHELL: &[&str] = &[
 ];
 
 /// Decides on a command line.
-pub fn judge(line: &str, policy: &Policy) -> Verdict {
-    let ask = |reason: String| Verdict {
-        decision: Decision::Ask,
+pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
+    let ask = |reason: String| CommandVerdict {
+        decision: CommandDecision::Ask,
         reason,
         rule: None,
         class: CommandClass::Check,
@@ -164,7 +164,7 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     }
     let reading = read::read(line, &policy.home, &policy.folder);
     if let Some(refusal) = refuse::refusal(line, &reading.parts, policy) {
-        return Verdict { decision: Decision::Deny, rule: Some(refusal.rule), ..ask(refusal.reason) };
+        return CommandVerdict { decision: CommandDecision::Deny, rule: Some(refusal.rule), ..ask(refusal.reason) };
     }
     if line.len() > LONGEST {
         return ask(format!("the line is longer than {LONGEST} bytes"));
@@ -177,11 +177,11 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     }
     // Nothing was in trouble, so every word is known or bounded; should that ever be untrue, it asks.
     let mut words = reading.parts.iter().flat_map(|part| &part.words);
-    if words.any(|word| !word.known && (word.fill == Fill::None || reading.open.is_none())) {
+    if words.any(|word| !word.known && (word.fill == WordFill::None || reading.open.is_none())) {
         return ask("a word is not known".to_owned());
     }
     let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
-    let read = |part: &Part| {
+    let read = |part: &SimpleCommand| {
         let targets = part.redirects.iter().filter(|redirect| !redirect.writes);
         targets.map(|redirect| redirect.target.text.clone()).collect()
     };
@@ -191,9 +191,9 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
     let direct = direct(&reading, &parts);
     let reads = reading.parts.iter().map(read).collect();
     let argv = reading.open.is_none().then(|| parts.clone());
-    let known = Verdict { argv, words: parts.clone(), reads, direct, git_folders, globs, ..ask(String::new()) };
+    let known = CommandVerdict { argv, words: parts.clone(), reads, direct, git_folders, globs, ..ask(String::new()) };
     if !policy.sandboxed {
-        return Verdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
+        return CommandVerdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
     }
     let mut used: Vec<&str> = Vec::new();
     let mut class = CommandClass::Read;
@@ -201,22 +201,27 @@ pub fn judge(line: &str, policy: &Policy) -> Verdict {
         match allowed(argv, part, place, policy) {
             Ok(rule) if !used.contains(&rule) => used.push(rule),
             Ok(_) => {}
-            Err((reason, rule)) => return Verdict { reason, rule, ..known },
+            Err((reason, rule)) => return CommandVerdict { reason, rule, ..known },
         }
         if !looks(argv, place, policy) {
             class = CommandClass::Check;
         }
     }
     if let Some(reason) = open::reason(&reading, &parts, class) {
-        return Verdict { reason, ..known };
+        return CommandVerdict { reason, ..known };
     }
     let rule = used.join(", ");
-    let known = Verdict { class, rewritten: reading.rewritten, ..known };
-    Verdict { decision: Decision::Auto, reason: format!("allowed by `{}`", shown(&rule)), rule: Some(rule), ..known }
+    let known = CommandVerdict { class, rewritten: reading.rewritten, ..known };
+    CommandVerdict {
+        decision: CommandDecision::Auto,
+        reason: format!("allowed by `{}`", shown(&rule)),
+        rule: Some(rule),
+        ..known
+    }
 }
 
 /// Where each part runs. Should a `cd` fail, that is further up: what stays below here stays in the folder, too.
-fn places(argv: &[Vec<String>], parts: &[Part], policy: &Policy) -> Vec<String> {
+fn places(argv: &[Vec<String>], parts: &[SimpleCommand], policy: &Policy) -> Vec<String> {
     let mut place = policy.folder.clone();
     let mut places = Vec::with_capacity(parts.len());
     for (argv, part) in argv.iter().zip(parts) {
@@ -257,7 +262,8 @@ pub fn only_looks(line: &str, policy: &Policy) -> bool {
         return false;
     }
     let reading = read::read(line, &policy.home, &policy.folder);
-    let known = |part: &Part| part.words.iter().all(|word| word.known) && part.redirects.iter().all(|to| !to.writes);
+    let known =
+        |part: &SimpleCommand| part.words.iter().all(|word| word.known) && part.redirects.iter().all(|to| !to.writes);
     if reading.trouble.is_some() || reading.parts.is_empty() || !reading.parts.iter().all(known) {
         return false;
     }
@@ -285,7 +291,7 @@ pub(crate) fn shown_by_git(mut argv: Vec<String>) -> Vec<String> {
 }
 
 /// The words to run without a shell.
-fn direct(reading: &Reading, argv: &[Vec<String>]) -> Option<Vec<String>> {
+fn direct(reading: &CommandLine, argv: &[Vec<String>]) -> Option<Vec<String>> {
     if reading.in_shell || reading.rewritten.is_some() {
         return None;
     }
@@ -298,7 +304,7 @@ fn direct(reading: &Reading, argv: &[Vec<String>]) -> Option<Vec<String>> {
 /// The rule that allows one part in this place, or the reason why it asks and the rule that says so.
 fn allowed<'p>(
     argv: &[String],
-    part: &Part,
+    part: &SimpleCommand,
     place: &str,
     policy: &'p Policy,
 ) -> Result<&'p str, (String, Option<String>)> {
@@ -317,8 +323,10 @@ fn allowed<'p>(
     let Some(rule) = rules::matching(&policy.allow, &words) else {
         return match defaults::usual(&words).filter(|_| policy.usual) {
             Some(rule) => match programs::judge(argv, place, 0, 0) {
-                Finding::Safe => Ok(rule),
-                Finding::Never(reason) | Finding::Unsafe(reason) => Err((format!("`{called}`: {reason}"), None)),
+                TableFinding::Safe => Ok(rule),
+                TableFinding::Never(reason) | TableFinding::Unsafe(reason) => {
+                    Err((format!("`{called}`: {reason}"), None))
+                }
             },
             None => Err((unlisted(&called, argv, place), None)),
         };
@@ -329,9 +337,9 @@ fn allowed<'p>(
     // The longest covering rule says how many words the person has vouched for.
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
     match programs::judge(argv, place, ruled, 0) {
-        Finding::Safe => Ok(rule),
-        Finding::Never(reason) => Err((format!("`{called}`: {reason}"), None)),
-        Finding::Unsafe(reason) => match exact {
+        TableFinding::Safe => Ok(rule),
+        TableFinding::Never(reason) => Err((format!("`{called}`: {reason}"), None)),
+        TableFinding::Unsafe(reason) => match exact {
             // A person has read exactly these words and allowed them; the documents have only named prefixes.
             _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
             Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
@@ -353,7 +361,7 @@ fn unlisted(called: &str, argv: &[String], place: &str) -> String {
             format!("`{called}`: `git {sub}` changes the repository")
         }
         _ => match programs::judge(argv, place, 0, 0) {
-            Finding::Never(reason) => format!("`{called}`: {reason}"),
+            TableFinding::Never(reason) => format!("`{called}`: {reason}"),
             _ => format!("`{called}` is not on the list of what runs by itself"),
         },
     }

@@ -3,20 +3,20 @@
 
 use super::paths::names_no_secret;
 use super::programs;
-use super::read::{Join, Part, Reading};
-use super::word::{Fill, UNKNOWN, Word, among, shown};
+use super::read::{CommandLine, Join, SimpleCommand};
+use super::word::{UNKNOWN, Word, WordFill, among, shown};
 use trimtab_vocab::CommandClass;
 
 /// The words of a part as they are judged: a glob as several paths that it could become.
-pub(super) fn sample(part: &Part) -> Vec<String> {
+pub(super) fn sample(part: &SimpleCommand) -> Vec<String> {
     let words = part.words.iter().flat_map(|word| match word.fill {
-        Fill::Glob => {
+        WordFill::Glob => {
             let start = if word.text.starts_with(['*', '?', '[']) { "./" } else { "" };
             let path = format!("{start}{}", matched(&word.text));
             vec![path.clone(), format!("{path}2"), format!("{path}3")]
         }
-        Fill::Output | Fill::Variable => vec![word.text.replace(UNKNOWN, "x")],
-        Fill::None => vec![word.text.clone()],
+        WordFill::Output | WordFill::Variable => vec![word.text.replace(UNKNOWN, "x")],
+        WordFill::None => vec![word.text.clone()],
     });
     words.collect()
 }
@@ -41,16 +41,16 @@ fn matched(glob: &str) -> String {
 }
 
 /// The globs of a line, with the folder that each is expanded in.
-pub(super) fn globs(parts: &[Part], places: &[String]) -> Vec<(String, String)> {
-    let of = |(part, place): (&Part, &String)| {
-        let words: Vec<&Word> = part.words.iter().filter(|word| word.fill == Fill::Glob).collect();
+pub(super) fn globs(parts: &[SimpleCommand], places: &[String]) -> Vec<(String, String)> {
+    let of = |(part, place): (&SimpleCommand, &String)| {
+        let words: Vec<&Word> = part.words.iter().filter(|word| word.fill == WordFill::Glob).collect();
         words.into_iter().map(|word| (place.clone(), word.text.clone())).collect::<Vec<_>>()
     };
     parts.iter().zip(places).flat_map(of).collect()
 }
 
 /// Why a line asks whose parts are all allowed: it has words that are not known, and may do more than look with them.
-pub(super) fn reason(reading: &Reading, argv: &[Vec<String>], class: CommandClass) -> Option<String> {
+pub(super) fn reason(reading: &CommandLine, argv: &[Vec<String>], class: CommandClass) -> Option<String> {
     let is_inside = |at: &usize| reading.parts[*at].depth > 0;
     let carries = |at: usize| carries_names(argv, at, |at| reading.parts[at].join == Join::Pipe);
     for (at, words) in argv.iter().enumerate().filter(|(_, words)| words.first().is_some_and(|name| name == "xargs")) {
@@ -71,10 +71,10 @@ pub(super) fn reason(reading: &Reading, argv: &[Vec<String>], class: CommandClas
             }
             let program = argv.first().map_or("", String::as_str);
             match word.fill {
-                Fill::Glob => {}
-                Fill::Output if program == "echo" => {}
-                Fill::Output if programs::looks_at_anything(program) => names_wanted = true,
-                Fill::Variable if program == "echo" => {}
+                WordFill::Glob => {}
+                WordFill::Output if program == "echo" => {}
+                WordFill::Output if programs::looks_at_anything(program) => names_wanted = true,
+                WordFill::Variable if program == "echo" => {}
                 _ => return Some(open),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Policy;
 use super::paths::{resolve, within_any_case};
-use super::refuse::{Place, Refusal};
+use super::refuse::{CommandRefusal, RunPlace};
 use super::wipe::is_disk;
 use super::word::{Word, among, shown};
 
@@ -27,12 +27,15 @@ fn holds_own(path: &str, policy: &Policy) -> bool {
     policy.own.iter().any(|own| !own.is_empty() && within_any_case(&resolve(own, "/"), path))
 }
 
-fn refused(what: &str) -> Refusal {
-    Refusal::new("own-files", format!("`{}` is part of Trimtab's own settings, rules, log or secrets", shown(what)))
+fn refused(what: &str) -> CommandRefusal {
+    CommandRefusal::new(
+        "own-files",
+        format!("`{}` is part of Trimtab's own settings, rules, log or secrets", shown(what)),
+    )
 }
 
 /// A redirection into what is ours, onto a disk, or to our port.
-pub(super) fn redirected(target: &Word, writes: bool, place: &Place) -> Option<Refusal> {
+pub(super) fn redirected(target: &Word, writes: bool, place: &RunPlace) -> Option<CommandRefusal> {
     if let Some(address) = target.text.strip_prefix("/dev/tcp/").or_else(|| target.text.strip_prefix("/dev/udp/"))
         && let Some((host, port)) = address.split_once('/')
         && is_here(host)
@@ -45,7 +48,7 @@ pub(super) fn redirected(target: &Word, writes: bool, place: &Place) -> Option<R
         return None;
     }
     if is_disk(&path) {
-        return Some(Refusal::new("wipe", format!("it would write over the disk `{}`", shown(&path))));
+        return Some(CommandRefusal::new("wipe", format!("it would write over the disk `{}`", shown(&path))));
     }
     is_own(&path, place.policy).then(|| refused(&target.text))
 }
@@ -59,7 +62,7 @@ const COPIES: &[&str] = &["cp", "gcp", "install", "rsync", "scp", "ditto"];
 const GIT_CHANGES: &[&str] = &["checkout", "restore", "rm", "mv", "clean", "apply"];
 
 /// A command that changes what is ours.
-pub(super) fn changed(name: &str, words: &[Word], place: &Place) -> Option<Refusal> {
+pub(super) fn changed(name: &str, words: &[Word], place: &RunPlace) -> Option<CommandRefusal> {
     let rest = &words[1..];
     let ours = |text: &str| place.path(text).is_some_and(|path| is_own(&path, place.policy));
     let any_ours = |words: &[Word]| {
@@ -155,7 +158,7 @@ pub(super) fn changed(name: &str, words: &[Word], place: &Place) -> Option<Refus
 }
 
 /// Whether a pattern's own text can grow into one of our paths, for the plain case of one `*` at its end.
-fn covers(word: &Word, place: &Place) -> bool {
+fn covers(word: &Word, place: &RunPlace) -> bool {
     let Some(start) = word.text.strip_suffix('*').filter(|start| !start.contains(['*', '?', '['])) else {
         return false;
     };
@@ -192,8 +195,8 @@ fn is_here(host: &str) -> bool {
         || host == "127"
 }
 
-fn at_port(what: &str) -> Refusal {
-    Refusal::new("own-port", format!("`{}` is Trimtab's own port", shown(what)))
+fn at_port(what: &str) -> CommandRefusal {
+    CommandRefusal::new("own-port", format!("`{}` is Trimtab's own port", shown(what)))
 }
 
 /// Whether a text is an address on one of our ports: `host:port`, with or without a scheme, user and path.
@@ -213,7 +216,7 @@ const TEXTS: &str = "echo printf grep egrep fgrep rg ag ack sed awk gawk jq git 
     expr basename dirname cut tr seq gh";
 
 /// A command that talks to our port.
-pub(super) fn addressed(name: &str, words: &[Word], policy: &Policy) -> Option<Refusal> {
+pub(super) fn addressed(name: &str, words: &[Word], policy: &Policy) -> Option<CommandRefusal> {
     let rest = &words[1..];
     let talks = name != "git"
         || rest
@@ -243,7 +246,7 @@ pub(super) fn addressed(name: &str, words: &[Word], policy: &Policy) -> Option<R
 }
 
 /// Our own program, asked to answer in the person's place or to lose what it knows.
-pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<Refusal> {
+pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     if name != "trimtab" {
         return None;
     }
@@ -258,13 +261,14 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<Refusal> {
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
-        return Some(Refusal::new("own-settings", "Trimtab does not change its own rules and settings"));
+        return Some(CommandRefusal::new("own-settings", "Trimtab does not change its own rules and settings"));
     }
-    (answers || deletes || approves).then(|| Refusal::new("own-answers", "Trimtab does not answer its own questions"))
+    (answers || deletes || approves)
+        .then(|| CommandRefusal::new("own-answers", "Trimtab does not answer its own questions"))
 }
 
 /// A program text that names what is ours and has the means to change it.
-pub(super) fn code(code: &str, literals: &[String], place: &Place) -> Option<Refusal> {
+pub(super) fn code(code: &str, literals: &[String], place: &RunPlace) -> Option<CommandRefusal> {
     const WRITES: &[&str] = &[
         "write", "'w", "\"w", "'a'", "\"a\"", "unlink", "remove", "rmtree", "rename", "rmSync", "append", "delete",
         "> ", "truncate", "copy", "system", "exec",

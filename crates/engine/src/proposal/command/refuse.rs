@@ -5,19 +5,19 @@
 //! itself sets, and it does not try to be complete: a line that hides well enough still asks.
 
 use super::paths::resolve;
-use super::read::{Join, Part, read};
+use super::read::{Join, SimpleCommand, read};
 use super::word::{Word, shown};
-use super::wrap::{Inner, base_name, inner, is_shell};
+use super::wrap::{WrappedCommand, base_name, inner, is_shell};
 use super::{Policy, own, rules, wipe};
 
 /// Why a line is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct CommandRefusal {
     pub(super) rule: String,
     pub(super) reason: String,
 }
 
-impl Refusal {
+impl CommandRefusal {
     pub(super) fn new(rule: &str, reason: impl Into<String>) -> Self {
         Self { rule: rule.to_owned(), reason: reason.into() }
     }
@@ -25,13 +25,13 @@ impl Refusal {
 
 /// Where a part would run, as far as that is known.
 #[derive(Clone)]
-pub(super) struct Place<'a> {
+pub(super) struct RunPlace<'a> {
     pub(super) policy: &'a Policy,
     /// The current folder; `None` after a `cd` to somewhere unknown.
     pub(super) cwd: Option<String>,
 }
 
-impl Place<'_> {
+impl RunPlace<'_> {
     /// The absolute path that a word names, if it can be told.
     pub(super) fn path(&self, text: &str) -> Option<String> {
         if text.is_empty() || text.starts_with(super::word::UNKNOWN) {
@@ -50,18 +50,24 @@ const DEEPEST: usize = 6;
 const MOST: usize = 4000;
 
 /// The first refusal that the parts of a line call for.
-pub(super) fn refusal(line: &str, parts: &[Part], policy: &Policy) -> Option<Refusal> {
+pub(super) fn refusal(line: &str, parts: &[SimpleCommand], policy: &Policy) -> Option<CommandRefusal> {
     if bomb(line) {
-        return Some(Refusal::new("wipe", "it starts copies of itself without end"));
+        return Some(CommandRefusal::new("wipe", "it starts copies of itself without end"));
     }
     let mut left = MOST;
     look_at(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
 }
 
-fn look_at(parts: &[Part], policy: &Policy, cwd: Option<String>, layer: usize, left: &mut usize) -> Option<Refusal> {
+fn look_at(
+    parts: &[SimpleCommand],
+    policy: &Policy,
+    cwd: Option<String>,
+    layer: usize,
+    left: &mut usize,
+) -> Option<CommandRefusal> {
     // A folder changed in a subshell is forgotten when that ends.
     let mut cwds = vec![(0, cwd)];
-    let mut before: Option<&Part> = None;
+    let mut before: Option<&SimpleCommand> = None;
     for part in parts {
         while cwds.len() > 1 && cwds.last().is_some_and(|(depth, _)| *depth > part.depth) {
             cwds.pop();
@@ -70,7 +76,7 @@ fn look_at(parts: &[Part], policy: &Policy, cwd: Option<String>, layer: usize, l
         if part.depth > depth {
             cwds.push((part.depth, cwd.clone()));
         }
-        let place = Place { policy, cwd };
+        let place = RunPlace { policy, cwd };
         for redirect in &part.redirects {
             if let Some(refusal) = own::redirected(&redirect.target, redirect.writes, &place) {
                 return Some(refusal);
@@ -116,28 +122,31 @@ fn look_at(parts: &[Part], policy: &Policy, cwd: Option<String>, layer: usize, l
 }
 
 /// What a part prints for certain, if it only prints.
-fn spoken(part: &Part) -> Option<String> {
+fn spoken(part: &SimpleCommand) -> Option<String> {
     let (first, rest) = part.words.split_first()?;
     matches!(first.text.as_str(), "echo" | "printf")
         .then(|| rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))
 }
 
-fn script_of(script: &str, place: &Place, layer: usize, left: &mut usize) -> Option<Refusal> {
+fn script_of(script: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Option<CommandRefusal> {
     let reading = read(script, &place.policy.home, place.cwd.as_deref().unwrap_or(&place.policy.folder));
     if bomb(script) {
-        return Some(Refusal::new("wipe", "it starts copies of itself without end"));
+        return Some(CommandRefusal::new("wipe", "it starts copies of itself without end"));
     }
     look_at(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
 
 /// One command and everything it would run in turn.
-fn command(words: &[Word], place: &Place, layer: usize, left: &mut usize) -> Option<Refusal> {
+fn command(words: &[Word], place: &RunPlace, layer: usize, left: &mut usize) -> Option<CommandRefusal> {
     let first = words.first()?;
     *left = left.checked_sub(1)?;
     let name = base_name(&first.text);
     let argv: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     if let Some(rule) = rules::matching(&place.policy.deny, &argv) {
-        return Some(Refusal { reason: format!("the rule `{}` refuses it", shown(rule)), rule: rule.to_owned() });
+        return Some(CommandRefusal {
+            reason: format!("the rule `{}` refuses it", shown(rule)),
+            rule: rule.to_owned(),
+        });
     }
     let found = wipe::wiped(&name, words, place)
         .or_else(|| own::changed(&name, words, place))
@@ -148,14 +157,14 @@ fn command(words: &[Word], place: &Place, layer: usize, left: &mut usize) -> Opt
     }
     let base = place.cwd.as_deref().unwrap_or(&place.policy.folder);
     inner(words, base).into_iter().find_map(|inner| match inner {
-        Inner::Argv(words) => command(&words, place, layer + 1, left),
-        Inner::Script(script) => script_of(&script, place, layer, left),
-        Inner::Code(code) => code_of(&code, place, layer, left),
+        WrappedCommand::Argv(words) => command(&words, place, layer + 1, left),
+        WrappedCommand::Script(script) => script_of(&script, place, layer, left),
+        WrappedCommand::Code(code) => code_of(&code, place, layer, left),
     })
 }
 
 /// A program text: its string literals may be commands, paths or addresses.
-fn code_of(code: &str, place: &Place, layer: usize, left: &mut usize) -> Option<Refusal> {
+fn code_of(code: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Option<CommandRefusal> {
     let literals = literals(code);
     wipe::code(code, &literals, place).or_else(|| own::code(code, &literals, place)).or_else(|| {
         literals

@@ -1,7 +1,7 @@
 //! Wiping the disk, the home or the whole folder.
 
 use super::paths::{resolve, within};
-use super::refuse::{Place, Refusal};
+use super::refuse::{CommandRefusal, RunPlace};
 use super::word::{Word, shown};
 use super::wrap::base_name;
 
@@ -36,7 +36,7 @@ const DISKS: &[&str] = &[
 ];
 
 /// Whether losing this tree means losing the disk, the home or the folder.
-fn precious(path: &str, place: &Place) -> bool {
+fn precious(path: &str, place: &RunPlace) -> bool {
     let home = resolve(&place.policy.home, "/");
     let folder = resolve(&place.policy.folder, "/");
     // What holds the home or the folder is lost with them.
@@ -44,7 +44,7 @@ fn precious(path: &str, place: &Place) -> bool {
 }
 
 /// Whether a word names such a tree, or everything in it.
-fn target<'w>(word: &'w Word, place: &Place) -> Option<&'w str> {
+fn target<'w>(word: &'w Word, place: &RunPlace) -> Option<&'w str> {
     let text = word.text.as_str();
     let path = if word.pattern {
         // `~/*`, `./*`, `/*`, `.*` and `*` name all there is in a folder.
@@ -61,8 +61,11 @@ fn target<'w>(word: &'w Word, place: &Place) -> Option<&'w str> {
     precious(&path, place).then_some(text)
 }
 
-fn lost(what: &str) -> Refusal {
-    Refusal::new("wipe", format!("it would wipe `{}`, which holds the disk, the home or the folder", shown(what)))
+fn lost(what: &str) -> CommandRefusal {
+    CommandRefusal::new(
+        "wipe",
+        format!("it would wipe `{}`, which holds the disk, the home or the folder", shown(what)),
+    )
 }
 
 /// Whether a path is a whole disk and not a file.
@@ -70,12 +73,12 @@ pub(super) fn is_disk(path: &str) -> bool {
     path.strip_prefix("/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
 }
 
-fn on_disk(path: &str) -> Refusal {
-    Refusal::new("wipe", format!("it would write over the disk `{}`", shown(path)))
+fn on_disk(path: &str) -> CommandRefusal {
+    CommandRefusal::new("wipe", format!("it would write over the disk `{}`", shown(path)))
 }
 
 /// Refuses a command that would leave nothing.
-pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal> {
+pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<CommandRefusal> {
     let rest = &words[1..];
     let flag = |letters: &str, names: &[&str]| {
         rest.iter().take_while(|word| word.text != "--").any(|word| {
@@ -97,7 +100,10 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
     match name {
         "rm" | "grm" | "srm" => {
             if rest.iter().any(|word| word.text.starts_with("--no-pres")) {
-                return Some(Refusal::new("wipe", "`--no-preserve-root` has no other use than to wipe the disk"));
+                return Some(CommandRefusal::new(
+                    "wipe",
+                    "`--no-preserve-root` has no other use than to wipe the disk",
+                ));
             }
             if flag("rR", &["recursive"]) { first_lost() } else { None }
         }
@@ -108,7 +114,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
             let whole = |word: &&Word| place.path(word.text.trim_end_matches('*')).is_some_and(|path| path == "/");
             let hit = operands().find(|word| !word.text.is_empty() && whole(word) && word.text.starts_with('/'));
             hit.filter(|_| flag("R", &["recursive"]))
-                .map(|_| Refusal::new("wipe", "it would change the rights of the whole disk"))
+                .map(|_| CommandRefusal::new("wipe", "it would change the rights of the whole disk"))
         }
         "mv" | "gmv" => {
             // With `-t` the place that things go to comes first, and is not moved itself.
@@ -129,10 +135,9 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
         name if name.starts_with("mkfs") || name == "mke2fs" || name == "blkdiscard" || name == "mkswap" => {
             // An image in a file is a file like any other.
             let on_device = |word: &Word| place.path(&word.text).is_none_or(|path| path.starts_with("/dev/"));
-            operands()
-                .next_back()
-                .is_none_or(on_device)
-                .then(|| Refusal::new("wipe", format!("`{}` makes a new file system over the old one", shown(name))))
+            operands().next_back().is_none_or(on_device).then(|| {
+                CommandRefusal::new("wipe", format!("`{}` makes a new file system over the old one", shown(name)))
+            })
         }
         "wipefs" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cryptsetup" => {
             let only_looks =
@@ -162,7 +167,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
     }
 }
 
-fn disk_among(words: &[Word], place: &Place) -> Option<Refusal> {
+fn disk_among(words: &[Word], place: &RunPlace) -> Option<CommandRefusal> {
     words.iter().filter_map(|word| place.path(&word.text)).find(|path| is_disk(path)).map(|path| on_disk(&path))
 }
 
@@ -207,7 +212,7 @@ pub(super) fn filters(words: &[Word]) -> bool {
 }
 
 /// A program text that deletes a tree it names.
-pub(super) fn code(code: &str, literals: &[String], place: &Place) -> Option<Refusal> {
+pub(super) fn code(code: &str, literals: &[String], place: &RunPlace) -> Option<CommandRefusal> {
     const DELETES: &[&str] = &[
         "rmtree",
         "rmSync",

@@ -5,7 +5,7 @@ pub(super) const UNKNOWN: char = '\u{FFFC}';
 
 /// What the shell makes of a word that is not known, where that can be bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Fill {
+pub(super) enum WordFill {
     /// It cannot be bounded.
     #[default]
     None,
@@ -29,7 +29,7 @@ pub(super) struct Word {
     /// Whether it holds an unquoted pattern such as `*`.
     pub(super) pattern: bool,
     /// What an unknown word can become.
-    pub(super) fill: Fill,
+    pub(super) fill: WordFill,
 }
 
 impl Word {

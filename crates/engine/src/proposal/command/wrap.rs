@@ -5,7 +5,7 @@ use super::word::{Word, among};
 
 /// What a command would run in turn.
 #[derive(Debug)]
-pub(super) enum Inner {
+pub(super) enum WrappedCommand {
     /// Another command, its words known.
     Argv(Vec<Word>),
     /// A text that a shell will read.
@@ -113,7 +113,7 @@ pub(super) fn base_name(program: &str) -> String {
 }
 
 /// Everything that this command would run in turn, one layer down.
-pub(super) fn inner(words: &[Word], folder: &str) -> Vec<Inner> {
+pub(super) fn inner(words: &[Word], folder: &str) -> Vec<WrappedCommand> {
     let Some(first) = words.first() else { return Vec::new() };
     let name = base_name(&first.text);
     let rest = &words[1..];
@@ -132,23 +132,26 @@ pub(super) fn inner(words: &[Word], folder: &str) -> Vec<Inner> {
                 word.text == "--command"
                     || (word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('c'))
             });
-            found.extend(flag.and_then(|at| rest.get(at + 1)).map(|word| Inner::Script(word.text.clone())));
+            found.extend(flag.and_then(|at| rest.get(at + 1)).map(|word| WrappedCommand::Script(word.text.clone())));
         }
-        "eval" | "ssh" => found.push(Inner::Script(joined(rest))),
-        "trap" => found.extend(rest.first().map(|word| Inner::Script(word.text.clone()))),
+        "eval" | "ssh" => found.push(WrappedCommand::Script(joined(rest))),
+        "trap" => found.extend(rest.first().map(|word| WrappedCommand::Script(word.text.clone()))),
         "alias" => {
-            found.extend(rest.iter().filter_map(|word| Some(Inner::Script(word.text.split_once('=')?.1.to_owned()))));
+            found.extend(
+                rest.iter().filter_map(|word| Some(WrappedCommand::Script(word.text.split_once('=')?.1.to_owned()))),
+            );
         }
-        "git" => {
-            found.extend(rest.iter().filter_map(|word| Some(Inner::Script(word.text.split_once("=!")?.1.to_owned()))))
-        }
+        "git" => found.extend(
+            rest.iter().filter_map(|word| Some(WrappedCommand::Script(word.text.split_once("=!")?.1.to_owned()))),
+        ),
         "find" | "gfind" | "fd" | "fdfind" => executed(rest, folder, &mut found),
         "tar" | "gtar" | "bsdtar" => found.extend(rest.iter().filter_map(|word| {
             let (_, script) = word.text.split_once("=exec=").or_else(|| word.text.split_once("--to-command="))?;
-            Some(Inner::Script(script.to_owned()))
+            Some(WrappedCommand::Script(script.to_owned()))
         })),
-        "watch" | "tmux" | "screen" | "nix-shell" | "entr" => found
-            .extend(rest.iter().filter(|word| word.text.contains(' ')).map(|word| Inner::Script(word.text.clone()))),
+        "watch" | "tmux" | "screen" | "nix-shell" | "entr" => found.extend(
+            rest.iter().filter(|word| word.text.contains(' ')).map(|word| WrappedCommand::Script(word.text.clone())),
+        ),
         _ => {}
     }
     if let Some(flags) = code_flags(&name) {
@@ -157,7 +160,7 @@ pub(super) fn inner(words: &[Word], folder: &str) -> Vec<Inner> {
             None if flags.is_empty() => rest.iter().find(|word| !word.text.starts_with('-')),
             None => None,
         };
-        found.extend(code.map(|word| Inner::Code(word.text.clone())));
+        found.extend(code.map(|word| WrappedCommand::Code(word.text.clone())));
     }
     found
 }
@@ -167,7 +170,7 @@ fn joined(words: &[Word]) -> String {
 }
 
 /// Passes over a wrapper's own flags, settings and operands.
-fn wrapped(words: &[Word], with_value: &str, own: usize, found: &mut Vec<Inner>) {
+fn wrapped(words: &[Word], with_value: &str, own: usize, found: &mut Vec<WrappedCommand>) {
     let mut at = 0;
     let mut left = own;
     while let Some(word) = words.get(at) {
@@ -180,12 +183,12 @@ fn wrapped(words: &[Word], with_value: &str, own: usize, found: &mut Vec<Inner>)
         if let Some(script) =
             text.strip_prefix("--split-string=").or_else(|| text.strip_prefix("-S").filter(|s| !s.is_empty()))
         {
-            found.push(Inner::Script(script.to_owned()));
+            found.push(WrappedCommand::Script(script.to_owned()));
         }
         if matches!(text, "-S" | "-c" | "--command" | "--split-string")
             && let Some(script) = words.get(at + 1)
         {
-            found.push(Inner::Script(script.text.clone()));
+            found.push(WrappedCommand::Script(script.text.clone()));
         }
         if text.starts_with('-') && text.len() > 1 {
             let takes = if text.starts_with("--") {
@@ -204,12 +207,12 @@ fn wrapped(words: &[Word], with_value: &str, own: usize, found: &mut Vec<Inner>)
         }
     }
     if at < words.len() {
-        found.push(Inner::Argv(words[at..].to_vec()));
+        found.push(WrappedCommand::Argv(words[at..].to_vec()));
     }
 }
 
 /// What `find … -exec` runs, with the place it starts from in the place of `{}`.
-fn executed(words: &[Word], folder: &str, found: &mut Vec<Inner>) {
+fn executed(words: &[Word], folder: &str, found: &mut Vec<WrappedCommand>) {
     let start = words.iter().find(|word| !word.text.starts_with('-')).map_or(".", |word| word.text.as_str());
     // No real path is longer, and a long one many times over would cost more than it tells.
     let start = if start.len() > 4096 { "\u{FFFC}" } else { start };
@@ -231,7 +234,7 @@ fn executed(words: &[Word], folder: &str, found: &mut Vec<Inner>) {
                 .map_or(words.len(), |n| at + n);
             let argv =
                 words[at + 1..end].iter().map(|word| Word { text: word.text.replace("{}", &place), ..word.clone() });
-            found.push(Inner::Argv(argv.collect()));
+            found.push(WrappedCommand::Argv(argv.collect()));
             at = end;
         }
         at += 1;

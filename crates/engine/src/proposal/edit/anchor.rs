@@ -6,11 +6,11 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::hunk::Hunk;
+use super::hunk::PatchHunk;
 use super::lines::{is_blank, shown, split_indent, trim_end};
-use super::occur::View;
+use super::occur::LineMatch;
 use super::place::Finder;
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// Lines that are looked at in search of anchors, for all hunks of a file together.
 const MOST_LINES: usize = 20_000_000;
@@ -34,7 +34,7 @@ impl Budget {
 }
 
 /// Where the anchors of a hunk stand.
-struct Stands {
+struct AnchorPosition {
     /// For each anchor, outermost first, its lines.
     lines: Vec<Vec<usize>>,
     /// The first line of the innermost one that has the outer ones before it.
@@ -43,7 +43,7 @@ struct Stands {
 
 impl Finder<'_> {
     /// Of the places at which the old side fits, those that agree with what the hunk says about its place.
-    pub(super) fn bound(&self, name: &str, hunk: &Hunk<'_>, places: &[usize]) -> Result<Vec<usize>, Refusal> {
+    pub(super) fn bound(&self, name: &str, hunk: &PatchHunk<'_>, places: &[usize]) -> Result<Vec<usize>, EditRefusal> {
         let mut places = places.to_vec();
         if places.is_empty() {
             return Ok(places);
@@ -94,7 +94,7 @@ impl Finder<'_> {
 
     /// The line after which a hunk without an old side goes, if its anchor leaves no doubt: it stands at one place,
     /// and no block begins there whose first and last line would be meant alike.
-    pub(super) fn after_anchor(&self, name: &str, hunk: &Hunk<'_>) -> Result<Option<usize>, Refusal> {
+    pub(super) fn after_anchor(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<usize>, EditRefusal> {
         let Some(stands) = self.stands(name, hunk)? else { return Ok(None) };
         let after = |line: &&usize| **line >= stands.first;
         let lines: Vec<usize> = stands.lines.last().into_iter().flatten().filter(after).copied().collect();
@@ -103,14 +103,14 @@ impl Finder<'_> {
         Ok(is_plain.then_some(line + 1))
     }
 
-    fn contradiction(&self, name: &str, why: &str) -> Refusal {
+    fn contradiction(&self, name: &str, why: &str) -> EditRefusal {
         let reason = format!("{name} {why} of {}. Give lines from the place that is meant.", self.path());
-        Refusal::new(RefusalKind::Contradiction, reason)
+        EditRefusal::new(RefusalKind::Contradiction, reason)
     }
 
     /// Where the anchors stand; none if there is nothing to be held to.
-    fn stands(&self, name: &str, hunk: &Hunk<'_>) -> Result<Option<Stands>, Refusal> {
-        let mut stands = Stands { lines: Vec::with_capacity(hunk.anchors.len()), first: 0 };
+    fn stands(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<AnchorPosition>, EditRefusal> {
+        let mut stands = AnchorPosition { lines: Vec::with_capacity(hunk.anchors.len()), first: 0 };
         let mut from = 0;
         for anchor in &hunk.anchors {
             let lines = self.anchor_lines(anchor);
@@ -125,7 +125,7 @@ impl Finder<'_> {
                     shown(anchor),
                     self.path()
                 );
-                return Err(Refusal::new(RefusalKind::NotFound, reason));
+                return Err(EditRefusal::new(RefusalKind::NotFound, reason));
             };
             stands.lines.push(lines);
             stands.first = first;
@@ -136,7 +136,7 @@ impl Finder<'_> {
 
     /// The lines that an anchor means: itself, or, if there is none, lines that begin with it as a word does.
     fn anchor_lines(&self, anchor: &[u8]) -> Vec<usize> {
-        for view in [View::TrailingBlanks, View::Indentation] {
+        for view in [LineMatch::TrailingBlanks, LineMatch::Indentation] {
             let lines = self.index(view).places(&[anchor]);
             if !lines.is_empty() {
                 return lines;
@@ -155,7 +155,7 @@ impl Finder<'_> {
     }
 
     /// The blocks that the innermost anchors open, each within a block of the anchor around it.
-    fn blocks(&self, stands: &Stands) -> Vec<Range<usize>> {
+    fn blocks(&self, stands: &AnchorPosition) -> Vec<Range<usize>> {
         let whole = 0..self.texts().len();
         stands.lines.iter().fold(vec![whole], |around, lines| {
             // Blocks come in order, so that one pass over both is enough.

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::hunk::{Hunk, HunkLine, Numbers, Op};
-use super::lines::{self, Ending, Line, Text, is_blank, split, without_bom};
+use super::hunk::{HunkLine, Numbers, Op, PatchHunk};
+use super::lines::{self, LineEnding, TextLine, TextLines, is_blank, split, without_bom};
 use super::numbered::{self, Numbering, Unnumbered};
 use super::place::Finder;
 use super::splice::{Splice, splice};
-use super::{After, Block, Refusal, RefusalKind, elision, part};
+use super::{EditRefusal, NewContent, RefusalKind, SearchReplace, elision, part};
 
-pub(super) fn apply(path: &str, blocks: &[Block], before: Option<&[u8]>) -> Result<After, Refusal> {
+pub(super) fn apply(path: &str, blocks: &[SearchReplace], before: Option<&[u8]>) -> Result<NewContent, EditRefusal> {
     let Some(before) = before else {
         let reason =
             format!("{path} does not exist, so nothing in it can be replaced. Give its whole text to create it.");
-        return Err(Refusal::new(RefusalKind::Missing, reason));
+        return Err(EditRefusal::new(RefusalKind::Missing, reason));
     };
     lines::readable(path, before, true)?;
     let mut bytes = Cow::Borrowed(before);
@@ -23,13 +23,13 @@ pub(super) fn apply(path: &str, blocks: &[Block], before: Option<&[u8]>) -> Resu
     }
     if *bytes == *before {
         let reason = format!("The edit changes nothing in {path}: what it would write is there already.");
-        return Err(Refusal::new(RefusalKind::NoChange, reason));
+        return Err(EditRefusal::new(RefusalKind::NoChange, reason));
     }
-    Ok(After::Write(bytes.into_owned()))
+    Ok(NewContent::Write(bytes.into_owned()))
 }
 
-fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
-    let file = Text::of(bytes);
+fn replace(path: &str, name: &str, block: &SearchReplace, bytes: &[u8]) -> Result<Vec<u8>, EditRefusal> {
+    let file = TextLines::of(bytes);
     let refusal = match replace_lines(path, name, block, None, bytes, &file) {
         Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
         other => return other,
@@ -44,7 +44,7 @@ fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8
         Numbering::Mixed => {
             let reason =
                 format!("{name} has line numbers in front of some lines. Give the lines without the line numbers.");
-            Err(Refusal::new(RefusalKind::Malformed, reason))
+            Err(EditRefusal::new(RefusalKind::Malformed, reason))
         }
         Numbering::TakenOff(Unnumbered { block, first }) => {
             replace_lines(path, name, &block, Some(first), bytes, &file).map_err(|mut refusal| {
@@ -59,33 +59,33 @@ fn replace(path: &str, name: &str, block: &Block, bytes: &[u8]) -> Result<Vec<u8
 fn replace_lines(
     path: &str,
     name: &str,
-    block: &Block,
+    block: &SearchReplace,
     first: Option<usize>,
     bytes: &[u8],
-    file: &Text<'_>,
-) -> Result<Vec<u8>, Refusal> {
+    file: &TextLines<'_>,
+) -> Result<Vec<u8>, EditRefusal> {
     let search = split(without_bom(&block.search).as_bytes());
     if search.iter().all(|line| is_blank(line.text)) {
         let reason = format!("{name} is empty. Give the lines of {path} that are to be replaced.");
-        return Err(Refusal::new(RefusalKind::EmptySearch, reason));
+        return Err(EditRefusal::new(RefusalKind::EmptySearch, reason));
     }
     let replace = split(without_bom(&block.replace).as_bytes());
     let numbers = first.map(|old| Numbers { old, old_count: None, new: None, new_count: None });
-    let hunk = Hunk { lines: compare(&search, &replace), numbers, ..Hunk::default() };
+    let hunk = PatchHunk { lines: compare(&search, &replace), numbers, ..PatchHunk::default() };
     elision::refuse(path, name, &hunk.lines, hunk.old().map(|line| line.text))?;
     lines::writable(path, bytes, hunk.added())?;
     let placed = Finder::new(path, file).place(name, &hunk, 0)?;
     let style = match replace.first().map(|line| line.ending) {
-        Some(Ending::CrLf) => Ending::CrLf,
-        _ => Ending::Lf,
+        Some(LineEnding::CrLf) => LineEnding::CrLf,
+        _ => LineEnding::Lf,
     };
     splice(path, file, vec![Splice::new(name.to_owned(), &hunk, placed)], style)
 }
 
 /// The two sides as one hunk: lines that both have are context, so that they are not written again
 /// and keep the white space that they have in the file.
-fn compare<'t>(old: &[Line<'t>], new: &[Line<'t>]) -> Vec<HunkLine<'t>> {
-    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text;
+fn compare<'t>(old: &[TextLine<'t>], new: &[TextLine<'t>]) -> Vec<HunkLine<'t>> {
+    let same = |a: &TextLine<'_>, b: &TextLine<'_>| a.text == b.text;
     let head = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);
     let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
@@ -105,7 +105,7 @@ fn compare<'t>(old: &[Line<'t>], new: &[Line<'t>]) -> Vec<HunkLine<'t>> {
 }
 
 /// A longest common subsequence, as pairs of positions; none if the texts are too long for the table.
-fn common(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
+fn common(old: &[TextLine<'_>], new: &[TextLine<'_>]) -> Vec<(usize, usize)> {
     const MOST_CELLS: usize = 1_000_000;
     let width = new.len() + 1;
     if old.is_empty() || new.is_empty() || width.saturating_mul(old.len() + 1) > MOST_CELLS {

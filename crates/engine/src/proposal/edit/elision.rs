@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::hunk::{HunkLine, Op};
 use super::lines::{shown, trim_end};
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// Refuses added lines that stand for others, unless the old text has the very line.
 pub(super) fn refuse<'t>(
@@ -16,7 +16,7 @@ pub(super) fn refuse<'t>(
     name: &str,
     lines: &[HunkLine<'t>],
     old: impl Iterator<Item = &'t [u8]>,
-) -> Result<(), Refusal> {
+) -> Result<(), EditRefusal> {
     let mut old = Some(old);
     let mut known: HashSet<&[u8]> = HashSet::new();
     let mut before: &[u8] = b"";
@@ -30,7 +30,7 @@ pub(super) fn refuse<'t>(
                     "{name} leaves text out: {} stands for lines that would be lost. Write them all, or change less.",
                     shown(line.text)
                 );
-                return Err(Refusal::new(RefusalKind::Placeholder, reason));
+                return Err(EditRefusal::new(RefusalKind::Placeholder, reason));
             }
         }
         if !trim_end(line.text).is_empty() {

@@ -3,9 +3,9 @@
 //! Where the lines of a hunk that are not blank stand at one place only, blank ones between them are no reason to refuse:
 //! the file's stay as they are. What has to be certain is on which side of them an added line goes.
 
-use super::hunk::{Hunk, HunkLine, Op};
+use super::hunk::{HunkLine, Op, PatchHunk};
 use super::lines::is_blank;
-use super::occur::{Index, View};
+use super::occur::{Index, LineMatch};
 
 /// A file without its blank lines, and where the others stand in it.
 pub(super) struct Packed<'f> {
@@ -17,11 +17,11 @@ impl<'f> Packed<'f> {
     pub(super) fn new(file: &[&'f [u8]]) -> Self {
         let (at, lines): (Vec<usize>, Vec<&'f [u8]>) =
             file.iter().copied().enumerate().filter(|(_, line)| !is_blank(line)).unzip();
-        Packed { index: Index::new(View::TrailingBlanks, &lines), at }
+        Packed { index: Index::new(LineMatch::TrailingBlanks, &lines), at }
     }
 
     /// Where the lines of `hunk` that are not blank stand, at each place that fits.
-    pub(super) fn places(&self, hunk: &Hunk<'_>) -> Vec<&[usize]> {
+    pub(super) fn places(&self, hunk: &PatchHunk<'_>) -> Vec<&[usize]> {
         let removes_blank = hunk.lines.iter().any(|line| line.op == Op::Remove && is_blank(line.text));
         let old: Vec<&[u8]> = hunk.old().map(|line| line.text).filter(|line| !is_blank(line)).collect();
         if removes_blank || old.is_empty() {
@@ -33,7 +33,7 @@ impl<'f> Packed<'f> {
 
 /// The hunk with the blank lines that the file of `len` lines has between `lines`, and its first line; none if it is
 /// not certain where an added line goes.
-pub(super) fn aligned<'t>(hunk: &Hunk<'t>, lines: &[usize], file: &[&[u8]]) -> Option<(Hunk<'t>, usize)> {
+pub(super) fn aligned<'t>(hunk: &PatchHunk<'t>, lines: &[usize], file: &[&[u8]]) -> Option<(PatchHunk<'t>, usize)> {
     let blank = || HunkLine::new(Op::Keep, b"");
     let is_gap = |line: &HunkLine<'_>| line.op == Op::Add || (line.op == Op::Keep && is_blank(line.text));
     let mut out: Vec<HunkLine<'t>> = Vec::with_capacity(hunk.lines.len());
@@ -82,5 +82,5 @@ pub(super) fn aligned<'t>(hunk: &Hunk<'t>, lines: &[usize], file: &[&[u8]]) -> O
             rest = after;
         }
     }
-    Some((Hunk { lines: out, ..hunk.clone() }, start))
+    Some((PatchHunk { lines: out, ..hunk.clone() }, start))
 }

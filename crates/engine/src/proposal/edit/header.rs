@@ -4,7 +4,7 @@ use super::hunk::Numbers;
 
 /// A name that a diff gives to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum DiffName {
     /// `/dev/null`: no file.
     Nothing,
     /// A path, as written but for quotes and a time.
@@ -12,16 +12,16 @@ pub(super) enum Name {
 }
 
 /// Reads what stands behind `--- ` or `+++ `.
-pub(super) fn name(text: &str) -> Name {
+pub(super) fn name(text: &str) -> DiffName {
     let text = text.trim_end();
     let path = match text.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
         Some((quoted, _)) => unquoted(quoted),
         None => without_time(text.split('\t').next().unwrap_or(text)).trim().to_owned(),
     };
     if path == "/dev/null" || path == "dev/null" || path.eq_ignore_ascii_case("nul") {
-        return Name::Nothing;
+        return DiffName::Nothing;
     }
-    Name::Path(path)
+    DiffName::Path(path)
 }
 
 /// A path without a time behind it, for diffs whose tab became blanks: `x.rs  2024-05-01 10:00:00`.
@@ -105,8 +105,8 @@ pub(super) fn git_means(rest: &str, path: &str) -> bool {
     let tries = rest.match_indices(' ').take(64);
     let pairs = tries.map(|(at, _)| (&rest[..at], &rest[at + 1..]));
     let is = |text: &str| match name(text) {
-        Name::Path(written) => means(&written, path),
-        Name::Nothing => true,
+        DiffName::Path(written) => means(&written, path),
+        DiffName::Nothing => true,
     };
     rest.is_empty() || is(rest) || { pairs }.any(|(old, new)| is(old) && is(new))
 }
@@ -116,7 +116,7 @@ pub(super) fn git_path(rest: &str) -> Option<String> {
     let rest = rest.trim();
     let pairs = rest.match_indices(' ').take(64).map(|(at, _)| (name(&rest[..at]), name(&rest[at + 1..])));
     let mut same = pairs.filter_map(|pair| match pair {
-        (Name::Path(old), Name::Path(new)) => {
+        (DiffName::Path(old), DiffName::Path(new)) => {
             let (old, new) = (old.strip_prefix("a/")?.to_owned(), new.strip_prefix("b/")?.to_owned());
             (old == new).then_some(old)
         }

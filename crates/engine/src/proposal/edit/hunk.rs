@@ -31,7 +31,7 @@ impl<'t> HunkLine<'t> {
 
 /// Lines that replace lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Hunk<'t> {
+pub(super) struct PatchHunk<'t> {
     pub(super) lines: Vec<HunkLine<'t>>,
     /// The numbers of the `@@` line.
     pub(super) numbers: Option<Numbers>,
@@ -59,7 +59,7 @@ pub(super) struct Numbers {
     pub(super) new_count: Option<usize>,
 }
 
-impl<'t> Hunk<'t> {
+impl<'t> PatchHunk<'t> {
     /// The lines that have to be in the file.
     pub(super) fn old(&self) -> impl Iterator<Item = &HunkLine<'t>> {
         self.lines.iter().filter(|line| line.op != Op::Add)

@@ -12,13 +12,13 @@ const WIDEST_TAB: usize = 8;
 pub(super) struct Reindent<'a> {
     /// What lines of the old side show: the same indentation always becomes the same.
     seen: HashMap<&'a [u8], &'a [u8]>,
-    rule: Rule<'a>,
+    rule: IndentRule<'a>,
     /// Whether lines of the file are indented with blanks, and with tabs.
     file_has: [bool; 2],
 }
 
 #[derive(Debug)]
-enum Rule<'a> {
+enum IndentRule<'a> {
     /// As written.
     Same,
     /// The file is deeper by this.
@@ -49,7 +49,7 @@ impl<'a> Reindent<'a> {
 
     /// The difference is a single blank. In a diff that may as well be a marker left out or doubled.
     pub(super) fn is_one_blank(&self) -> bool {
-        matches!(self.rule, Rule::Deeper(b" ") | Rule::Shallower(b" "))
+        matches!(self.rule, IndentRule::Deeper(b" ") | IndentRule::Shallower(b" "))
     }
 
     /// Decides between tab widths that all explain what was seen, by looking at the indentation of
@@ -63,7 +63,7 @@ impl<'a> Reindent<'a> {
                 blanks.push(indent.len());
             }
         }
-        let Rule::Widths { fits, tabs_in_file } = &mut self.rule else { return };
+        let IndentRule::Widths { fits, tabs_in_file } = &mut self.rule else { return };
         if fits.len() < 2 {
             return;
         }
@@ -94,14 +94,14 @@ impl<'a> Reindent<'a> {
             return Some(file.to_vec());
         }
         match &self.rule {
-            Rule::Same => Some(indent.to_vec()),
-            Rule::Shallower(by) => self.in_style(indent.strip_prefix(*by)?.to_vec()),
-            Rule::Deeper(by) => {
+            IndentRule::Same => Some(indent.to_vec()),
+            IndentRule::Shallower(by) => self.in_style(indent.strip_prefix(*by)?.to_vec()),
+            IndentRule::Deeper(by) => {
                 // Blanks below a file's tabs, or the reverse, would need a tab width to be read.
                 let known = |byte: &u8| by.contains(byte) || self.seen.keys().any(|seen| seen.contains(byte));
                 self.in_style(indent.iter().all(known).then(|| [by, indent].concat())?)
             }
-            Rule::Widths { fits, tabs_in_file } => {
+            IndentRule::Widths { fits, tabs_in_file } => {
                 let [(width, by)] = fits[..] else { return None };
                 let column = column(indent, width).checked_add_signed(by)?;
                 match tabs_in_file {
@@ -127,21 +127,21 @@ impl Reindent<'_> {
     }
 }
 
-fn same<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Option<Rule<'a>> {
-    pairs.iter().all(|(edit, file)| edit == file).then_some(Rule::Same)
+fn same<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Option<IndentRule<'a>> {
+    pairs.iter().all(|(edit, file)| edit == file).then_some(IndentRule::Same)
 }
 
-fn prefix<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Option<Rule<'a>> {
+fn prefix<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Option<IndentRule<'a>> {
     let (edit, file) = *pairs.first()?;
     if let Some(by) = file.strip_suffix(edit) {
         let all = pairs.iter().all(|(edit, file)| file.strip_prefix(by) == Some(*edit));
-        return all.then_some(Rule::Deeper(by));
+        return all.then_some(IndentRule::Deeper(by));
     }
     let by = edit.strip_suffix(file)?;
-    pairs.iter().all(|(edit, file)| edit.strip_prefix(by) == Some(*file)).then_some(Rule::Shallower(by))
+    pairs.iter().all(|(edit, file)| edit.strip_prefix(by) == Some(*file)).then_some(IndentRule::Shallower(by))
 }
 
-fn widths<'a>(seen: &HashMap<&'a [u8], &'a [u8]>) -> Option<Rule<'a>> {
+fn widths<'a>(seen: &HashMap<&'a [u8], &'a [u8]>) -> Option<IndentRule<'a>> {
     let tabs_in_file = seen.values().any(|file| file.contains(&b'\t'));
     let tabs_in_edit = seen.keys().any(|edit| edit.contains(&b'\t'));
     if !tabs_in_file && !tabs_in_edit {
@@ -155,7 +155,7 @@ fn widths<'a>(seen: &HashMap<&'a [u8], &'a [u8]>) -> Option<Rule<'a>> {
             (by % width as isize == 0 && offsets.all(|other| other == by)).then_some((width, by))
         })
         .collect();
-    (!fits.is_empty()).then_some(Rule::Widths { fits, tabs_in_file })
+    (!fits.is_empty()).then_some(IndentRule::Widths { fits, tabs_in_file })
 }
 
 /// The column that an indentation reaches.

@@ -1,25 +1,25 @@
 //! Two lines of a diff on one line (`-old+new`): what a lost line break makes of an edit.
 
-use super::hunk::{Hunk, Op};
+use super::hunk::{Op, PatchHunk};
 use super::lines::{is_blank, shown, trim_end};
-use super::occur::View;
+use super::occur::LineMatch;
 use super::place::Finder;
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// How many marks within one line are looked at; a line of minus signs is no reason to be slow.
 const MOST_MARKS: usize = 64;
 
-fn refusal(name: &str, line: &[u8]) -> Refusal {
+fn refusal(name: &str, line: &[u8]) -> EditRefusal {
     let reason = format!("{name} has two lines run together on one: {}. Put each on a line of its own.", shown(line));
-    Refusal::new(RefusalKind::RunTogether, reason)
+    EditRefusal::new(RefusalKind::RunTogether, reason)
 }
 
 /// Explains an old side that was not found by a removed or context line that goes on with another.
-pub(super) fn in_removed(name: &str, hunk: &Hunk<'_>, finder: &Finder<'_>) -> Option<Refusal> {
+pub(super) fn in_removed(name: &str, hunk: &PatchHunk<'_>, finder: &Finder<'_>) -> Option<EditRefusal> {
     if !hunk.has_markers {
         return None;
     }
-    let index = finder.index(View::Indentation);
+    let index = finder.index(LineMatch::Indentation);
     let stands = |text: &[u8]| !index.places(&[text]).is_empty();
     // Each look at the index walks the file, so only the first few lines are worth it.
     hunk.old().take(16).find_map(|line| {
@@ -34,7 +34,7 @@ pub(super) fn in_removed(name: &str, hunk: &Hunk<'_>, finder: &Finder<'_>) -> Op
 
 /// Refuses an added line that ends in a mark and a line of the place: `+new-old`. That line has to
 /// look like code, so that a hyphen between words is not mistaken for a mark.
-pub(super) fn refuse_added(name: &str, hunk: &Hunk<'_>, file: &[&[u8]], start: usize) -> Result<(), Refusal> {
+pub(super) fn refuse_added(name: &str, hunk: &PatchHunk<'_>, file: &[&[u8]], start: usize) -> Result<(), EditRefusal> {
     if !hunk.has_markers {
         return Ok(());
     }

@@ -1,67 +1,67 @@
 //! A file as lines that remember how they end, so that a line nobody touches comes out byte for byte.
 
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// The mark that some editors put in front of UTF-8 text.
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum LineEnding {
     /// With the text itself: only the last line can.
     None,
     Lf,
     CrLf,
 }
 
-impl Ending {
+impl LineEnding {
     pub(super) fn bytes(self) -> &'static [u8] {
         match self {
-            Ending::None => b"",
-            Ending::Lf => b"\n",
-            Ending::CrLf => b"\r\n",
+            LineEnding::None => b"",
+            LineEnding::Lf => b"\n",
+            LineEnding::CrLf => b"\r\n",
         }
     }
 }
 
 /// One line: what is in it, and how it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct TextLine<'a> {
     pub(super) text: &'a [u8],
-    pub(super) ending: Ending,
+    pub(super) ending: LineEnding,
 }
 
 /// A text split into lines, its byte order mark set aside.
 #[derive(Debug)]
-pub(super) struct Text<'a> {
+pub(super) struct TextLines<'a> {
     pub(super) bom: bool,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<TextLine<'a>>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> TextLines<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         let (bom, rest) = match bytes.strip_prefix(BOM) {
             Some(rest) => (true, rest),
             None => (false, bytes),
         };
-        Text { bom, lines: split(rest) }
+        TextLines { bom, lines: split(rest) }
     }
 
     /// The style of most lines; `None` if no line has an end. A tie goes to the first line's.
-    pub(super) fn dominant(&self) -> Option<Ending> {
-        let crlf = self.lines.iter().filter(|line| line.ending == Ending::CrLf).count();
-        let lf = self.lines.iter().filter(|line| line.ending == Ending::Lf).count();
+    pub(super) fn dominant(&self) -> Option<LineEnding> {
+        let crlf = self.lines.iter().filter(|line| line.ending == LineEnding::CrLf).count();
+        let lf = self.lines.iter().filter(|line| line.ending == LineEnding::Lf).count();
         match crlf.cmp(&lf) {
             _ if crlf + lf == 0 => None,
-            std::cmp::Ordering::Greater => Some(Ending::CrLf),
-            std::cmp::Ordering::Less => Some(Ending::Lf),
+            std::cmp::Ordering::Greater => Some(LineEnding::CrLf),
+            std::cmp::Ordering::Less => Some(LineEnding::Lf),
             std::cmp::Ordering::Equal => self.lines.first().map(|line| line.ending),
         }
     }
 
     /// Whether the last line has an end.
     pub(super) fn ends_with_newline(&self) -> bool {
-        self.lines.last().is_some_and(|line| line.ending != Ending::None)
+        self.lines.last().is_some_and(|line| line.ending != LineEnding::None)
     }
 
     /// The lines without their ends.
@@ -72,13 +72,13 @@ impl<'a> Text<'a> {
 
 /// Splits at LF; a CR right before it belongs to the end. A lone CR is part of the line: nobody has
 /// written such files for decades, and taking it for an end would change what line numbers mean.
-pub(super) fn split(bytes: &[u8]) -> Vec<Line<'_>> {
+pub(super) fn split(bytes: &[u8]) -> Vec<TextLine<'_>> {
     bytes
         .split_inclusive(|byte| *byte == b'\n')
         .map(|raw| match raw {
-            [text @ .., b'\r', b'\n'] => Line { text, ending: Ending::CrLf },
-            [text @ .., b'\n'] => Line { text, ending: Ending::Lf },
-            text => Line { text, ending: Ending::None },
+            [text @ .., b'\r', b'\n'] => TextLine { text, ending: LineEnding::CrLf },
+            [text @ .., b'\n'] => TextLine { text, ending: LineEnding::Lf },
+            text => TextLine { text, ending: LineEnding::None },
         })
         .collect()
 }
@@ -137,26 +137,30 @@ pub(super) fn shown(line: &[u8]) -> String {
 
 /// Refuses a file that cannot be edited as text: the edit is UTF-8 and has lines, so a file in UTF-16
 /// would be damaged by any kind of edit, and one with NUL bytes by one that looks for lines.
-pub(super) fn readable(path: &str, bytes: &[u8], by_lines: bool) -> Result<(), Refusal> {
+pub(super) fn readable(path: &str, bytes: &[u8], by_lines: bool) -> Result<(), EditRefusal> {
     if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
         let reason = format!("{path} is in UTF-16, which edits cannot be applied to. Convert it to UTF-8 first.");
-        return Err(Refusal::new(RefusalKind::Encoding, reason));
+        return Err(EditRefusal::new(RefusalKind::Encoding, reason));
     }
     if by_lines && bytes.contains(&0) {
         let reason = format!("{path} is a binary file (it has NUL bytes), so no lines in it can be found or replaced.");
-        return Err(Refusal::new(RefusalKind::Encoding, reason));
+        return Err(EditRefusal::new(RefusalKind::Encoding, reason));
     }
     Ok(())
 }
 
 /// Refuses to put UTF-8 beyond ASCII into a file in another encoding, where it would be garbage.
-pub(super) fn writable<'t>(path: &str, bytes: &[u8], added: impl IntoIterator<Item = &'t [u8]>) -> Result<(), Refusal> {
+pub(super) fn writable<'t>(
+    path: &str,
+    bytes: &[u8],
+    added: impl IntoIterator<Item = &'t [u8]>,
+) -> Result<(), EditRefusal> {
     if std::str::from_utf8(bytes).is_ok() {
         return Ok(());
     }
     match added.into_iter().find(|line| !line.is_ascii()) {
         None => Ok(()),
-        Some(line) => Err(Refusal::new(
+        Some(line) => Err(EditRefusal::new(
             RefusalKind::Encoding,
             format!(
                 "{path} is not UTF-8, so only ASCII text can be added to it without damage; this line is not ASCII: {}",

@@ -52,7 +52,7 @@ pub enum Edit {
         /// The file, relative to the folder.
         path: String,
         /// Applied in order, each to the result of the one before.
-        blocks: Vec<Block>,
+        blocks: Vec<SearchReplace>,
     },
     /// The whole new text of a file, which need not exist yet.
     WholeFile {
@@ -92,7 +92,7 @@ impl Edit {
 
 /// Lines to find, and the lines that take their place. A part of one line is found as well if it occurs only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
+pub struct SearchReplace {
     /// The lines as they stand in the file.
     pub search: String,
     /// The lines afterwards; empty to remove them.
@@ -101,7 +101,7 @@ pub struct Block {
 
 /// What the file is to be after the edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum After {
+pub enum NewContent {
     /// The file has these bytes.
     Write(Vec<u8>),
     /// The file is gone.
@@ -110,7 +110,7 @@ pub enum After {
 
 /// Why an edit was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct EditRefusal {
     /// A sentence or two that a model and a person can act on.
     pub reason: String,
     /// The class of the reason, for code that has to tell them apart.
@@ -158,9 +158,9 @@ pub enum RefusalKind {
     Malformed,
 }
 
-impl Refusal {
+impl EditRefusal {
     fn new(kind: RefusalKind, reason: impl Into<String>) -> Self {
-        Refusal { kind, reason: reason.into() }
+        EditRefusal { kind, reason: reason.into() }
     }
 }
 
@@ -170,7 +170,7 @@ pub struct FileAfter {
     /// The file, as the edit names it.
     pub path: String,
     /// What it is to be.
-    pub after: After,
+    pub after: NewContent,
     /// The file that moves here.
     pub from: Option<String>,
 }
@@ -186,12 +186,12 @@ impl<'f> FromIterator<(String, Option<&'f [u8]>)> for Files<'f> {
 }
 
 impl<'f> Files<'f> {
-    fn get(&self, path: &str) -> Result<Option<&'f [u8]>, Refusal> {
+    fn get(&self, path: &str) -> Result<Option<&'f [u8]>, EditRefusal> {
         let found = self.0.iter().find(|(name, _)| name == path).map(|(_, bytes)| *bytes);
         found.ok_or_else(|| {
             let reason =
                 format!("The diff is about {} as well. Give one edit for each file.", lines::shown(path.as_bytes()));
-            Refusal::new(RefusalKind::SeveralFiles, reason)
+            EditRefusal::new(RefusalKind::SeveralFiles, reason)
         })
     }
 }
@@ -200,8 +200,8 @@ impl<'f> Files<'f> {
 ///
 /// Pure and total: no input makes it panic. Memory grows with the sizes of the files and of the edit.
 /// So does time, but for search blocks, each of which reads the file that the one before it made.
-pub fn apply(edit: &Edit, files: &Files<'_>) -> Result<Vec<FileAfter>, Refusal> {
-    let one = |path: &str, after: After| vec![FileAfter { path: path.to_owned(), after, from: None }];
+pub fn apply(edit: &Edit, files: &Files<'_>) -> Result<Vec<FileAfter>, EditRefusal> {
+    let one = |path: &str, after: NewContent| vec![FileAfter { path: path.to_owned(), after, from: None }];
     match edit {
         Edit::UnifiedDiff { path, diff } => diff::apply(path, diff, files),
         Edit::SearchReplace { path, blocks } => Ok(one(path, block::apply(path, blocks, files.get(path)?)?)),

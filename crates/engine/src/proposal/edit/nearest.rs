@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::lines::{is_blank, shown, split_indent, trim_end};
-use super::occur::View;
+use super::occur::LineMatch;
 use super::place::Finder;
 
 /// Lines of the edit that may vote for a place, and lines of the file that each may vote with.
@@ -36,7 +36,7 @@ pub(super) fn explain(name: &str, path: &str, old: &[&[u8]], finder: &Finder<'_>
         count += 1;
         if differences.len() < MOST_SHOWN {
             differences.push(match here {
-                Some(here) if View::Indentation.of(here) == View::Indentation.of(line) => format!(
+                Some(here) if LineMatch::Indentation.of(here) == LineMatch::Indentation.of(line) => format!(
                     "line {} is indented as {} and not as {}",
                     start + at as isize + 1,
                     shown(split_indent(here).0),
@@ -63,10 +63,10 @@ pub(super) fn explain(name: &str, path: &str, old: &[&[u8]], finder: &Finder<'_>
 fn by_votes(old: &[&[u8]], file: &[&[u8]]) -> Option<isize> {
     let mut lines: HashMap<_, Vec<usize>> = HashMap::new();
     for line in old.iter().filter(|line| !is_blank(line)).take(MOST_VOTERS) {
-        lines.entry(View::Indentation.of(line)).or_default();
+        lines.entry(LineMatch::Indentation.of(line)).or_default();
     }
     for (at, line) in file.iter().enumerate() {
-        if let Some(places) = lines.get_mut(&View::Indentation.of(line))
+        if let Some(places) = lines.get_mut(&LineMatch::Indentation.of(line))
             && places.len() < MOST_VOTES
         {
             places.push(at);
@@ -74,7 +74,7 @@ fn by_votes(old: &[&[u8]], file: &[&[u8]]) -> Option<isize> {
     }
     let mut votes: HashMap<isize, usize> = HashMap::new();
     for (at, line) in old.iter().enumerate().take(MOST_VOTERS) {
-        for place in lines.get(&View::Indentation.of(line)).into_iter().flatten() {
+        for place in lines.get(&LineMatch::Indentation.of(line)).into_iter().flatten() {
             *votes.entry(*place as isize - at as isize).or_default() += 1;
         }
     }

@@ -3,8 +3,8 @@
 //! Reading a file shows each line with its number and a tab. Other tools put ` | `, `→` or `: ` there, and models that
 //! were trained on those write them, too.
 
-use super::Block;
-use super::lines::{Line, Text, split, without_bom};
+use super::SearchReplace;
+use super::lines::{TextLine, TextLines, split, without_bom};
 
 /// What may stand between the number and the line.
 const SEPARATORS: [&str; 4] = ["\t", " | ", "→", ": "];
@@ -12,7 +12,7 @@ const SEPARATORS: [&str; 4] = ["\t", " | ", "→", ": "];
 /// A block without its numbers.
 #[derive(Debug)]
 pub(super) struct Unnumbered {
-    pub(super) block: Block,
+    pub(super) block: SearchReplace,
     /// The number of its first line.
     pub(super) first: usize,
 }
@@ -41,7 +41,7 @@ fn numbered<'l>(line: &'l [u8], separator: &str) -> Option<(usize, &'l [u8])> {
 }
 
 /// The first number and the lines without theirs, if every line has one and they are consecutive.
-fn consecutive<'l>(lines: &[Line<'l>], separator: &str) -> Option<(usize, Vec<Line<'l>>)> {
+fn consecutive<'l>(lines: &[TextLine<'l>], separator: &str) -> Option<(usize, Vec<TextLine<'l>>)> {
     let mut first = None;
     let mut texts = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
@@ -49,18 +49,18 @@ fn consecutive<'l>(lines: &[Line<'l>], separator: &str) -> Option<(usize, Vec<Li
         if *first.get_or_insert(number) + at != number {
             return None;
         }
-        texts.push(Line { text, ending: line.ending });
+        texts.push(TextLine { text, ending: line.ending });
     }
     Some((first?, texts))
 }
 
-fn joined(lines: &[Line<'_>]) -> String {
+fn joined(lines: &[TextLine<'_>]) -> String {
     let bytes: Vec<u8> = lines.iter().flat_map(|line| [line.text, line.ending.bytes()].concat()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Takes copied numbers off a block. Numbers that the file's own lines have are text, and stay.
-pub(super) fn take_off(block: &Block, file: &Text<'_>) -> Numbering {
+pub(super) fn take_off(block: &SearchReplace, file: &TextLines<'_>) -> Numbering {
     let search = split(without_bom(&block.search).as_bytes());
     let replace = split(without_bom(&block.replace).as_bytes());
     let found = SEPARATORS.iter().find_map(|separator| Some((*separator, consecutive(&search, separator)?)));
@@ -68,11 +68,11 @@ pub(super) fn take_off(block: &Block, file: &Text<'_>) -> Numbering {
     if first == 0 || file.lines.iter().any(|line| numbered(line.text, separator).is_some()) {
         return Numbering::None;
     }
-    let has_number = |line: &Line<'_>| numbered(line.text, separator).is_some();
+    let has_number = |line: &TextLine<'_>| numbered(line.text, separator).is_some();
     let replace = match consecutive(&replace, separator) {
         Some((_, lines)) => joined(&lines),
         None if replace.iter().any(has_number) => return Numbering::Mixed,
         None => block.replace.clone(),
     };
-    Numbering::TakenOff(Unnumbered { block: Block { search: joined(&lines), replace }, first })
+    Numbering::TakenOff(Unnumbered { block: SearchReplace { search: joined(&lines), replace }, first })
 }

@@ -7,7 +7,7 @@ use super::lines::{split_indent, trim_end};
 
 /// What of a line counts when lines are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum LineMatch {
     /// Every byte.
     Exact,
     /// All but white space at the end.
@@ -18,14 +18,14 @@ pub(super) enum View {
     Tabs,
 }
 
-impl View {
+impl LineMatch {
     /// The part of the line that counts.
     pub(super) fn of<'a>(self, line: &'a [u8]) -> Cow<'a, [u8]> {
         match self {
-            View::Exact => Cow::Borrowed(line),
-            View::TrailingBlanks => Cow::Borrowed(trim_end(line)),
-            View::Indentation => Cow::Borrowed(split_indent(trim_end(line)).1),
-            View::Tabs => collapse(split_indent(trim_end(line)).1),
+            LineMatch::Exact => Cow::Borrowed(line),
+            LineMatch::TrailingBlanks => Cow::Borrowed(trim_end(line)),
+            LineMatch::Indentation => Cow::Borrowed(split_indent(trim_end(line)).1),
+            LineMatch::Tabs => collapse(split_indent(trim_end(line)).1),
         }
     }
 }
@@ -47,7 +47,7 @@ fn collapse(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// The lines of a file under one view, each as a number: equal numbers, equal lines.
 pub(super) struct Index<'a> {
-    view: View,
+    view: LineMatch,
     numbers: HashMap<Cow<'a, [u8]>, u32>,
     lines: Vec<u32>,
     /// The places of all lines, sorted by number, and where those of each number begin.
@@ -59,7 +59,7 @@ pub(super) struct Index<'a> {
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'a> Index<'a> {
-    pub(super) fn new(view: View, file: &[&'a [u8]]) -> Self {
+    pub(super) fn new(view: LineMatch, file: &[&'a [u8]]) -> Self {
         let mut numbers = HashMap::new();
         let mut lines = Vec::with_capacity(file.len());
         for line in file {
@@ -147,7 +147,7 @@ fn borders(wanted: &[u32]) -> Vec<usize> {
 /// All places at which each line is one of its alternatives, white space at line ends apart if
 /// `view` says so. Starts from the rarest line; `None` if that still takes too long.
 pub(super) fn places_of_alternatives(
-    view: View,
+    view: LineMatch,
     file: &[&[u8]],
     wanted: &[(&[u8], Option<&[u8]>)],
 ) -> Option<Vec<usize>> {

@@ -1,8 +1,8 @@
 //! A search that is a part of a line.
 
-use super::lines::{Ending, Line, Text, is_blank, split};
+use super::lines::{LineEnding, TextLine, TextLines, is_blank, split};
 use super::splice::written;
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// A shorter search says too little about where it belongs.
 const SHORTEST: usize = 8;
@@ -10,7 +10,7 @@ const SHORTEST: usize = 8;
 const MOST_LINES: usize = 5;
 
 /// Where `search` occurs: the line, and the byte in it.
-fn occurrences(file: &Text<'_>, search: &[u8]) -> Vec<(usize, usize)> {
+fn occurrences(file: &TextLines<'_>, search: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (at, line) in file.lines.iter().enumerate() {
         let mut from = 0;
@@ -32,10 +32,10 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
 pub(super) fn replace(
     path: &str,
     name: &str,
-    file: &Text<'_>,
+    file: &TextLines<'_>,
     search: &str,
     replace: &str,
-) -> Option<Result<Vec<u8>, Refusal>> {
+) -> Option<Result<Vec<u8>, EditRefusal>> {
     if search.contains(['\n', '\r']) || search.is_empty() {
         return None;
     }
@@ -51,25 +51,25 @@ pub(super) fn replace(
             "{name} is only a part of a line, and occurs {} times in {path} (line{plural} {lines}{more}). Give whole lines.",
             places.len()
         );
-        return Some(Err(Refusal::new(RefusalKind::Ambiguous, reason)));
+        return Some(Err(EditRefusal::new(RefusalKind::Ambiguous, reason)));
     }
     if search.chars().count() < SHORTEST {
         let reason = format!(
             "{name} is only a part of line {} of {path}. Give whole lines, or at least {SHORTEST} characters of one.",
             line + 1
         );
-        return Some(Err(Refusal::new(RefusalKind::NotFound, reason)));
+        return Some(Err(EditRefusal::new(RefusalKind::NotFound, reason)));
     }
     let whole = file.lines[line];
     if is_done(whole, at, search, replace) {
         let reason = format!("{name} is already replaced: line {} of {path} has the new text.", line + 1);
-        return Some(Err(Refusal::new(RefusalKind::AlreadyApplied, reason)));
+        return Some(Err(EditRefusal::new(RefusalKind::AlreadyApplied, reason)));
     }
     Some(Ok(spliced(file, line, at, search.len(), replace)))
 }
 
 /// Whether the new text stands there already, with the old one as a part of it.
-fn is_done(line: Line<'_>, at: usize, search: &str, replace: &str) -> bool {
+fn is_done(line: TextLine<'_>, at: usize, search: &str, replace: &str) -> bool {
     replace != search
         && replace.match_indices(search).any(|(inside, _)| {
             let from = at.checked_sub(inside);
@@ -77,10 +77,10 @@ fn is_done(line: Line<'_>, at: usize, search: &str, replace: &str) -> bool {
         })
 }
 
-fn spliced(file: &Text<'_>, line: usize, at: usize, len: usize, replace: &str) -> Vec<u8> {
+fn spliced(file: &TextLines<'_>, line: usize, at: usize, len: usize, replace: &str) -> Vec<u8> {
     let whole = file.lines[line];
     let style = match whole.ending {
-        Ending::None => file.dominant().unwrap_or(Ending::Lf),
+        LineEnding::None => file.dominant().unwrap_or(LineEnding::Lf),
         ending => ending,
     };
     let behind = &whole.text[at + len..];
@@ -89,7 +89,7 @@ fn spliced(file: &Text<'_>, line: usize, at: usize, len: usize, replace: &str) -
     let mut text = whole.text[..at].to_vec();
     for part in split(replace.as_bytes()) {
         text.extend_from_slice(part.text);
-        if part.ending != Ending::None {
+        if part.ending != LineEnding::None {
             text.extend_from_slice(style.bytes());
         }
     }

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 
 use super::anchor::Budget;
 use super::gaps::{self, Packed};
-use super::hunk::{Hunk, Op};
+use super::hunk::{Op, PatchHunk};
 use super::indent::Reindent;
-use super::lines::{Text, is_blank, shown, split_indent, trim_end};
-use super::occur::{Index, View, places_of_alternatives};
-use super::{Refusal, RefusalKind, joined, nearest};
+use super::lines::{TextLines, is_blank, shown, split_indent, trim_end};
+use super::occur::{Index, LineMatch, places_of_alternatives};
+use super::{EditRefusal, RefusalKind, joined, nearest};
 
 /// Where a hunk goes, and what it adds there.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Placed<'t> {
     /// The added lines, in the file's style.
     pub(super) added: Vec<Vec<u8>>,
     /// The hunk with the file's blank lines instead of its own.
-    pub(super) aligned: Option<Hunk<'t>>,
+    pub(super) aligned: Option<PatchHunk<'t>>,
 }
 
 /// Finds places in one file.
@@ -44,7 +44,7 @@ const MOST_STEPS: usize = 2_000_000;
 const MOST_PLACES: usize = 6;
 
 impl<'f> Finder<'f> {
-    pub(super) fn new(path: &'f str, file: &Text<'f>) -> Self {
+    pub(super) fn new(path: &'f str, file: &TextLines<'f>) -> Self {
         Finder {
             path,
             texts: file.texts(),
@@ -56,7 +56,7 @@ impl<'f> Finder<'f> {
         }
     }
 
-    pub(super) fn index(&self, view: View) -> &Index<'f> {
+    pub(super) fn index(&self, view: LineMatch) -> &Index<'f> {
         self.indexes[view as usize].get_or_init(|| Index::new(view, &self.texts))
     }
 
@@ -70,13 +70,13 @@ impl<'f> Finder<'f> {
 
     /// The place for `hunk`, called `name` in refusals. `shift` is by how many lines the hunks
     /// before it lengthen the file.
-    pub(super) fn place<'t>(&self, name: &str, hunk: &Hunk<'t>, shift: isize) -> Result<Placed<'t>, Refusal> {
+    pub(super) fn place<'t>(&self, name: &str, hunk: &PatchHunk<'t>, shift: isize) -> Result<Placed<'t>, EditRefusal> {
         let old: Vec<&[u8]> = hunk.old().map(|line| line.text).collect();
         if old.is_empty() {
             let start = self.insertion(name, hunk, shift)?;
             return self.verbatim(name, hunk, start);
         }
-        let views = [View::Exact, View::TrailingBlanks];
+        let views = [LineMatch::Exact, LineMatch::TrailingBlanks];
         for view in views {
             let places = if hunk.markers_missing {
                 self.without_markers(name, view, hunk)?
@@ -84,7 +84,7 @@ impl<'f> Finder<'f> {
                 self.index(view).places(&old)
             };
             if let Some(start) = self.choose(name, hunk, &places)? {
-                if view != View::Exact && hunk.changes() {
+                if view != LineMatch::Exact && hunk.changes() {
                     self.refuse_if_done(name, hunk, start)?;
                 }
                 return self.verbatim(name, hunk, start);
@@ -94,11 +94,11 @@ impl<'f> Finder<'f> {
             return Err(self.not_found(name, hunk, &old));
         }
         let markers_left_out = if hunk.lines.iter().any(|line| line.unmarked.is_some()) {
-            self.without_markers(name, View::TrailingBlanks, hunk)?
+            self.without_markers(name, LineMatch::TrailingBlanks, hunk)?
         } else {
             Vec::new()
         };
-        for view in [View::Indentation, View::Tabs] {
+        for view in [LineMatch::Indentation, LineMatch::Tabs] {
             let places = self.uniform(name, view, hunk, &old)?;
             if places.is_empty() {
                 continue;
@@ -109,7 +109,7 @@ impl<'f> Finder<'f> {
                      lack the blank in front. Give every context line its blank, and the lines as they are in the file.",
                     self.path
                 );
-                return Err(Refusal::new(RefusalKind::Ambiguous, reason));
+                return Err(EditRefusal::new(RefusalKind::Ambiguous, reason));
             }
             let Some(start) = self.choose(name, hunk, &places)? else { continue };
             self.refuse_if_done(name, hunk, start)?;
@@ -122,7 +122,7 @@ impl<'f> Finder<'f> {
     }
 
     /// The place of a hunk whose context has other blank lines than the file, if there is only one.
-    fn over_blank_lines<'t>(&self, name: &str, hunk: &Hunk<'t>) -> Result<Option<Placed<'t>>, Refusal> {
+    fn over_blank_lines<'t>(&self, name: &str, hunk: &PatchHunk<'t>) -> Result<Option<Placed<'t>>, EditRefusal> {
         let packed = self.packed.get_or_init(|| Packed::new(&self.texts));
         let [lines] = packed.places(hunk)[..] else { return Ok(None) };
         let Some((aligned, start)) = gaps::aligned(hunk, lines, &self.texts) else { return Ok(None) };
@@ -132,7 +132,7 @@ impl<'f> Finder<'f> {
     }
 
     /// Where a hunk without an old side goes: only a line number, an anchor or the end of the file can say.
-    fn insertion(&self, name: &str, hunk: &Hunk<'_>, shift: isize) -> Result<usize, Refusal> {
+    fn insertion(&self, name: &str, hunk: &PatchHunk<'_>, shift: isize) -> Result<usize, EditRefusal> {
         if self.texts.is_empty() {
             return Ok(0);
         }
@@ -157,13 +157,13 @@ impl<'f> Finder<'f> {
                 self.path,
                 self.texts.len()
             );
-            Refusal::new(RefusalKind::EmptySearch, reason)
+            EditRefusal::new(RefusalKind::EmptySearch, reason)
         })
     }
 
     /// One of the places that fit, if there are any: the only one, or the one that the line number
     /// names, or the one at the end if the old side says that it ends the file.
-    fn choose(&self, name: &str, hunk: &Hunk<'_>, places: &[usize]) -> Result<Option<usize>, Refusal> {
+    fn choose(&self, name: &str, hunk: &PatchHunk<'_>, places: &[usize]) -> Result<Option<usize>, EditRefusal> {
         let places = &self.bound(name, hunk, places)?[..];
         if let [] | [_] = places {
             return Ok(places.first().copied());
@@ -188,18 +188,24 @@ impl<'f> Finder<'f> {
         let how =
             if hunk.has_markers { "add more context, or the right line number" } else { "add more lines around it" };
         let reason = format!("{name} fits at lines {} and {last} of {}: {how}.", listed.join(", "), self.path);
-        Err(Refusal::new(RefusalKind::Ambiguous, reason))
+        Err(EditRefusal::new(RefusalKind::Ambiguous, reason))
     }
 
     /// Places where context lines fit with or without their first blank. What is written does not
     /// depend on which of the two it is, since context is never written.
-    fn without_markers(&self, name: &str, view: View, hunk: &Hunk<'_>) -> Result<Vec<usize>, Refusal> {
+    fn without_markers(&self, name: &str, view: LineMatch, hunk: &PatchHunk<'_>) -> Result<Vec<usize>, EditRefusal> {
         let wanted: Vec<_> = hunk.old().map(|line| (line.text, line.unmarked)).collect();
         places_of_alternatives(view, &self.texts, &wanted).ok_or_else(|| self.too_repetitive(name))
     }
 
     /// Places where the lines fit under a loose view and differ in a way that is uniform.
-    fn uniform(&self, name: &str, view: View, hunk: &Hunk<'_>, old: &[&[u8]]) -> Result<Vec<usize>, Refusal> {
+    fn uniform(
+        &self,
+        name: &str,
+        view: LineMatch,
+        hunk: &PatchHunk<'_>,
+        old: &[&[u8]],
+    ) -> Result<Vec<usize>, EditRefusal> {
         let mut places = self.index(view).places(old);
         if let Some(at) = hunk.named().and_then(|named| places.iter().position(|place| *place == named)) {
             places.swap(0, at);
@@ -214,7 +220,8 @@ impl<'f> Finder<'f> {
             }
             let Some(indent) = Reindent::between(&self.indents(old, start)) else { continue };
             let marker_in_doubt = hunk.has_markers && !removes && indent.is_one_blank();
-            let inside = view != View::Tabs || self.pairs(old, start).all(|(edit, file)| only_tabs_differ(edit, file));
+            let inside =
+                view != LineMatch::Tabs || self.pairs(old, start).all(|(edit, file)| only_tabs_differ(edit, file));
             if !marker_in_doubt && inside {
                 fits.push(start);
                 // Where an anchor chooses, all places have to be known.
@@ -240,14 +247,20 @@ impl<'f> Finder<'f> {
     }
 
     /// The added lines as written.
-    fn verbatim<'t>(&self, name: &str, hunk: &Hunk<'t>, start: usize) -> Result<Placed<'t>, Refusal> {
+    fn verbatim<'t>(&self, name: &str, hunk: &PatchHunk<'t>, start: usize) -> Result<Placed<'t>, EditRefusal> {
         self.refuse_if_repeated(name, hunk, start)?;
         joined::refuse_added(name, hunk, &self.texts, start)?;
         Ok(Placed { start, added: hunk.added().map(<[u8]>::to_vec).collect(), aligned: None })
     }
 
     /// The added lines in the file's indentation, if that is certain for each of them.
-    fn restyled<'t>(&self, name: &str, hunk: &Hunk<'t>, start: usize, old: &[&[u8]]) -> Result<Placed<'t>, Refusal> {
+    fn restyled<'t>(
+        &self,
+        name: &str,
+        hunk: &PatchHunk<'t>,
+        start: usize,
+        old: &[&[u8]],
+    ) -> Result<Placed<'t>, EditRefusal> {
         let indents = self.indents(old, start);
         let unsure = |line: &[u8]| {
             let reason = format!(
@@ -257,7 +270,7 @@ impl<'f> Finder<'f> {
                 self.path,
                 shown(line)
             );
-            Refusal::new(RefusalKind::Indentation, reason)
+            EditRefusal::new(RefusalKind::Indentation, reason)
         };
         let Some(mut indent) = Reindent::between(&indents) else { return Err(unsure(b"")) };
         indent.settle(
@@ -267,7 +280,7 @@ impl<'f> Finder<'f> {
         if let Some(line) = in_doubt(hunk) {
             return Err(unsure(line));
         }
-        let runs = Runs::between(self.pairs(old, start));
+        let runs = SpaceRuns::between(self.pairs(old, start));
         let mut added = Vec::new();
         for line in hunk.added() {
             let (own, rest) = split_indent(line);
@@ -285,7 +298,7 @@ impl<'f> Finder<'f> {
 
     /// Refuses if the lines at the place are the new side to the byte, although the old side fits
     /// them too, white space apart: then the edit is about white space, and is done.
-    fn refuse_if_done(&self, name: &str, hunk: &Hunk<'_>, start: usize) -> Result<(), Refusal> {
+    fn refuse_if_done(&self, name: &str, hunk: &PatchHunk<'_>, start: usize) -> Result<(), EditRefusal> {
         let mut new = hunk.new_side().map(|line| line.text);
         let mut here = self.texts[start..].iter();
         let mut some = false;
@@ -298,7 +311,7 @@ impl<'f> Finder<'f> {
 
     /// Refuses an addition at the edge of its context if the very lines stand there: it was applied
     /// before. Lines without a letter or digit are no sign of that; a brace may well be repeated.
-    fn refuse_if_repeated(&self, name: &str, hunk: &Hunk<'_>, start: usize) -> Result<(), Refusal> {
+    fn refuse_if_repeated(&self, name: &str, hunk: &PatchHunk<'_>, start: usize) -> Result<(), EditRefusal> {
         let only_adds = hunk.changes() && hunk.lines.iter().all(|line| line.op != Op::Remove);
         let telling = hunk.added().any(|line| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80));
         if !only_adds || !telling {
@@ -316,43 +329,43 @@ impl<'f> Finder<'f> {
         }
     }
 
-    fn done(&self, name: &str, start: usize) -> Refusal {
+    fn done(&self, name: &str, start: usize) -> EditRefusal {
         let reason = format!("{name} is already applied: {} has its new lines at line {}.", self.path, start + 1);
-        Refusal::new(RefusalKind::AlreadyApplied, reason)
+        EditRefusal::new(RefusalKind::AlreadyApplied, reason)
     }
 
-    fn too_repetitive(&self, name: &str) -> Refusal {
+    fn too_repetitive(&self, name: &str) -> EditRefusal {
         let reason = format!(
             "{name} could be at too many places of {} to compare them all. Add lines around it that are only there.",
             self.path
         );
-        Refusal::new(RefusalKind::Ambiguous, reason)
+        EditRefusal::new(RefusalKind::Ambiguous, reason)
     }
 
-    fn not_found(&self, name: &str, hunk: &Hunk<'_>, old: &[&[u8]]) -> Refusal {
+    fn not_found(&self, name: &str, hunk: &PatchHunk<'_>, old: &[&[u8]]) -> EditRefusal {
         if let Some(refusal) = joined::in_removed(name, hunk, self) {
             return refusal;
         }
         let new: Vec<&[u8]> = hunk.new_side().map(|line| line.text).collect();
         if hunk.changes()
             && new.iter().any(|line| !is_blank(line))
-            && let Some(start) = self.index(View::TrailingBlanks).places(&new).first()
+            && let Some(start) = self.index(LineMatch::TrailingBlanks).places(&new).first()
         {
             let reason = format!(
                 "{name} may be applied already: its old lines are not in {}, but its new ones are, at line {}.",
                 self.path,
                 start + 1
             );
-            return Refusal::new(RefusalKind::AlreadyApplied, reason);
+            return EditRefusal::new(RefusalKind::AlreadyApplied, reason);
         }
-        Refusal::new(RefusalKind::NotFound, nearest::explain(name, self.path, old, self))
+        EditRefusal::new(RefusalKind::NotFound, nearest::explain(name, self.path, old, self))
     }
 }
 
 /// The first added line, if it is indented otherwise than the first line that it replaces and no
 /// context shows how the two belong together. It may then have the file's own indentation, which
 /// another mapping would spoil.
-fn in_doubt<'t>(hunk: &Hunk<'t>) -> Option<&'t [u8]> {
+fn in_doubt<'t>(hunk: &PatchHunk<'t>) -> Option<&'t [u8]> {
     if hunk.lines.iter().any(|line| line.op == Op::Keep && !is_blank(line.text)) {
         return None;
     }
@@ -375,9 +388,9 @@ fn pieces(line: &[u8]) -> Vec<&[u8]> {
 }
 
 /// How white space inside lines of the edit becomes the file's.
-struct Runs<'e, 'f>(HashMap<&'e [u8], Option<&'f [u8]>>);
+struct SpaceRuns<'e, 'f>(HashMap<&'e [u8], Option<&'f [u8]>>);
 
-impl<'e, 'f> Runs<'e, 'f> {
+impl<'e, 'f> SpaceRuns<'e, 'f> {
     fn between(pairs: impl Iterator<Item = (&'e [u8], &'f [u8])>) -> Self {
         let mut runs: HashMap<&'e [u8], Option<&'f [u8]>> = HashMap::new();
         for (edit, file) in pairs {
@@ -388,7 +401,7 @@ impl<'e, 'f> Runs<'e, 'f> {
                 }
             }
         }
-        Runs(runs)
+        SpaceRuns(runs)
     }
 
     /// The text with the file's white space; `None` if a run of it was never seen, or as two things.

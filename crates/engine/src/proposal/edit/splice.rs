@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::hunk::{Hunk, Op};
-use super::lines::{Ending, Line, Text, bom};
+use super::hunk::{Op, PatchHunk};
+use super::lines::{LineEnding, TextLine, TextLines, bom};
 use super::place::Placed;
-use super::{Refusal, RefusalKind};
+use super::{EditRefusal, RefusalKind};
 
 /// A hunk, and where it goes.
 pub(super) struct Splice<'h, 't> {
     name: String,
-    hunk: Cow<'h, Hunk<'t>>,
+    hunk: Cow<'h, PatchHunk<'t>>,
     placed: Placed<'t>,
 }
 
 impl<'h, 't> Splice<'h, 't> {
-    pub(super) fn new(name: String, hunk: &'h Hunk<'t>, mut placed: Placed<'t>) -> Self {
+    pub(super) fn new(name: String, hunk: &'h PatchHunk<'t>, mut placed: Placed<'t>) -> Self {
         let hunk = placed.aligned.take().map_or(Cow::Borrowed(hunk), Cow::Owned);
         Splice { name, hunk, placed }
     }
@@ -31,10 +31,10 @@ impl<'h, 't> Splice<'h, 't> {
 /// The bytes of `file` with all splices made. `style` is how lines end if the file does not show it.
 pub(super) fn splice(
     path: &str,
-    file: &Text<'_>,
+    file: &TextLines<'_>,
     mut splices: Vec<Splice<'_, '_>>,
-    style: Ending,
-) -> Result<Vec<u8>, Refusal> {
+    style: LineEnding,
+) -> Result<Vec<u8>, EditRefusal> {
     splices.sort_by_key(|splice| (splice.start(), splice.end()));
     refuse_overlap(path, &splices)?;
     let style = file.dominant().unwrap_or(style);
@@ -53,13 +53,13 @@ pub(super) fn splice(
     Ok(written(file.bom, out, newline, style))
 }
 
-fn copied<'a>(line: &Line<'a>) -> (Cow<'a, [u8]>, Ending) {
+fn copied<'a>(line: &TextLine<'a>) -> (Cow<'a, [u8]>, LineEnding) {
     (Cow::Borrowed(line.text), line.ending)
 }
 
 /// Hunks may touch, but no line belongs to two of them and no two insert at one point: their order
 /// would be a guess.
-fn refuse_overlap(path: &str, splices: &[Splice<'_, '_>]) -> Result<(), Refusal> {
+fn refuse_overlap(path: &str, splices: &[Splice<'_, '_>]) -> Result<(), EditRefusal> {
     for pair in splices.windows(2) {
         let (one, two) = (&pair[0], &pair[1]);
         let same_point = one.start() == two.start() && one.end() == two.end();
@@ -70,7 +70,7 @@ fn refuse_overlap(path: &str, splices: &[Splice<'_, '_>]) -> Result<(), Refusal>
                 two.name,
                 two.start() + 1
             );
-            return Err(Refusal::new(RefusalKind::Overlap, reason));
+            return Err(EditRefusal::new(RefusalKind::Overlap, reason));
         }
     }
     Ok(())
@@ -78,10 +78,10 @@ fn refuse_overlap(path: &str, splices: &[Splice<'_, '_>]) -> Result<(), Refusal>
 
 /// Writes the lines of one hunk and says which line of the file comes next.
 fn write_hunk<'a>(
-    file: &Text<'a>,
+    file: &TextLines<'a>,
     splice: &Splice<'_, '_>,
-    style: Ending,
-    out: &mut Vec<(Cow<'a, [u8]>, Ending)>,
+    style: LineEnding,
+    out: &mut Vec<(Cow<'a, [u8]>, LineEnding)>,
 ) -> usize {
     let mut at = splice.start();
     let mut added = splice.placed.added.iter();
@@ -91,7 +91,7 @@ fn write_hunk<'a>(
             out.extend(file.lines[at..at + old].iter().map(copied));
         } else {
             let new = group.len() - old;
-            let endings = Endings::for_group(file, at, at + old, style);
+            let endings = SpliceEndings::for_group(file, at, at + old, style);
             out.extend(
                 added.by_ref().take(new).enumerate().map(|(n, text)| (Cow::Owned(text.clone()), endings.nth(n))),
             );
@@ -103,33 +103,33 @@ fn write_hunk<'a>(
 
 /// The line ends of added lines: those of the lines that they replace, one by one, else those of both
 /// neighbours, else those of most lines of the file.
-struct Endings<'f, 'a> {
-    replaced: &'f [Line<'a>],
-    otherwise: Ending,
+struct SpliceEndings<'f, 'a> {
+    replaced: &'f [TextLine<'a>],
+    otherwise: LineEnding,
 }
 
-impl<'f, 'a> Endings<'f, 'a> {
-    fn for_group(file: &'f Text<'a>, start: usize, end: usize, style: Ending) -> Self {
+impl<'f, 'a> SpliceEndings<'f, 'a> {
+    fn for_group(file: &'f TextLines<'a>, start: usize, end: usize, style: LineEnding) -> Self {
         let ending = |at: Option<usize>| {
-            at.and_then(|at| file.lines.get(at)).map(|line| line.ending).filter(|ending| *ending != Ending::None)
+            at.and_then(|at| file.lines.get(at)).map(|line| line.ending).filter(|ending| *ending != LineEnding::None)
         };
         let otherwise = match (ending(start.checked_sub(1)), ending(Some(end))) {
             (Some(before), Some(after)) if before != after => style,
             (before, after) => before.or(after).unwrap_or(style),
         };
-        Endings { replaced: &file.lines[start..end], otherwise }
+        SpliceEndings { replaced: &file.lines[start..end], otherwise }
     }
 
-    fn nth(&self, n: usize) -> Ending {
+    fn nth(&self, n: usize) -> LineEnding {
         let last = self.replaced.len().saturating_sub(1);
         let replaced = self.replaced.get(n.min(last)).map(|line| line.ending);
-        replaced.filter(|ending| *ending != Ending::None).unwrap_or(self.otherwise)
+        replaced.filter(|ending| *ending != LineEnding::None).unwrap_or(self.otherwise)
     }
 }
 
 /// What the markers of a hunk at the end of the file say about its final newline. The same marker on
 /// both sides says that nothing changes there.
-fn final_newline(hunk: &Hunk<'_>) -> Option<bool> {
+fn final_newline(hunk: &PatchHunk<'_>) -> Option<bool> {
     let old = hunk.old().last().filter(|line| line.op == Op::Remove).is_some_and(|line| line.no_newline);
     let new = hunk.new_side().last()?;
     match (old, new.no_newline) {
@@ -140,7 +140,12 @@ fn final_newline(hunk: &Hunk<'_>) -> Option<bool> {
 }
 
 /// The bytes of lines. Only the last may be without an end, and is if `newline` says so.
-pub(super) fn written(has_bom: bool, lines: Vec<(Cow<'_, [u8]>, Ending)>, newline: bool, style: Ending) -> Vec<u8> {
+pub(super) fn written(
+    has_bom: bool,
+    lines: Vec<(Cow<'_, [u8]>, LineEnding)>,
+    newline: bool,
+    style: LineEnding,
+) -> Vec<u8> {
     let size = lines.iter().map(|(text, _)| text.len() + 2).sum::<usize>() + 3;
     let mut bytes = Vec::with_capacity(size);
     bytes.extend_from_slice(bom(has_bom));
@@ -148,8 +153,8 @@ pub(super) fn written(has_bom: bool, lines: Vec<(Cow<'_, [u8]>, Ending)>, newlin
     for (at, (text, ending)) in lines.into_iter().enumerate() {
         bytes.extend_from_slice(&text);
         let ending = match ending {
-            _ if at + 1 == count && !newline => Ending::None,
-            Ending::None => style,
+            _ if at + 1 == count && !newline => LineEnding::None,
+            LineEnding::None => style,
             ending => ending,
         };
         bytes.extend_from_slice(ending.bytes());

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Recovered, Stop, recover};
+use super::{Recovered, ReplyStop, recover};
 
 /// Says what is wrong with a damaged answer, with hints, for whoever is to repair it.
 pub fn complaints(damaged: &str, read: &Recovered) -> String {
@@ -83,7 +83,7 @@ fn unwrapped(text: &str) -> &str {
 
 /// The repaired answer, if it can be believed. `read` is what the rules made of the damaged text.
 pub fn believed(damaged: &str, read: &Recovered, repaired: &str) -> Option<Recovered> {
-    let mended = recover(repaired.as_bytes(), Stop::Complete);
+    let mended = recover(repaired.as_bytes(), ReplyStop::Complete);
     let whole = mended.found && !mended.truncated && !mended.blocked && mended.lost.is_empty();
     if read.truncated || !whole || !keeps(read, &mended) {
         return None;
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn verdict(damaged: &str, repaired: &str) -> bool {
-        believed(damaged, &recover(damaged.as_bytes(), Stop::Complete), repaired).is_some()
+        believed(damaged, &recover(damaged.as_bytes(), ReplyStop::Complete), repaired).is_some()
     }
 
     /// An odd mark: the rules do not say where the text ends.
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_the_rules_leave_out_a_repair_may_bring_back() {
-        let read = recover(DAMAGED.as_bytes(), Stop::Complete);
+        let read = recover(DAMAGED.as_bytes(), ReplyStop::Complete);
         assert_eq!((read.lost.as_slice(), read.truncated), (&["fileChanges".to_owned()][..], false), "{read:?}");
         let repaired = r#"{"summary":"Two.","fileChanges":[{"path":"a.txt","content":"5\" long"}],"commands":[{"command":"rm -rf /tmp/build"}]}"#;
         assert!(verdict(DAMAGED, repaired));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn signs_of_a_cut_are_looked_for_inside_fences_and_tags() {
-        let looks = |text: &str| looks_cut(text, &recover(text.as_bytes(), Stop::Complete));
+        let looks = |text: &str| looks_cut(text, &recover(text.as_bytes(), ReplyStop::Complete));
         assert!(!looks("```json\n{\"summary\":\"x\"}\n```\n"));
         assert!(!looks("<response>{\"summary\":\"x\"}</response>"));
         assert!(looks("{\"summary\":\"x\"} and more"));

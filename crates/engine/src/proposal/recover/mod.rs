@@ -18,7 +18,7 @@ use trimtab_vocab::{Answer, StopReason};
 
 /// What the transport or the provider said about the end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stop {
+pub enum ReplyStop {
     /// The model finished.
     Complete,
     /// The output limit cut it.
@@ -30,7 +30,7 @@ pub enum Stop {
     Unknown,
 }
 
-impl From<&StopReason> for Stop {
+impl From<&StopReason> for ReplyStop {
     fn from(reason: &StopReason) -> Self {
         match reason {
             StopReason::MaxTokens => Self::MaxTokens,
@@ -77,7 +77,7 @@ impl Recovered {
 }
 
 /// Reads an answer out of any bytes.
-pub fn recover(bytes: &[u8], stop: Stop) -> Recovered {
+pub fn recover(bytes: &[u8], stop: ReplyStop) -> Recovered {
     counted(bytes, stop).0
 }
 
@@ -90,10 +90,10 @@ pub fn suspiciously_short(bytes: &[u8], answer: &Answer) -> bool {
     !answer.file_changes.is_empty() && String::from_utf8_lossy(bytes).trim().chars().count() < SHORT
 }
 
-fn counted(bytes: &[u8], stop: Stop) -> (Recovered, u64) {
+fn counted(bytes: &[u8], stop: ReplyStop) -> (Recovered, u64) {
     let wide = from_utf16(bytes);
     let bytes = wide.as_deref().unwrap_or(bytes);
-    let stopped = matches!(stop, Stop::MaxTokens | Stop::Cut);
+    let stopped = matches!(stop, ReplyStop::MaxTokens | ReplyStop::Cut);
     let (reading, steps) = json::read_bytes(bytes, &answer::SCHEMA);
     let reading = match reading {
         Ok(reading) => reading,

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{Change, ChangeFact, CommandsFact, Inherited, Proposal
 use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, Message, RequestId, SeriesState};
 
 use crate::assistant;
-use crate::record::{Batch, ChangeSet, Chosen, Done, Item, Move, Phase, Progress, Session};
+use crate::record::{Batch, BatchItem, ChangeSet, HistoryMove, Phase, Progress, Selection, Session, ToolOutcome};
 use crate::turn::{answers, series};
 
 impl Session {
@@ -32,7 +32,7 @@ impl Session {
                 for file in files {
                     self.marks.insert(file.path.clone(), file.hash.clone());
                 }
-                let done = Done { status: *status, content: preview.clone(), images: images.clone() };
+                let done = ToolOutcome { status: *status, content: preview.clone(), images: images.clone() };
                 self.set_progress(call, Progress::Done(done));
             }
         }
@@ -59,7 +59,7 @@ impl Session {
             ProposalFact::Chosen { call, parts, left, .. } => {
                 let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
-                    item.chosen = Some(Chosen { parts: parts.clone(), left: left.clone(), left_out: None });
+                    item.chosen = Some(Selection { parts: parts.clone(), left: left.clone(), left_out: None });
                 }
             }
             ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
@@ -83,11 +83,11 @@ impl Session {
             ChangeFact::Applied(change) if self.is_undoing(&change.change_set) => self.fold_undo(change),
             ChangeFact::Applied(change) => {
                 let mut items = self.active.iter().flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
-                let mine = |item: &&Item| {
+                let mine = |item: &&BatchItem| {
                     request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
                 };
                 // What acts acts alone; a set that an earlier change of the same answer began has the name of that one.
-                let acts = |item: &&Item| item.progress == Progress::Acting && item.writes.is_some();
+                let acts = |item: &&BatchItem| item.progress == Progress::Acting && item.writes.is_some();
                 let writes = match &change.by {
                     Some(by) => Some(by.writes.clone()),
                     None => items.clone().find(acts).or_else(|| items.find(mine)).and_then(|item| item.writes.clone()),
@@ -105,7 +105,7 @@ impl Session {
             ChangeFact::Moving { position, on_conflict, undo, merged } => {
                 self.undos += u64::from(undo.is_some() && merged.is_none());
                 let (to, on_conflict) = (in_force(*position), *on_conflict);
-                self.moving = Some(Move { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
+                self.moving = Some(HistoryMove { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
             }
             ChangeFact::Inherited(inherited) => {
                 let Inherited { change, writes, expired, .. } = &**inherited;

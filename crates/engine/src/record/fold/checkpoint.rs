@@ -4,7 +4,7 @@ use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
 use trimtab_vocab::{CallId, RequestId, SeriesState};
 
 use crate::flow::plan;
-use crate::record::{About, Batch, Checkpoint, Given, Phase, Progress, Session};
+use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision};
 use crate::turn::{answers, budget, outside, series, structured};
 
 impl Session {
@@ -13,8 +13,8 @@ impl Session {
             CheckpointFact::Opened { checkpoint, kind, choices, body, .. } => {
                 let Some(request) = request else { return };
                 let choices = choices.iter().map(|choice| choice.id.clone()).collect();
-                let about = About::read(body);
-                let goes_on = matches!(about, About::Overtime { .. });
+                let about = CheckpointSubject::read(body);
+                let goes_on = matches!(about, CheckpointSubject::Overtime { .. });
                 let asks_about = about.call().cloned();
                 let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
                 let fingerprint = body.get("fingerprint").and_then(|hash| hash.as_str()).map(str::to_owned);
@@ -28,7 +28,7 @@ impl Session {
                 if let (Some(call), Some(reason)) = (&asks_about, blocked) {
                     self.item_mut(call).into_iter().for_each(|item| item.blocked = Some(reason.clone()));
                 }
-                if let About::Clarify { questions } = &self.checkpoints[checkpoint].about
+                if let CheckpointSubject::Clarify { questions } = &self.checkpoints[checkpoint].about
                     && let Some(question) = questions.first().map(|question| question.text.clone())
                 {
                     self.fold_task_question(request, &question);
@@ -44,7 +44,7 @@ impl Session {
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
-                if answered.about == About::Plan && choice == plan::APPROVE {
+                if answered.about == CheckpointSubject::Plan && choice == plan::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
                 self.fold_answer(&answered, choice, text.as_deref(), by == CheckpointFact::PERSON);
@@ -53,7 +53,7 @@ impl Session {
     }
 
     pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>, by_person: bool) {
-        if answered.about == About::Budget && choice == budget::RAISE {
+        if answered.about == CheckpointSubject::Budget && choice == budget::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
         // Whoever edits a command has not allowed the one that was asked about.
@@ -65,16 +65,16 @@ impl Session {
         self.fold_agreement(answered, choice, text);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.about {
-            About::Budget
-            | About::Clarify { .. }
-            | About::Begin
-            | About::Understanding
-            | About::Plan
-            | About::StepBefore { .. }
-            | About::StepAfter { .. }
-            | About::StepFailed { .. }
-            | About::Satisfaction => {}
-            About::Recovery => {
+            CheckpointSubject::Budget
+            | CheckpointSubject::Clarify { .. }
+            | CheckpointSubject::Begin
+            | CheckpointSubject::Understanding
+            | CheckpointSubject::Plan
+            | CheckpointSubject::StepBefore { .. }
+            | CheckpointSubject::StepAfter { .. }
+            | CheckpointSubject::StepFailed { .. }
+            | CheckpointSubject::Satisfaction => {}
+            CheckpointSubject::Recovery => {
                 active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
                 active.hear(text);
                 if choice == answers::APPLY {
@@ -82,7 +82,7 @@ impl Session {
                     active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
-            About::Series => {
+            CheckpointSubject::Series => {
                 let numbers = series::numbers(choice, text);
                 active.hear(text.filter(|_| numbers.is_none()));
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
@@ -100,14 +100,14 @@ impl Session {
                     };
                 }
             }
-            About::Trust => active.trust = Some(choice == answers::TRUST),
-            About::TrustBroad if choice == answers::TRUST => active.warned = true,
-            About::TrustBroad => active.trust = Some(false),
-            About::Instructions if choice == answers::SKIP => {
+            CheckpointSubject::Trust => active.trust = Some(choice == answers::TRUST),
+            CheckpointSubject::TrustBroad if choice == answers::TRUST => active.warned = true,
+            CheckpointSubject::TrustBroad => active.trust = Some(false),
+            CheckpointSubject::Instructions if choice == answers::SKIP => {
                 active.declined = answered.rule.as_ref().map(|rule| rule.pattern.clone());
             }
-            About::Instructions => {}
-            About::Outside { call } => {
+            CheckpointSubject::Instructions => {}
+            CheckpointSubject::Outside { call } => {
                 let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
                 item.progress = Progress::Started;
                 item.outside = choice == answers::OUTSIDE;
@@ -115,7 +115,7 @@ impl Session {
                 if !item.outside && !item.widened {
                     active.left_inside.extend(outside::command_of(item).map(str::to_owned));
                 }
-                item.given = Some(Given {
+                item.given = Some(UserDecision {
                     choice: choice.to_owned(),
                     text: None,
                     fingerprint: answered.fingerprint.clone(),
@@ -123,7 +123,9 @@ impl Session {
                     by_person,
                 });
             }
-            About::Tool { call } | About::Question { call } | About::Outcome { call } => {
+            CheckpointSubject::Tool { call }
+            | CheckpointSubject::Question { call }
+            | CheckpointSubject::Outcome { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.progress = Progress::Started;
                     let edited = text.filter(|_| choice == answers::ALLOW && answered.fingerprint.is_some());
@@ -131,36 +133,39 @@ impl Session {
                     if edited.is_some_and(|edited| item.edit(edited)) {
                         return;
                     }
-                    item.given = Some(Given {
+                    item.given = Some(UserDecision {
                         choice: choice.to_owned(),
                         text: text.map(str::to_owned),
                         fingerprint: answered.fingerprint.clone(),
-                        of_outcome: matches!(answered.about, About::Outcome { .. }),
+                        of_outcome: matches!(answered.about, CheckpointSubject::Outcome { .. }),
                         by_person,
                     });
                 }
             }
-            About::Overtime { call } => {
+            CheckpointSubject::Overtime { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.stopping |= choice == answers::END;
                 }
             }
-            About::Handoff => active.hear(text),
-            About::Tell | About::Steps | About::Repeat | About::Pause => {
+            CheckpointSubject::Handoff => active.hear(text),
+            CheckpointSubject::Tell
+            | CheckpointSubject::Steps
+            | CheckpointSubject::Repeat
+            | CheckpointSubject::Pause => {
                 active.hear(text);
                 match answered.about {
-                    About::Steps => {
+                    CheckpointSubject::Steps => {
                         if text.is_none() {
                             active.steers.push("Go on.".into());
                         }
                         active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
                         active.assessing = false;
                     }
-                    About::Repeat => {
+                    CheckpointSubject::Repeat => {
                         active.repeat = None;
                         active.diverted = choice == answers::TELL;
                     }
-                    About::Pause => active.pausing = false,
+                    CheckpointSubject::Pause => active.pausing = false,
                     _ => {}
                 }
             }

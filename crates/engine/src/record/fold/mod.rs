@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trimtab_vocab::event::{AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact};
 use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
-use super::{Active, Batch, Item, Progress, Session, weight_of};
+use super::{Batch, BatchItem, Progress, RunningRequest, Session, weight_of};
 use crate::flow::plan;
 use crate::turn::{ending, series, structured};
 
@@ -145,15 +145,15 @@ impl Session {
         }
     }
 
-    fn item_mut(&mut self, call: &CallId) -> Option<&mut Item> {
+    fn item_mut(&mut self, call: &CallId) -> Option<&mut BatchItem> {
         self.active.as_mut()?.batch.as_mut()?.item_mut(call)
     }
 
-    fn active_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+    fn active_mut(&mut self, id: &RequestId) -> Option<&mut RunningRequest> {
         self.active.as_mut().filter(|active| active.request.id == *id)
     }
 
-    pub(super) fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut Active> {
+    pub(super) fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut RunningRequest> {
         let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
         all.into_iter().find(|active| active.request.id == *id)
     }

@@ -4,7 +4,7 @@ use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
 use trimtab_vocab::{CallId, Message, Part, ProblemKind, Role, StopReason, TimerId};
 
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
-use crate::record::{Active, Batch, Item, Phase, Repairing, Repeat, Session};
+use crate::record::{Batch, BatchItem, Phase, Repairing, RepeatedCall, RunningRequest, Session};
 use crate::route;
 use crate::turn::{reflection, structured};
 
@@ -68,7 +68,7 @@ impl Session {
     pub(super) fn fold_reply(&mut self, fact: &ReplyFact) {
         let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
         self.usage += *usage;
-        let stopping = matches!(self.active, Some(Active { phase: Phase::Stopping { .. }, .. }));
+        let stopping = matches!(self.active, Some(RunningRequest { phase: Phase::Stopping { .. }, .. }));
         if let Some(active) = &mut self.active {
             active.usage += *usage;
         }
@@ -154,7 +154,7 @@ impl Session {
         }
         let surplus = active.ledger.len().saturating_sub(LEDGER);
         active.ledger.drain(..surplus);
-        let interrupted = batch.items.iter().filter_map(Item::done).any(|done| is_interrupt(&done.content));
+        let interrupted = batch.items.iter().filter_map(BatchItem::done).any(|done| is_interrupt(&done.content));
         let note = (!interrupted).then(|| reflection::note(&fact.entries));
         let steers = std::mem::take(&mut active.steers);
         if batch.of_pictures {
@@ -164,16 +164,16 @@ impl Session {
         self.push(if batch.passed_over { in_words(message) } else { message });
     }
 
-    pub(super) fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut Active> {
+    pub(super) fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut RunningRequest> {
         self.active.as_mut().filter(|active| matches!(&active.phase, Phase::Calling { call } if call == wanted))
     }
 }
 
-impl Active {
+impl RunningRequest {
     /// Its tools have all ended: what they came to is remembered.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let batch = self.batch.take()?;
-        for done in batch.items.iter().filter_map(Item::done) {
+        for done in batch.items.iter().filter_map(BatchItem::done) {
             if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.findings.len() < FINDINGS {
                 self.findings.push(reflection::finding(&done.content));
             }
@@ -183,7 +183,7 @@ impl Active {
             Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
             _ => 1,
         };
-        self.repeat = Some(Repeat { signature, outcome, times });
+        self.repeat = Some(RepeatedCall { signature, outcome, times });
         self.diverted = false;
         self.phase = Phase::Replied;
         Some(batch)

@@ -5,7 +5,7 @@ use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, Wh
 
 use super::results::{INTERRUPTED, PASSED_OVER, results};
 use crate::flow::{execute, pace};
-use crate::record::{Active, Phase, Session};
+use crate::record::{Phase, RunningRequest, Session};
 use crate::turn::{ending, prompt};
 
 impl Session {
@@ -31,8 +31,8 @@ impl Session {
                 self.lineage.prefill = None;
                 match while_running {
                     // It takes the place of what runs, before whatever waits behind that.
-                    Some(WhileRunning::Replace) => self.waiting.push_front(Active::new(request)),
-                    _ => self.waiting.push_back(Active::new(request)),
+                    Some(WhileRunning::Replace) => self.waiting.push_front(RunningRequest::new(request)),
+                    _ => self.waiting.push_back(RunningRequest::new(request)),
                 }
                 self.start_next();
             }
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// What a request that ends leaves in the conversation.
-    pub(super) fn close(&mut self, mut ended: Active, status: Status) {
+    pub(super) fn close(&mut self, mut ended: RunningRequest, status: Status) {
         // A tool use without its result would make the conversation invalid for every provider.
         // One that was passed over has results already.
         if let Some(batch) = ended.batch.take().filter(|batch| !batch.passed_over) {

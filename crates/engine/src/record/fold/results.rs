@@ -3,7 +3,7 @@
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};
 
-use crate::record::{Batch, Done};
+use crate::record::{Batch, ToolOutcome};
 
 /// What stands for a result that never came.
 pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
@@ -28,7 +28,7 @@ pub(super) fn results(
         let id = item.wish.id.as_str();
         parts.push(Part::ToolResult(match item.done() {
             None => missing(id),
-            Some(Done { status: ToolStatus::Ok | ToolStatus::Partial, content, images }) => {
+            Some(ToolOutcome { status: ToolStatus::Ok | ToolStatus::Partial, content, images }) => {
                 pictures.extend(
                     images
                         .iter()
@@ -36,7 +36,7 @@ pub(super) fn results(
                 );
                 ToolResult::success(id, content)
             }
-            Some(Done { content, .. }) => ToolResult::error(id, content),
+            Some(ToolOutcome { content, .. }) => ToolResult::error(id, content),
         }));
     }
     parts.append(&mut pictures);

@@ -5,6 +5,6 @@ mod read;
 mod rule;
 mod write;
 
-pub use read::{Found, Here, Reading, Stamp, Zone, read};
+pub use read::{CalendarReading, CalendarTask, CalendarTime, Here, Zone, read};
 pub use rule::rule;
 pub use write::write;

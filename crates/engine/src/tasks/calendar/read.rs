@@ -11,7 +11,7 @@ const MOST: usize = 5_000;
 
 /// A moment as a calendar writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct CalendarTime {
     /// The day.
     pub date: Date,
     /// The time, if it has one.
@@ -33,7 +33,7 @@ pub enum Zone {
 
 /// A task that a calendar holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct CalendarTask {
     /// What it is to be.
     pub fields: TaskFields,
     /// What of it could not be taken over.
@@ -42,19 +42,19 @@ pub struct Found {
 
 /// What a calendar came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct CalendarReading {
     /// The tasks.
-    pub found: Vec<Found>,
+    pub found: Vec<CalendarTask>,
     /// What was left out, each with its reason.
     pub skipped: Vec<(String, String)>,
 }
 
 /// Says which day and time a moment is where the person is; none: it does not know the time zone.
-pub type Here<'a> = &'a dyn Fn(&Stamp) -> Option<(Date, Option<TimeOfDay>)>;
+pub type Here<'a> = &'a dyn Fn(&CalendarTime) -> Option<(Date, Option<TimeOfDay>)>;
 
 /// Reads a calendar.
-pub fn read(text: &str, here: Here<'_>) -> Reading {
-    let mut reading = Reading::default();
+pub fn read(text: &str, here: Here<'_>) -> CalendarReading {
+    let mut reading = CalendarReading::default();
     let (mut open, mut inner): (Option<(bool, Vec<Property>)>, usize) = (None, 0);
     for line in unfolded(text) {
         let Some(property) = Property::read(&line) else { continue };
@@ -131,12 +131,12 @@ impl Property {
         Some(Self { name, parameters, value: line[colon + 1..].to_owned() })
     }
 
-    fn stamp(&self) -> Option<Stamp> {
+    fn stamp(&self) -> Option<CalendarTime> {
         let text = self.value.trim();
         let date = day(text.get(..8)?)?;
         let rest = &text[8..];
         if rest.is_empty() {
-            return Some(Stamp { date, time: None, zone: Zone::Floating });
+            return Some(CalendarTime { date, time: None, zone: Zone::Floating });
         }
         let (clock, utc) = match rest.strip_suffix(['Z', 'z']) {
             Some(clock) => (clock, true),
@@ -150,7 +150,7 @@ impl Property {
             (false, Some(zone)) => Zone::Named(zone),
             (false, None) => Zone::Floating,
         };
-        Some(Stamp { date, time: Some(time), zone })
+        Some(CalendarTime { date, time: Some(time), zone })
     }
 }
 
@@ -197,7 +197,7 @@ fn listed(text: &str) -> Vec<String> {
     parts
 }
 
-fn task(is_event: bool, properties: &[Property], here: Here<'_>) -> Result<Found, (String, String)> {
+fn task(is_event: bool, properties: &[Property], here: Here<'_>) -> Result<CalendarTask, (String, String)> {
     let get = |name: &str| properties.iter().find(|property| property.name == name);
     let text = |name: &str| get(name).map(|property| unescaped(&property.value));
     let title = text("SUMMARY").unwrap_or_default().replace(['\n', '\r', '\t'], " ");
@@ -266,7 +266,7 @@ fn task(is_event: bool, properties: &[Property], here: Here<'_>) -> Result<Found
     done.sort_unstable();
     done.dedup();
     fields.completed_dates = (!done.is_empty()).then_some(done);
-    Ok(Found { fields, notes })
+    Ok(CalendarTask { fields, notes })
 }
 
 fn left_out(property: &Property) -> impl Iterator<Item = Date> + '_ {

@@ -7,13 +7,13 @@ use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, Proposal
 use super::call::{DENIED, act};
 use super::ended::finished;
 use super::find;
-use crate::Change;
+use crate::ProposedChange;
 use crate::permit;
 use crate::proposal::command;
-use crate::record::{About, Item};
-use crate::step::Step;
-use crate::turn::answers::Question;
-use crate::turn::tools::Errand;
+use crate::record::{BatchItem, CheckpointSubject};
+use crate::step::Transition;
+use crate::turn::answers::CheckpointDraft;
+use crate::turn::tools::ToolAction;
 use crate::turn::{answers, choosing, overtime};
 
 /// Arguments as they are shown. The reply has them whole; long texts are not stored twice.
@@ -33,21 +33,21 @@ pub(super) fn shown(input: &Value) -> Value {
 }
 
 /// What a permission is asked for.
-pub(super) struct Asked {
+pub(super) struct PermissionRequest {
     pub(super) class: ApprovalClass,
     pub(super) reason: String,
     pub(super) rule: Rule,
 }
 
 pub(super) fn ask_permission(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     call: &CallId,
-    errand: &Errand,
-    item: &Item,
-    asked: Asked,
+    errand: &ToolAction,
+    item: &BatchItem,
+    asked: PermissionRequest,
     run: Option<CommandRun>,
 ) {
-    let Asked { class, reason, rule } = asked;
+    let PermissionRequest { class, reason, rule } = asked;
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let approve = answers::approve(active);
@@ -62,25 +62,27 @@ pub(super) fn ask_permission(
         if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
     // A rule would not answer it the next time.
     let is_once = class == ApprovalClass::Unprotected
-        || matches!(errand, Errand::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+        || matches!(errand, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }
     let title = match errand {
-        Errand::Run { command, outside: Some(_), .. } => {
+        ToolAction::Run { command, outside: Some(_), .. } => {
             format!("Run this command outside the sandbox? {}", command::visible(command))
         }
-        Errand::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
-        Errand::Fetch { url, host } => format!("Fetch this page from {host}? {}", command::visible(url)),
-        Errand::Change(Change::Delete { path }) => format!("Delete {path}?"),
-        Errand::Change(Change::Move { from, to }) => format!("Move {from} to {to}?"),
-        Errand::Change(Change::Save { folder, pictures }) => format!("Save {} pictures in {folder}?", pictures.len()),
-        Errand::Change(change) => match change.paths().len() {
+        ToolAction::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
+        ToolAction::Fetch { url, host } => format!("Fetch this page from {host}? {}", command::visible(url)),
+        ToolAction::Change(ProposedChange::Delete { path }) => format!("Delete {path}?"),
+        ToolAction::Change(ProposedChange::Move { from, to }) => format!("Move {from} to {to}?"),
+        ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
+            format!("Save {} pictures in {folder}?", pictures.len())
+        }
+        ToolAction::Change(change) => match change.paths().len() {
             0 | 1 => format!("Change {}?", change.path()),
             2 => format!("Change {} and 1 more file?", change.path()),
             files => format!("Change {} and {} more files?", change.path(), files - 1),
         },
-        Errand::Look(look) => {
+        ToolAction::Look(look) => {
             format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
         }
         _ => format!("Use {}?", item.wish.name),
@@ -88,7 +90,7 @@ pub(super) fn ask_permission(
     let mut body = Map::new();
     body.insert("tool".into(), json!(item.wish.name));
     let mut input = shown(&item.wish.input);
-    if let Errand::Run { command, .. } = errand {
+    if let ToolAction::Run { command, .. } = errand {
         // A person agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
     }
@@ -114,7 +116,7 @@ pub(super) fn ask_permission(
         body.insert("editedFrom".into(), json!(old));
     }
     body.insert("rule".into(), json!(rule));
-    if let Errand::Run { command, timeout_s, .. } = errand {
+    if let ToolAction::Run { command, timeout_s, .. } = errand {
         let words = command::judge(command, &permit::policy(step.session, active)).argv;
         let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
         if limit.is_asked_for {
@@ -129,9 +131,9 @@ pub(super) fn ask_permission(
             body.insert("hunks".into(), json!(hunks));
         }
     }
-    let about = About::Tool { call: call.clone() };
+    let about = CheckpointSubject::Tool { call: call.clone() };
     let kind = CheckpointKind::Permission;
-    let Some(checkpoint) = answers::open(step, Question { kind, about, title, choices, body }) else { return };
+    let Some(checkpoint) = answers::open(step, CheckpointDraft { kind, about, title, choices, body }) else { return };
     let (choice, by) = match approve {
         Approve::Ask => return,
         // It stays open until a person answers.
@@ -144,7 +146,7 @@ pub(super) fn ask_permission(
 }
 
 /// The model asks the person something.
-pub(super) fn ask(step: &mut Step<'_>, call: &CallId, question: String, options: Vec<String>) {
+pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: String, options: Vec<String>) {
     let Some((_, item)) = find(step, call) else { return };
     if let Some(given) = &item.given {
         let text = match (given.choice.as_str(), &given.text) {
@@ -167,7 +169,7 @@ pub(super) fn ask(step: &mut Step<'_>, call: &CallId, question: String, options:
         options.iter().enumerate().map(|(number, label)| answers::choice(&format!("o{}", number + 1), label)).collect();
     choices.push(answers::choice(answers::OTHER, "Answer in words"));
     choices.push(answers::choice(answers::STOP, "Stop here"));
-    let about = About::Question { call: call.clone() };
+    let about = CheckpointSubject::Question { call: call.clone() };
     let kind = CheckpointKind::Clarification;
-    answers::open(step, Question { kind, about, title: question, choices, body: Map::new() });
+    answers::open(step, CheckpointDraft { kind, about, title: question, choices, body: Map::new() });
 }

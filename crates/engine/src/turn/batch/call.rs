@@ -7,24 +7,24 @@ use trimtab_vocab::{
     Rule, RuleVerdict, Sandbox,
 };
 
-use super::asking::{Asked, ask, ask_permission};
+use super::asking::{PermissionRequest, ask, ask_permission};
 use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
 use crate::flow;
 use crate::intake::pill;
-use crate::permit::{self, Answer, Permit, Prospect, Ruling};
+use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
-use crate::record::{Active, Held, Item, Progress, Session, Stand};
+use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
-use crate::step::Step;
-use crate::turn::tools::{Errand, Offer};
+use crate::step::Transition;
+use crate::turn::tools::{ToolAction, ToolOffer};
 use crate::turn::{answers, choosing, guard, outside, overtime, prompt, tools, watched};
-use crate::{Change, Effect};
+use crate::{Effect, ProposedChange};
 
 /// Does the next thing that a call needs: permission, preparation, the act.
-pub(in crate::turn) fn go(step: &mut Step<'_>, call: &CallId) {
+pub(in crate::turn) fn go(step: &mut Transition<'_>, call: &CallId) {
     let Some((_, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
@@ -39,11 +39,11 @@ pub(in crate::turn) fn go(step: &mut Step<'_>, call: &CallId) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let offered = match route::offer(active.path()) {
-        Offer::Everything if crate::turn::structured::applies(active) => {
+        ToolOffer::Everything if crate::turn::structured::applies(active) => {
             tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())
         }
-        Offer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
-        Offer::Looking if !tools::only_looks(&item.wish.name) => {
+        ToolOffer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
+        ToolOffer::Looking if !tools::only_looks(&item.wish.name) => {
             Err("This is plan mode: nothing is changed or run. Say what you would do.".to_owned())
         }
         _ => tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()),
@@ -57,19 +57,19 @@ pub(in crate::turn) fn go(step: &mut Step<'_>, call: &CallId) {
     };
     if let Some(reason) = needs_trust(step.session, active, &errand) {
         return match reason {
-            Trust::Ask => answers::ask_for_trust(step),
-            Trust::Refused => {
+            TrustCheck::Ask => answers::ask_for_trust(step),
+            TrustCheck::Refused => {
                 let text = "The user does not trust this folder: it cannot be read or worked in.".into();
                 finished(step, call, ToolStatus::Blocked, text);
             }
         };
     }
     match errand {
-        Errand::Steps(_) if active.flow.is_under_way() => {
+        ToolAction::Steps(_) if active.flow.is_under_way() => {
             let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
             finished(step, call, ToolStatus::Ok, text);
         }
-        Errand::Steps(todos) => {
+        ToolAction::Steps(todos) => {
             let open = todos.iter().filter(|todo| !todo.completed).count();
             let request = active.request.id.clone();
             step.say(Some(&request), StepsFact { todos });
@@ -77,36 +77,36 @@ pub(in crate::turn) fn go(step: &mut Step<'_>, call: &CallId) {
             let text = format!("The user sees the list; {open} steps are open.{enough}");
             finished(step, call, ToolStatus::Ok, text);
         }
-        Errand::Plan(_) if active.flow.stand != Stand::Planning => {
+        ToolAction::Plan(_) if active.flow.stand != FlowState::Planning => {
             let text = "No plan is wanted now. Go on with the work.".into();
             finished(step, call, ToolStatus::Error, text);
         }
-        Errand::Plan(plan) => {
+        ToolAction::Plan(plan) => {
             let request = active.request.id.clone();
             flow::plan::propose(step, &request, plan, "model");
             finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
         }
-        Errand::Ask { question, options } => ask(step, call, question, options),
-        Errand::Stored { key, offset } => {
+        ToolAction::Ask { question, options } => ask(step, call, question, options),
+        ToolAction::Stored { key, offset } => {
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
             step.ask(Effect::Recall { call: call.clone(), key, offset, limit });
         }
-        Errand::Look(look) if permit::secret_in(&look).is_none() => {
+        ToolAction::Look(look) if permit::secret_in(&look).is_none() => {
             step.ask(Effect::Look { call: call.clone(), look });
         }
         // What a change would make of the files is found out first: it is what a person approves.
-        Errand::Change(change) if item.writes.is_none() => prepare(step, call, change),
+        ToolAction::Change(change) if item.writes.is_none() => prepare(step, call, change),
         errand => act(step, call, &errand),
     }
 }
 
 /// Does what a person's own wish needs next: trust, preparation, the act.
-pub(crate) fn change_by_person(step: &mut Step<'_>, call: &CallId, item: &Item, change: Change) {
+pub(crate) fn change_by_person(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, change: ProposedChange) {
     let Some(active) = step.session.active() else { return };
-    let errand = Errand::Change(change.clone());
+    let errand = ToolAction::Change(change.clone());
     match needs_trust(step.session, active, &errand) {
-        Some(Trust::Ask) => answers::ask_for_trust(step),
-        Some(Trust::Refused) => {
+        Some(TrustCheck::Ask) => answers::ask_for_trust(step),
+        Some(TrustCheck::Refused) => {
             let text = "The folder is not trusted, so nothing is written into it.".into();
             finished(step, call, ToolStatus::Blocked, text);
         }
@@ -115,23 +115,23 @@ pub(crate) fn change_by_person(step: &mut Step<'_>, call: &CallId, item: &Item, 
     }
 }
 
-enum Trust {
+enum TrustCheck {
     Ask,
     Refused,
 }
 
 /// Whether a folder that nobody has trusted yet stands in the way.
-fn needs_trust(session: &Session, active: &Active, errand: &Errand) -> Option<Trust> {
+fn needs_trust(session: &Session, active: &RunningRequest, errand: &ToolAction) -> Option<TrustCheck> {
     if !errand.touches_the_folder() || permit::is_trusted(session, active) {
         return None;
     }
-    Some(if active.trust == Some(false) { Trust::Refused } else { Trust::Ask })
+    Some(if active.trust == Some(false) { TrustCheck::Refused } else { TrustCheck::Ask })
 }
 
-fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
+fn prepare(step: &mut Transition<'_>, call: &CallId, change: ProposedChange) {
     // What will be refused anyway needs no preparation.
     let Some(active) = step.session.active() else { return };
-    if let Ruling::Refuse { reason } = judged(step.session, active, &Errand::Change(change.clone())) {
+    if let Ruling::Refuse { reason } = judged(step.session, active, &ToolAction::Change(change.clone())) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
@@ -140,12 +140,12 @@ fn prepare(step: &mut Step<'_>, call: &CallId, change: Change) {
 }
 
 /// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
-pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
+pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction) {
     let Some((request, item)) = find(step, call) else { return };
     let Some(active) = step.session.active() else { return };
     // What failed in the sandbox has come to that, unless a person wants it run outside.
     let is_wanted = item.outside || item.widened;
-    if let Some(Held { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
+    if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
         step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
         return;
@@ -175,8 +175,8 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
     }
     let run = run_of(step.session, call, errand);
     let answer = match &run {
-        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => Answer::of_run(&item, run),
-        _ => Answer::of(&item),
+        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => AllowedByAnswer::of_run(&item, run),
+        _ => AllowedByAnswer::of(&item),
     };
     let ruling = permit::judge(step.session, active, errand, Prospect::of(&item));
     let ruling = unless_blocked(step.session, &item, errand, ruling);
@@ -193,24 +193,24 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             return refuse(step, call, text);
         }
         Ruling::Ask { class, reason, rule } => {
-            return ask_permission(step, call, errand, &item, Asked { class, reason, rule }, run);
+            return ask_permission(step, call, errand, &item, PermissionRequest { class, reason, rule }, run);
         }
     };
     match errand {
-        Errand::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
-        Errand::Fetch { url, host } => {
+        ToolAction::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
+        ToolAction::Fetch { url, host } => {
             step.say(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::Look::Fetch { url: url.clone() } });
+            step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::ReadOp::Fetch { url: url.clone() } });
         }
-        Errand::Change(_) => {
+        ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
             let proposal = ProposalId::of(&request, call);
             step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, call, writes);
             step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
         }
-        Errand::Run { command, timeout_s, .. } => {
+        ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
             let run = fenced_for(step.session, call, &permit, command, *timeout_s, asked);
             let CommandRun { command, argv, cwd, .. } = run.clone();
@@ -235,7 +235,7 @@ pub(super) fn act(step: &mut Step<'_>, call: &CallId, errand: &Errand) {
             step.ask(Effect::Run { call: call.clone(), plan, watch });
         }
         // These need no permission, and have ended or asked before.
-        Errand::Stored { .. } | Errand::Steps(_) | Errand::Plan(_) | Errand::Ask { .. } => {}
+        ToolAction::Stored { .. } | ToolAction::Steps(_) | ToolAction::Plan(_) | ToolAction::Ask { .. } => {}
     }
 }
 
@@ -270,8 +270,8 @@ fn is_only_git(session: &Session, command: &str) -> bool {
 }
 
 /// What would be run, if a person approves it.
-pub(super) fn run_of(session: &Session, call: &CallId, errand: &Errand) -> Option<CommandRun> {
-    let Errand::Run { command, timeout_s, outside, terminal } = errand else { return None };
+pub(super) fn run_of(session: &Session, call: &CallId, errand: &ToolAction) -> Option<CommandRun> {
+    let ToolAction::Run { command, timeout_s, outside, terminal } = errand else { return None };
     let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
     // Leaving the sandbox is a permission of its own, and part of what is approved.
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
@@ -284,7 +284,7 @@ fn as_clause(sentence: &str) -> String {
 }
 
 /// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
-fn unless_blocked(session: &Session, item: &Item, errand: &Errand, ruling: Ruling) -> Ruling {
+fn unless_blocked(session: &Session, item: &BatchItem, errand: &ToolAction, ruling: Ruling) -> Ruling {
     if !matches!(ruling, Ruling::Go(_)) {
         return ruling;
     }
@@ -297,26 +297,26 @@ fn unless_blocked(session: &Session, item: &Item, errand: &Errand, ruling: Rulin
 }
 
 /// The rule that names exactly this command here.
-pub(super) fn rule_about(session: &Session, errand: &Errand) -> Rule {
-    let command = if let Errand::Run { command, .. } = errand { command.trim() } else { "" };
+pub(super) fn rule_about(session: &Session, errand: &ToolAction) -> Rule {
+    let command = if let ToolAction::Run { command, .. } = errand { command.trim() } else { "" };
     let (tool, pattern, folder) = ("run_command".into(), command.to_owned(), session.folder().map(str::to_owned));
     Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
 }
 
 /// What the permit says before anything is prepared.
-fn judged(session: &Session, active: &Active, errand: &Errand) -> Ruling {
+fn judged(session: &Session, active: &RunningRequest, errand: &ToolAction) -> Ruling {
     permit::judge(session, active, errand, Prospect::default())
 }
 
 /// Whether there is nobody to be asked, and nobody has said no to everything.
-pub(super) fn is_alone(active: &Active) -> bool {
+pub(super) fn is_alone(active: &RunningRequest) -> bool {
     !active.request.settings.attended && answers::approve(active) != Approve::Deny
 }
 
 /// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
 pub(in crate::turn) const DENIED: &str = "denied";
 
-fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
+fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
     let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();
     if let Some(reason) = reason {
         text.push_str(&format!(" They say: {reason}"));
@@ -324,8 +324,8 @@ fn deny(step: &mut Step<'_>, call: &CallId, reason: Option<&str>) {
     refuse(step, call, text);
 }
 
-pub(in crate::turn) fn refuse(step: &mut Step<'_>, call: &CallId, reason: String) {
-    if let Some((request, Item { writes: Some(_), .. })) = find(step, call) {
+pub(in crate::turn) fn refuse(step: &mut Transition<'_>, call: &CallId, reason: String) {
+    if let Some((request, BatchItem { writes: Some(_), .. })) = find(step, call) {
         let proposal = ProposalId::of(&request, call);
         step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
     }
@@ -372,7 +372,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
 }
 
 /// Whether the rules now answer what is asked about a call: the choice they make.
-pub(in crate::turn) fn ruled(session: &Session, active: &Active, call: &CallId) -> Option<&'static str> {
+pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
     let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
     match unless_blocked(session, item, &errand, permit::judge(session, active, &errand, Prospect::of(item))) {

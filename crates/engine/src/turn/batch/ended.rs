@@ -5,29 +5,29 @@ use trimtab_vocab::event::{
     Change as ChangeEvent, ChangeFact, ChangedFile, ProposalFact, ProposalKind, ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    ApprovalClass, CallId, ChangeSetId, CommandRun, Effects, FileMark, FileWrite, ImageRef, ProposalId, RefKey,
-    RequestId, Sandbox, Seen, ToolResult,
+    ApprovalClass, CallId, ChangeSetId, CommandRun, FileEffects, FileMark, FileWrite, ImageRef, ProposalId, ReadResult,
+    RefKey, RequestId, Sandbox, ToolResult,
 };
 
-use super::asking::{Asked, ask_permission};
+use super::asking::{PermissionRequest, ask_permission};
 use super::call::{act, go, rule_about, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::pictures;
-use crate::record::{Held, Item, Phase, Progress, Session};
-use crate::step::Step;
+use crate::record::{BatchItem, Phase, Progress, Session, WithheldResult};
+use crate::step::Transition;
 use crate::turn::outside::Offered;
-use crate::turn::tools::Errand;
+use crate::turn::tools::ToolAction;
 use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, tools, watched};
 use crate::{Prepared, Ran};
 
 /// Something was seen.
-pub(crate) fn looked(step: &mut Step<'_>, call: &CallId, seen: Seen) {
+pub(crate) fn looked(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Started {
         return;
     }
-    let Seen { status, text, images, files } = seen;
+    let ReadResult { status, text, images, files } = seen;
     let mut pictures = Vec::new();
     for (number, (media_type, base64)) in images.into_iter().enumerate() {
         let key = RefKey::seen_by(&request, call, number);
@@ -39,7 +39,7 @@ pub(crate) fn looked(step: &mut Step<'_>, call: &CallId, seen: Seen) {
 }
 
 /// It is known what a change would make of the files.
-pub(crate) fn prepared(step: &mut Step<'_>, call: &CallId, prepared: Prepared) {
+pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepared) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Started || item.writes.is_some() {
         return;
@@ -82,7 +82,7 @@ pub(in crate::turn) fn operation(write: &FileWrite, diff: &str, hunks: u32) -> V
 }
 
 /// Files were written, or were not.
-pub(crate) fn applied(step: &mut Step<'_>, call: &CallId, problem: Option<String>) {
+pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<String>) {
     let Some((request, item)) = find(step, call) else { return };
     let Some(writes) = item.writes.filter(|_| item.progress == Progress::Acting) else { return };
     match problem {
@@ -140,7 +140,7 @@ fn saved(files: &[ChangedFile]) -> String {
 }
 
 /// A command ended.
-pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<&Effects>) {
+pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: Option<&FileEffects>) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.writes.is_some() {
         return;
@@ -173,7 +173,7 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
     let unobserved = effects.and_then(|effects| effects.unobserved);
     step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
     // What was cut out of a long result was not seen.
-    let held = Held { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
+    let held = WithheldResult { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
     if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
         && run.sandbox != Sandbox::Off
     {
@@ -186,7 +186,7 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
             }
         }
     }
-    let Held { status, preview, full, files } = held;
+    let WithheldResult { status, preview, full, files } = held;
     let images = Vec::new();
     step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
     proceed(step);
@@ -194,13 +194,20 @@ pub(crate) fn ran(step: &mut Step<'_>, call: &CallId, ran: Ran, effects: Option<
 
 /// A command that was to run automatically did not start, because a fence or the snapshot that undo needs could not
 /// be had: only a person can let it run now.
-fn blocked(step: &mut Step<'_>, call: &CallId, errand: &Errand, item: &Item, reason: String, run: Option<CommandRun>) {
-    let asked = Asked { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, errand) };
+fn blocked(
+    step: &mut Transition<'_>,
+    call: &CallId,
+    errand: &ToolAction,
+    item: &BatchItem,
+    reason: String,
+    run: Option<CommandRun>,
+) {
+    let asked = PermissionRequest { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, errand) };
     ask_permission(step, call, errand, item, asked, run);
 }
 
 /// It is known what a command did to files whose end nobody saw.
-pub(crate) fn surveyed(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
+pub(crate) fn surveyed(step: &mut Transition<'_>, call: &CallId, effects: &FileEffects) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.writes.is_some() {
         return;
@@ -217,16 +224,16 @@ pub(crate) fn surveyed(step: &mut Step<'_>, call: &CallId, effects: &Effects) {
     proceed(step);
 }
 
-pub(super) fn command_of(item: &Item) -> String {
+pub(super) fn command_of(item: &BatchItem) -> String {
     item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-pub(crate) fn finished(step: &mut Step<'_>, call: &CallId, status: ToolStatus, text: String) {
+pub(crate) fn finished(step: &mut Transition<'_>, call: &CallId, status: ToolStatus, text: String) {
     report(step, call, status, text, Vec::new(), Vec::new());
 }
 
 fn report(
-    step: &mut Step<'_>,
+    step: &mut Transition<'_>,
     call: &CallId,
     status: ToolStatus,
     text: String,
@@ -243,7 +250,7 @@ fn report(
 }
 
 /// What a person said when they allowed a call. Words that came with a yes to a command were the command to run.
-fn words_of(item: &Item) -> Option<&str> {
+fn words_of(item: &BatchItem) -> Option<&str> {
     let given = item.given.as_ref()?;
     let is_apart = match given.choice.as_str() {
         answers::ALLOW => given.fingerprint.is_none(),
@@ -254,7 +261,7 @@ fn words_of(item: &Item) -> Option<&str> {
 }
 
 /// What the model sees of a result, and where the whole is if that is not all of it.
-fn guarded(step: &mut Step<'_>, request: &RequestId, call: &CallId, text: String) -> (String, Option<RefKey>) {
+fn guarded(step: &mut Transition<'_>, request: &RequestId, call: &CallId, text: String) -> (String, Option<RefKey>) {
     let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let limit = guard::limit(&facts);
     if text.len() <= limit {

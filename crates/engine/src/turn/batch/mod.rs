@@ -17,8 +17,8 @@ use crate::Effect;
 use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
-use crate::record::{Batch, Item, Phase, Progress};
-use crate::step::Step;
+use crate::record::{Batch, BatchItem, Phase, Progress};
+use crate::step::Transition;
 use asking::shown;
 pub(crate) use call::change_by_person;
 use call::file_set;
@@ -36,7 +36,7 @@ pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
 /// The reply asks for tools: begin, unless it is the same once more. A person is asked then. Where nobody is there, the
 /// model hears that it repeats itself, and the limit of steps ends it; so it does where this is the last step.
-pub(super) fn begin(step: &mut Step<'_>) {
+pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
     let again = active.repeat.as_ref().filter(|last| last.times >= 2 && last.signature == batch.signature());
@@ -66,10 +66,10 @@ fn describe(batch: &Batch) -> String {
 
 /// Goes on after an answer: the call that it is about is acted upon, the rest begins. After a rest,
 /// whatever had begun begins again.
-pub(super) fn go_on(step: &mut Step<'_>, had_stopped: bool, call: Option<&CallId>) {
+pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&CallId>) {
     let Some(batch) = batch_of(step) else { return };
     // A wait ends everything at once, so it is looked for first.
-    let waited = |item: &Item| item.done().is_none() && has_said(item, answers::WAIT);
+    let waited = |item: &BatchItem| item.done().is_none() && has_said(item, answers::WAIT);
     if let Some(item) = batch.items.iter().find(|item| waited(item)) {
         let words = item.given.as_ref().and_then(|given| given.text.clone());
         return wait(step, words);
@@ -90,25 +90,25 @@ pub(super) fn go_on(step: &mut Step<'_>, had_stopped: bool, call: Option<&CallId
     advance(step);
 }
 
-fn has_said(item: &Item, choice: &str) -> bool {
+fn has_said(item: &BatchItem, choice: &str) -> bool {
     item.given.as_ref().is_some_and(|given| given.choice == choice)
 }
 
 /// Begins whatever may begin now; closes the batch when all have ended.
-pub(crate) fn advance(step: &mut Step<'_>) {
+pub(crate) fn advance(step: &mut Transition<'_>) {
     loop {
         let Some(active) = step.session.active() else { return };
         let stuck = matches!(active.phase, Phase::Stopping { .. } | Phase::Waiting { .. } | Phase::Admitting);
         let Some(batch) = active.batch.as_ref().filter(|_| !stuck) else { return };
         match ready(batch) {
-            Ready::Nothing => return settle(step),
-            Ready::Begin(call) => start(step, &call),
-            Ready::Close => return close(step),
+            NextItem::Nothing => return settle(step),
+            NextItem::Begin(call) => start(step, &call),
+            NextItem::Close => return close(step),
         }
     }
 }
 
-enum Ready {
+enum NextItem {
     Begin(CallId),
     Nothing,
     Close,
@@ -116,29 +116,29 @@ enum Ready {
 
 /// The next call to begin: of those in front that only look, the quickest; an act only when all
 /// before it have ended, and nothing behind it until it has.
-fn ready(batch: &Batch) -> Ready {
-    let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return Ready::Close };
-    let errand = |item: &Item| tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok();
-    let is_alone = |item: &Item| errand(item).is_some_and(|errand| errand.is_alone());
+fn ready(batch: &Batch) -> NextItem {
+    let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return NextItem::Close };
+    let errand = |item: &BatchItem| tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok();
+    let is_alone = |item: &BatchItem| errand(item).is_some_and(|errand| errand.is_alone());
     let front = &batch.items[first];
     if is_alone(front) {
         let pending = front.progress == Progress::Pending;
-        return if pending { Ready::Begin(front.call.clone()) } else { Ready::Nothing };
+        return if pending { NextItem::Begin(front.call.clone()) } else { NextItem::Nothing };
     }
     let together = batch.items[first..].iter().take_while(|item| item.done().is_some() || !is_alone(item));
     let running = together.clone().filter(|item| item.progress == Progress::Started).count();
     if running >= SIDE_BY_SIDE {
-        return Ready::Nothing;
+        return NextItem::Nothing;
     }
     let pending = together.filter(|item| item.progress == Progress::Pending);
     match pending.min_by_key(|item| errand(item).map_or(0, |errand| errand.rank())) {
-        Some(item) => Ready::Begin(item.call.clone()),
-        None => Ready::Nothing,
+        Some(item) => NextItem::Begin(item.call.clone()),
+        None => NextItem::Nothing,
     }
 }
 
 /// Nothing can begin. Without a person, what only waits for one ends the request for now.
-fn settle(step: &mut Step<'_>) {
+fn settle(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
     if batch.is_asking() && !batch.is_running() && !active.request.settings.attended {
@@ -147,7 +147,7 @@ fn settle(step: &mut Step<'_>) {
     }
 }
 
-fn start(step: &mut Step<'_>, call: &CallId) {
+fn start(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let (name, input) = (item.wish.name.clone(), shown(&item.wish.input));
     let started = ToolFact::Started { call: call.clone(), name, input };
@@ -156,7 +156,7 @@ fn start(step: &mut Step<'_>, call: &CallId) {
 }
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
-fn survey(step: &mut Step<'_>, item: &Item) -> bool {
+fn survey(step: &mut Transition<'_>, item: &BatchItem) -> bool {
     let watch = watched::watch(step.session, &command_of(item));
     if let Some(watch) = watch {
         step.ask(Effect::Survey { call: item.call.clone(), watch });
@@ -165,7 +165,7 @@ fn survey(step: &mut Step<'_>, item: &Item) -> bool {
 }
 
 /// After an act: the request may have been stopped meanwhile.
-fn proceed(step: &mut Step<'_>) {
+fn proceed(step: &mut Transition<'_>) {
     if step.session.active().is_some_and(|active| matches!(active.phase, Phase::Stopping { .. })) {
         super::stop(step);
     } else {
@@ -175,10 +175,10 @@ fn proceed(step: &mut Step<'_>) {
 
 /// A new owner: looks are taken again, writes are finished, and a command whose end nobody saw is
 /// asked about, never run again. What this owner has begun itself is not `interrupted`.
-pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
+pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call)) {
-        let Item { call, progress, writes, .. } = &item;
+        let BatchItem { call, progress, writes, .. } = &item;
         match (progress, writes) {
             (Progress::Started, _) => go(step, call),
             (Progress::Acting, Some(_)) => go_acting(step, call),
@@ -195,7 +195,7 @@ pub(super) fn woke(step: &mut Step<'_>, interrupted: &[CallId]) {
 }
 
 /// A write that was approved and begun is carried out again: it finishes what is unfinished.
-fn go_acting(step: &mut Step<'_>, call: &CallId) {
+fn go_acting(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let Some(writes) = item.writes else { return };
     let Some(permit) = Permit::recorded(step.session, call) else { return };
@@ -205,10 +205,10 @@ fn go_acting(step: &mut Step<'_>, call: &CallId) {
 
 /// A new owner while the request is being stopped: commands that ran are gone with the old one, writes
 /// are finished first. Whether nothing is left to wait for.
-pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
+pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> bool {
     let Some(batch) = batch_of(step) else { return true };
     for item in batch.items {
-        let Item { call, wish, progress, writes, .. } = &item;
+        let BatchItem { call, wish, progress, writes, .. } = &item;
         match (progress, writes) {
             (Progress::Done(_), _) => {}
             (Progress::Acting, _) if !under_way.contains(call) => {}
@@ -226,7 +226,7 @@ pub(super) fn woke_stopping(step: &mut Step<'_>, under_way: &[CallId]) -> bool {
 }
 
 /// The reply cannot be acted upon: each of its tools gets this result.
-pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
+pub(super) fn reject(step: &mut Transition<'_>, reason: &str) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {
         finished(step, &item.call, ToolStatus::Error, reason.to_owned());
@@ -235,17 +235,17 @@ pub(super) fn reject(step: &mut Step<'_>, reason: &str) {
 }
 
 /// All have ended: the results go back, and the next step begins.
-fn close(step: &mut Step<'_>) {
+fn close(step: &mut Transition<'_>) {
     if batch_of(step).is_some_and(|batch| batch.of_series) {
         return super::series::ran(step);
     }
     if let Some(batch) = batch_of(step).filter(|batch| batch.of_pictures) {
-        let done = batch.items.iter().filter_map(Item::done);
+        let done = batch.items.iter().filter_map(BatchItem::done);
         let outcomes: Vec<(ToolStatus, String)> = done.map(|done| (done.status, done.content.clone())).collect();
         reflect(step);
         return pictures::closed(step, &outcomes);
     }
-    let went_well = |item: &Item| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
+    let went_well = |item: &BatchItem| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
     reflect(step);
     if !super::structured::closed(step, all_went_well) {
@@ -254,7 +254,7 @@ fn close(step: &mut Step<'_>) {
     }
 }
 
-fn reflect(step: &mut Step<'_>) {
+fn reflect(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
     let request = active.request.id.clone();
@@ -267,11 +267,11 @@ fn reflect(step: &mut Step<'_>) {
     }
 }
 
-fn batch_of(step: &Step<'_>) -> Option<Batch> {
+fn batch_of(step: &Transition<'_>) -> Option<Batch> {
     step.session.active()?.batch.clone()
 }
 
-pub(crate) fn find(step: &Step<'_>, call: &CallId) -> Option<(RequestId, Item)> {
+pub(crate) fn find(step: &Transition<'_>, call: &CallId) -> Option<(RequestId, BatchItem)> {
     let active = step.session.active()?;
     Some((active.request.id.clone(), active.batch.as_ref()?.item(call)?.clone()))
 }

@@ -6,8 +6,8 @@ use trimtab_vocab::{CallId, CheckpointId, RequestId, ToolResult};
 use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
-use crate::record::{Held, Item, Progress};
-use crate::step::Step;
+use crate::record::{BatchItem, Progress, WithheldResult};
+use crate::step::Transition;
 use crate::turn::{answers, next};
 
 /// A tool that a person stopped, and nothing else.
@@ -16,7 +16,7 @@ pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The rest goes o
 pub(super) const SKIPPED: &str = "[Skipped by the user. Go on with what comes next.]";
 
 /// The person chose to wait: every tool ends at once with the documented result.
-pub(super) fn wait(step: &mut Step<'_>, words: Option<String>) {
+pub(super) fn wait(step: &mut Transition<'_>, words: Option<String>) {
     end_all(step, |id| ToolResult::interrupt(id).content);
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -34,7 +34,7 @@ pub(super) fn wait(step: &mut Step<'_>, words: Option<String>) {
 }
 
 /// Ends whatever has not ended and does not act: it is told to stop, and its result is `content`.
-fn end_all(step: &mut Step<'_>, content: impl Fn(&str) -> String) {
+fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {
         match item.progress {
@@ -54,22 +54,22 @@ fn end_all(step: &mut Step<'_>, content: impl Fn(&str) -> String) {
 }
 
 /// What a person wants makes a question pointless: it is answered with that.
-fn answer_for(step: &mut Step<'_>, checkpoint: CheckpointId) {
+fn answer_for(step: &mut Transition<'_>, checkpoint: CheckpointId) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     step.say(Some(&request), answers::resolved(checkpoint, answers::SKIP, CheckpointFact::PERSON));
 }
 
 /// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.
 /// Whether nothing is left to wait for.
-pub(in crate::turn) fn stop(step: &mut Step<'_>) -> bool {
+pub(in crate::turn) fn stop(step: &mut Transition<'_>) -> bool {
     end_all(step, |id| ToolResult::interrupt(id).content);
     batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
 }
 
 /// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
-pub(in crate::turn) fn leave(step: &mut Step<'_>, request: &RequestId) {
+pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
     let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
-    for Item { call, wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
+    for BatchItem { call, wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
         let (preview, status) = (ToolResult::interrupt(&wish.id).content, ToolStatus::Interrupted);
         let (images, files) = (Vec::new(), Vec::new());
         step.say(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
@@ -77,7 +77,7 @@ pub(in crate::turn) fn leave(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// The person wants what runs now left, and the rest to go on.
-pub(in crate::turn) fn skip(step: &mut Step<'_>) {
+pub(in crate::turn) fn skip(step: &mut Transition<'_>) {
     let Some(batch) = batch_of(step) else { return };
     for item in &batch.items {
         stop_one(step, &item.call, SKIPPED);
@@ -86,12 +86,12 @@ pub(in crate::turn) fn skip(step: &mut Step<'_>) {
 }
 
 /// The person wants one tool ended.
-pub(in crate::turn) fn stop_tool(step: &mut Step<'_>, call: &CallId) {
+pub(in crate::turn) fn stop_tool(step: &mut Transition<'_>, call: &CallId) {
     stop_one(step, call, STOPPED);
     advance(step);
 }
 
-fn stop_one(step: &mut Step<'_>, call: &CallId, text: &str) {
+fn stop_one(step: &mut Transition<'_>, call: &CallId, text: &str) {
     let Some((request, item)) = find(step, call) else { return };
     match item.progress {
         Progress::Done(_) => {}
@@ -110,11 +110,11 @@ fn stop_one(step: &mut Step<'_>, call: &CallId, text: &str) {
     }
 }
 
-pub(super) fn interrupted(step: &mut Step<'_>, call: &CallId, text: String) {
+pub(super) fn interrupted(step: &mut Transition<'_>, call: &CallId, text: String) {
     // A command that has ended in the sandbox has come to that, whatever becomes of the question about it.
     let held = find(step, call).filter(|(_, item)| !item.outside).and_then(|(_, item)| item.held);
     match held {
-        Some(Held { status, preview, .. }) => finished(step, call, status, preview),
+        Some(WithheldResult { status, preview, .. }) => finished(step, call, status, preview),
         None => finished(step, call, ToolStatus::Interrupted, text),
     }
 }

@@ -11,16 +11,16 @@ use trimtab_vocab::{
     Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
 };
 
-use super::answers::{self, Question};
-use super::tools::{Errand, Offer};
+use super::answers::{self, CheckpointDraft};
+use super::tools::{ToolAction, ToolOffer};
 use super::{batch, finish, next, reflection, structured};
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
-use crate::proposal::recover::{Stop, recover};
-use crate::record::{About, Active, Done, Item};
+use crate::proposal::recover::{ReplyStop, recover};
+use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
 use crate::route;
-use crate::step::Step;
-use verdict::{Standing, Verdict};
+use crate::step::Transition;
+use verdict::{SeriesContext, SeriesVerdict};
 
 /// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
 /// it, and nobody reads through more before they agree.
@@ -29,8 +29,8 @@ const LONGEST: usize = 64 * 1024;
 
 /// Whether commands of this request's answers may be proposed at all: not where nothing is run, nor in an
 /// assessment of how far it came.
-pub(crate) fn applies(active: &Active) -> bool {
-    route::offer(active.path()) == Offer::Everything && !active.assessing
+pub(crate) fn applies(active: &RunningRequest) -> bool {
+    route::offer(active.path()) == ToolOffer::Everything && !active.assessing
 }
 
 /// The commands of an answer as a series, if there are any.
@@ -45,7 +45,7 @@ fn is_too_much(commands: &[String]) -> bool {
 }
 
 /// Says so where an answer has more commands than are run.
-pub(super) fn warn(step: &mut Step<'_>, request: &RequestId, answer: &Answer) {
+pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
     let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.clone()).collect();
     if is_too_much(&commands) {
         let count = commands.len();
@@ -63,18 +63,18 @@ pub(crate) fn wish(command: &str) -> ToolCall {
     ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
 }
 
-fn series(step: &Step<'_>) -> Option<(RequestId, Series)> {
+fn series(step: &Transition<'_>) -> Option<(RequestId, Series)> {
     let active = step.session.active()?;
     Some((active.request.id.clone(), active.series.clone()?))
 }
 
-fn say(step: &mut Step<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
+fn say(step: &mut Transition<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
     step.say(Some(request), CommandsFact { series, progress, reason });
 }
 
 /// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
 /// what is known to be safe runs by itself.
-pub(super) fn begin(step: &mut Step<'_>) {
+pub(super) fn begin(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let Some(active) = step.session.active() else { return };
     if series.total < 2 || active.request.settings.apply_commands == Applying::Auto {
@@ -84,9 +84,9 @@ pub(super) fn begin(step: &mut Step<'_>) {
     let mut body = Map::new();
     let listed = series.remaining.iter().map(|command| foreseen(step, command)).collect();
     body.insert("commands".into(), Value::Array(listed));
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Confirm,
-        about: About::Series,
+        about: CheckpointSubject::Series,
         title: format!("The answer has {count} commands."),
         choices: vec![
             answers::choice(answers::RUN, &format!("Run {count} cmds")),
@@ -120,7 +120,7 @@ pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
 }
 
 /// Why such a choice will not do.
-pub(crate) fn objection(active: &Active, choice: &str, text: Option<&str>) -> Option<String> {
+pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
     let (numbers, offered) = (numbers(choice, text)?, active.series.as_ref()?.remaining.len());
     let wrong = numbers.iter().find(|number| !(1..=offered).contains(*number))?;
     Some(format!("There is no command {wrong}; they are numbered from 1 to {offered}."))
@@ -133,9 +133,9 @@ pub(crate) fn left_out(left: &[String]) -> Option<String> {
 }
 
 /// What will happen to a command once its turn comes, as far as that is known now.
-fn foreseen(step: &Step<'_>, command: &str) -> Value {
+fn foreseen(step: &Transition<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
-    let errand = Errand::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
+    let errand = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
     let (what, reason) = match permit::judge(step.session, &agreed, &errand, permit::Prospect::default()) {
         Ruling::Go(_) => ("auto", String::new()),
@@ -146,7 +146,7 @@ fn foreseen(step: &Step<'_>, command: &str) -> Value {
 }
 
 /// Goes on after an answer. Whether there was something to go on with.
-pub(super) fn go_on(step: &mut Step<'_>) -> bool {
+pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     let due = series(step).is_some_and(|(_, series)| series.state == SeriesState::Running && series.current.is_none());
     if due {
         start(step);
@@ -155,7 +155,7 @@ pub(super) fn go_on(step: &mut Step<'_>) -> bool {
 }
 
 /// The next command goes to the permit.
-fn start(step: &mut Step<'_>) {
+fn start(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let call = CallId::tool(&CallId::nth(step.session.next_call() - 1), 0);
     let series = Series { state: SeriesState::Running, ..series.begun(call) };
@@ -167,7 +167,7 @@ fn start(step: &mut Step<'_>) {
 }
 
 /// The command has ended, one way or the other: the model hears of it.
-pub(super) fn ran(step: &mut Step<'_>) {
+pub(super) fn ran(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let Some(active) = step.session.active() else { return };
     let Some(item) = active.batch.as_ref().and_then(|batch| batch.items.first()) else { return };
@@ -185,7 +185,7 @@ pub(super) fn ran(step: &mut Step<'_>) {
 
 /// What the model is told of a command beside its end and its output, such as the files that it made, and what it wrote.
 /// Where the output is too long to be told whole, both are one text.
-fn parts<'a>(item: &'a Item, done: &'a Done) -> (&'a str, &'a str) {
+fn parts<'a>(item: &'a BatchItem, done: &'a ToolOutcome) -> (&'a str, &'a str) {
     let rest = match done.content.split_once('\n') {
         Some((first, rest)) if first.starts_with("Exit code ") => rest,
         None if done.content.starts_with("Exit code ") => "",
@@ -214,7 +214,7 @@ fn head(output: &str) -> String {
 }
 
 /// What the model is told when a command has ended.
-pub(crate) fn report(series: &Series, item: &Item, done: &Done) -> String {
+pub(crate) fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let Some(last) = series.results.last() else { return String::new() };
     let (notes, output) = parts(item, done);
     let ended =
@@ -279,19 +279,19 @@ pub(crate) fn note_of_rest(series: &Series) -> Option<String> {
 }
 
 /// The model has spoken while its verdict is waited for. Whether that was all that its words are for.
-pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) -> bool {
+pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) -> bool {
     let Some((_, series)) = series(step).filter(|(_, series)| series.state == SeriesState::Judging) else {
         return false;
     };
     let Some(active) = step.session.active() else { return false };
     let last = series.results.last().map(|result| result.command.clone()).unwrap_or_default();
-    let standing = Standing { last: &last, remaining: &series.remaining };
+    let standing = SeriesContext { last: &last, remaining: &series.remaining };
     let form = structured::applies(active)
-        .then(|| recover(words.as_bytes(), stop.map_or(Stop::Unknown, Stop::from)))
+        .then(|| recover(words.as_bytes(), stop.map_or(ReplyStop::Unknown, ReplyStop::from)))
         .filter(|read| read.found);
     let cut = stop == Some(&StopReason::MaxTokens) || form.as_ref().is_some_and(|read| read.truncated || read.blocked);
     let said = match (form, verdict::structured(words)) {
-        _ if cut => Verdict::Pause("the model's reply was cut off".into()),
+        _ if cut => SeriesVerdict::Pause("the model's reply was cut off".into()),
         (_, Some(said)) => said,
         (Some(read), None) if !read.answer.file_changes.is_empty() => {
             if series.remaining.is_empty() {
@@ -308,29 +308,29 @@ pub(super) fn replied(step: &mut Step<'_>, request: &RequestId, words: &str, sto
         (None, None) => verdict::verdict(words, &[], standing),
     };
     match said {
-        Verdict::Run(commands) if is_too_much(&commands) || is_too_much(&series.remaining) => {
+        SeriesVerdict::Run(commands) if is_too_much(&commands) || is_too_much(&series.remaining) => {
             pause(step, request, series, "the model proposes more than can be looked through".into());
         }
-        Verdict::Run(commands) => {
+        SeriesVerdict::Run(commands) => {
             let series = Series { state: SeriesState::Running, ..series.first(commands) };
             say(step, request, series, String::new(), String::new());
             start(step);
         }
         _ if series.remaining.is_empty() => return ended(step, request, series),
-        Verdict::Continue => start(step),
-        Verdict::Pause(reason) => pause(step, request, series, reason),
+        SeriesVerdict::Continue => start(step),
+        SeriesVerdict::Pause(reason) => pause(step, request, series, reason),
     }
     true
 }
 
 /// All have run, and the model's words are its answer.
-fn ended(step: &mut Step<'_>, request: &RequestId, series: Series) -> bool {
+fn ended(step: &mut Transition<'_>, request: &RequestId, series: Series) -> bool {
     say(step, request, Series { state: SeriesState::Done, ..series }, String::new(), String::new());
     false
 }
 
 /// The model wants to mend files before it decides: they are changed, and it is asked again.
-fn change_first(step: &mut Step<'_>, request: &RequestId, answer: Answer, series: &Series) -> bool {
+fn change_first(step: &mut Transition<'_>, request: &RequestId, answer: Answer, series: &Series) -> bool {
     step.say(Some(request), AnswerFact { answer });
     let text = reminder(series).trim_start().to_owned();
     step.say(Some(request), RequestFact::Steered { text, by: "engine".into() });
@@ -338,7 +338,7 @@ fn change_first(step: &mut Step<'_>, request: &RequestId, answer: Answer, series
     true
 }
 
-fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: String) {
+fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason: String) {
     let series = Series { state: SeriesState::Paused, ..series };
     let (done, total, rest) = (series.done, series.total, series.remaining.len());
     let upcoming = series.remaining.first().cloned().unwrap_or_default();
@@ -346,9 +346,9 @@ fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: Strin
     body.insert("reason".into(), json!(reason));
     body.insert("remaining".into(), json!(series.remaining));
     say(step, request, series, String::new(), reason);
-    let question = Question {
+    let question = CheckpointDraft {
         kind: CheckpointKind::Step,
-        about: About::Series,
+        about: CheckpointSubject::Series,
         title: format!("Paused after command {done}/{total}; {rest} left."),
         choices: vec![
             answers::choice(answers::CONTINUE, &format!("Go on with {upcoming}")),
@@ -370,7 +370,7 @@ fn pause(step: &mut Step<'_>, request: &RequestId, series: Series, reason: Strin
 pub(super) const LEFT: &str = "[The user left these commands out. Go on without them.]";
 
 /// Nothing more of it runs: the request ends, unless it is a step of a plan.
-fn leave(step: &mut Step<'_>, request: &RequestId) {
+fn leave(step: &mut Transition<'_>, request: &RequestId) {
     left(step, request);
     match step.session.active().is_some_and(|active| active.flow.is_under_way()) {
         true => super::nudge(step, request, LEFT),
@@ -379,7 +379,7 @@ fn leave(step: &mut Step<'_>, request: &RequestId) {
 }
 
 /// What has not run is left.
-pub(super) fn left(step: &mut Step<'_>, request: &RequestId) {
+pub(super) fn left(step: &mut Transition<'_>, request: &RequestId) {
     let Some(series) = step.session.unfinished(request).and_then(|active| active.series.clone()) else { return };
     say(step, request, Series { state: SeriesState::Left, current: None, ..series }, String::new(), String::new());
 }

@@ -11,7 +11,7 @@ const MOST: usize = 20;
 
 /// What follows from a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SeriesVerdict {
     /// The next command runs.
     Continue,
     /// These run first.
@@ -22,7 +22,7 @@ pub enum Verdict {
 
 /// What a reply is read against.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct SeriesContext<'a> {
     /// The command that has just ended.
     pub last: &'a str,
     /// Those that are still to run.
@@ -33,7 +33,7 @@ pub struct Standing<'a> {
 pub(crate) const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["continue","stop","run"]},"command":{"type":"string"},"reason":{"type":"string"}},"required":["verdict","command","reason"],"additionalProperties":false}"#;
 
 /// Reads a reply. `proposed` are commands that it proposes in a field of its own.
-pub fn verdict(words: &str, proposed: &[String], standing: Standing<'_>) -> Verdict {
+pub fn verdict(words: &str, proposed: &[String], standing: SeriesContext<'_>) -> SeriesVerdict {
     if let Some(said) = structured(words) {
         return said;
     }
@@ -53,31 +53,31 @@ pub fn verdict(words: &str, proposed: &[String], standing: Standing<'_>) -> Verd
     match quoted.as_slice() {
         [] => in_words(&plain, words),
         // A command that is named with a "not" is not one to run.
-        [one] if proposes(&plain) && !refuses(&plain) => Verdict::Run(vec![one.clone()]),
-        _ => Verdict::Pause(reason(words)),
+        [one] if proposes(&plain) && !refuses(&plain) => SeriesVerdict::Run(vec![one.clone()]),
+        _ => SeriesVerdict::Pause(reason(words)),
     }
 }
 
 /// Commands that a reply puts forward: the same as what remains is no news.
-fn suggested(commands: Vec<String>, standing: Standing<'_>) -> Verdict {
+fn suggested(commands: Vec<String>, standing: SeriesContext<'_>) -> SeriesVerdict {
     let is_rest = !standing.remaining.is_empty() && standing.remaining.starts_with(&commands);
     if is_rest {
-        return Verdict::Continue;
+        return SeriesVerdict::Continue;
     }
     // One that is still to come would run twice, now and in its turn.
     if commands.iter().any(|command| standing.remaining.contains(command)) {
-        return Verdict::Pause("the model wants the remaining commands in another order".into());
+        return SeriesVerdict::Pause("the model wants the remaining commands in another order".into());
     }
     if commands.len() > MOST {
-        return Verdict::Pause(format!("the model proposes {} commands at once", commands.len()));
+        return SeriesVerdict::Pause(format!("the model proposes {} commands at once", commands.len()));
     }
-    Verdict::Run(commands)
+    SeriesVerdict::Run(commands)
 }
 
 /// A verdict in the form that was asked for, wherever in the reply it stands. Of several, none is believed.
-pub(super) fn structured(words: &str) -> Option<Verdict> {
+pub(super) fn structured(words: &str) -> Option<SeriesVerdict> {
     #[derive(Deserialize)]
-    struct Said {
+    struct SeriesReply {
         verdict: String,
         #[serde(default)]
         command: Option<String>,
@@ -86,22 +86,22 @@ pub(super) fn structured(words: &str) -> Option<Verdict> {
     }
     let at = words.find('{')?;
     let mut read = serde_json::Deserializer::from_str(&words[at..]).into_iter::<Value>();
-    let said: Said = serde_json::from_value(read.next()?.ok()?).ok()?;
+    let said: SeriesReply = serde_json::from_value(read.next()?.ok()?).ok()?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
     let rest = &words[at + read.byte_offset()..];
     if rest.contains("\"verdict\"") {
-        return Some(Verdict::Pause("the model gave more than one verdict".into()));
+        return Some(SeriesVerdict::Pause("the model gave more than one verdict".into()));
     }
     let command = said.command.map(|command| command.trim().to_owned()).filter(|command| !command.is_empty());
     Some(match (said.verdict.trim().to_lowercase().as_str(), command) {
-        ("run", Some(command)) => Verdict::Run(vec![command]),
-        ("continue", None) => Verdict::Continue,
+        ("run", Some(command)) => SeriesVerdict::Run(vec![command]),
+        ("continue", None) => SeriesVerdict::Continue,
         // Both "go on" and another command: which of them is meant, a person can tell.
-        ("continue", Some(command)) => Verdict::Pause(
+        ("continue", Some(command)) => SeriesVerdict::Pause(
             reason.unwrap_or_else(|| format!("the model says continue, but names another command: {command}")),
         ),
-        ("stop", _) => Verdict::Pause(reason.unwrap_or_else(|| "the model wants a stop".into())),
-        _ => Verdict::Pause(reason.unwrap_or_else(|| "the model's verdict is not one of the three".into())),
+        ("stop", _) => SeriesVerdict::Pause(reason.unwrap_or_else(|| "the model wants a stop".into())),
+        _ => SeriesVerdict::Pause(reason.unwrap_or_else(|| "the model's verdict is not one of the three".into())),
     })
 }
 
@@ -218,12 +218,12 @@ fn proposes(plain: &str) -> bool {
 }
 
 /// Words that name no command.
-fn in_words(plain: &str, words: &str) -> Verdict {
+fn in_words(plain: &str, words: &str) -> SeriesVerdict {
     let goes_on = has_any(plain, GO_ON) && !plain.contains('?');
     if goes_on && !has_any(plain, TROUBLE) && !refuses(plain) {
-        Verdict::Continue
+        SeriesVerdict::Continue
     } else {
-        Verdict::Pause(reason(words))
+        SeriesVerdict::Pause(reason(words))
     }
 }
 
@@ -313,13 +313,13 @@ fn is_like_a_command(span: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(words: &str) -> Verdict {
+    fn read(words: &str) -> SeriesVerdict {
         let remaining = ["npm run build".to_owned(), "npm test".to_owned()];
-        verdict(words, &[], Standing { last: "mkdir -p app", remaining: &remaining })
+        verdict(words, &[], SeriesContext { last: "mkdir -p app", remaining: &remaining })
     }
 
-    fn run(command: &str) -> Verdict {
-        Verdict::Run(vec![command.to_owned()])
+    fn run(command: &str) -> SeriesVerdict {
+        SeriesVerdict::Run(vec![command.to_owned()])
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
             "```json\n{\"verdict\": \"continue\"}\n```",
             "Next:\n```sh\nnpm run build\n```",
         ] {
-            assert_eq!(read(words), Verdict::Continue, "{words}");
+            assert_eq!(read(words), SeriesVerdict::Continue, "{words}");
         }
     }
 
@@ -359,7 +359,7 @@ mod tests {
             assert_eq!(read(words), run(command), "{words}");
         }
         let several = read("🖥 ls\nand then\n🖥 pwd");
-        assert_eq!(several, Verdict::Run(vec!["ls".into(), "pwd".into()]));
+        assert_eq!(several, SeriesVerdict::Run(vec!["ls".into(), "pwd".into()]));
     }
 
     #[test]
@@ -392,9 +392,9 @@ mod tests {
             "```sh\nnpm test\n```",
             "```\nrm -rf app\n```",
         ] {
-            assert!(matches!(read(words), Verdict::Pause(_)), "{words}: {:?}", read(words));
+            assert!(matches!(read(words), SeriesVerdict::Pause(_)), "{words}: {:?}", read(words));
         }
-        assert_eq!(read(r#"{"verdict":"stop","reason":"disk is full"}"#), Verdict::Pause("disk is full".into()));
+        assert_eq!(read(r#"{"verdict":"stop","reason":"disk is full"}"#), SeriesVerdict::Pause("disk is full".into()));
     }
 
     #[test]
@@ -402,14 +402,14 @@ mod tests {
         let remaining = ["a 1".to_owned(), "b 2".to_owned()];
         let read = |proposed: &[&str]| {
             let proposed: Vec<String> = proposed.iter().map(|command| (*command).to_owned()).collect();
-            verdict("There was an error.", &proposed, Standing { last: "x", remaining: &remaining })
+            verdict("There was an error.", &proposed, SeriesContext { last: "x", remaining: &remaining })
         };
         assert_eq!(read(&["c 3"]), run("c 3"));
-        assert_eq!(read(&["a 1", "b 2"]), Verdict::Continue);
-        assert_eq!(read(&["a 1"]), Verdict::Continue);
-        assert!(matches!(read(&["b 2"]), Verdict::Pause(_)), "it would run twice");
-        assert!(matches!(read(&["c 3", "a 1"]), Verdict::Pause(_)));
-        assert!(matches!(read(&["c"; 21]), Verdict::Pause(_)));
+        assert_eq!(read(&["a 1", "b 2"]), SeriesVerdict::Continue);
+        assert_eq!(read(&["a 1"]), SeriesVerdict::Continue);
+        assert!(matches!(read(&["b 2"]), SeriesVerdict::Pause(_)), "it would run twice");
+        assert!(matches!(read(&["c 3", "a 1"]), SeriesVerdict::Pause(_)));
+        assert!(matches!(read(&["c"; 21]), SeriesVerdict::Pause(_)));
     }
 
     #[test]
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn any_reply_is_read_without_trouble() {
         for words in ["{", "`", "``", "```", "🖥`", "{\"verdict\":", "{\"verdict\":1}", "\u{0}", "`` ` ``"] {
-            assert!(matches!(read(words), Verdict::Pause(_)), "{words:?}");
+            assert!(matches!(read(words), SeriesVerdict::Pause(_)), "{words:?}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{Errand, Tool, arguments};
+use super::{ToolAction, ToolDefinition, arguments};
 
 /// Answers to choose from at most.
 const MOST: usize = 12;
 
-pub(super) const ASK: Tool = Tool {
+pub(super) const ASK: ToolDefinition = ToolDefinition {
     name: "ask_user",
     about: "Ask the user when only they can decide. Offer short options; they may also answer in words.",
     schema: r#"{"type":"object","properties":{"question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}"#,
@@ -15,27 +15,27 @@ pub(super) const ASK: Tool = Tool {
     read: |input| {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Choice {
+        enum AskUserChoice {
             Words(String),
             Labelled { label: String },
         }
         #[derive(Deserialize)]
-        struct Arguments {
+        struct AskUserArguments {
             question: String,
             #[serde(default)]
-            options: Option<Vec<Choice>>,
+            options: Option<Vec<AskUserChoice>>,
         }
-        let Arguments { question, options } = arguments(input)?;
+        let AskUserArguments { question, options } = arguments(input)?;
         if question.trim().is_empty() {
             return Err("the question is empty.".into());
         }
         let label = |option| match option {
-            Choice::Words(label) | Choice::Labelled { label } => label,
+            AskUserChoice::Words(label) | AskUserChoice::Labelled { label } => label,
         };
         let options: Vec<String> = options.unwrap_or_default().into_iter().map(label).collect();
         if options.len() > MOST {
             return Err(format!("{} options are too many; {MOST} at most.", options.len()));
         }
-        Ok(Errand::Ask { question, options })
+        Ok(ToolAction::Ask { question, options })
     },
 };

@@ -2,85 +2,85 @@
 
 use serde::Deserialize;
 
-use super::{Errand, Tool, arguments};
-use crate::Change;
-use crate::proposal::edit::{Block, Edit};
+use super::{ToolAction, ToolDefinition, arguments};
+use crate::ProposedChange;
+use crate::proposal::edit::{Edit, SearchReplace};
 
-pub(super) const EDIT: Tool = Tool {
+pub(super) const EDIT: ToolDefinition = ToolDefinition {
     name: "edit_file",
     about: "Replace lines of a file. Each search must be whole lines that occur exactly once, as in the file and without the line numbers that read_file shows; a part of one line is accepted if it has at least 8 characters and occurs once. Blocks apply in order, all or none.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"blocks":{"type":"array","items":{"type":"object","properties":{"search":{"type":"string"},"replace":{"type":"string"}},"required":["search","replace"]}}},"required":["path","blocks"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct EditFileArguments {
             path: String,
-            blocks: Vec<Block>,
+            blocks: Vec<SearchReplace>,
         }
-        let Arguments { path, blocks } = arguments(input)?;
-        Ok(Errand::Change(Change::Edit(Edit::SearchReplace { path, blocks })))
+        let EditFileArguments { path, blocks } = arguments(input)?;
+        Ok(ToolAction::Change(ProposedChange::Edit(Edit::SearchReplace { path, blocks })))
     },
 };
 
-pub(super) const DIFF: Tool = Tool {
+pub(super) const DIFF: ToolDefinition = ToolDefinition {
     name: "apply_diff",
     about: "Change files by a unified diff or a Codex patch (*** Begin Patch), all or none; path is one of its files. Context lines must be exact; line numbers may be wrong; text after @@ must be a line of the file above the hunk.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"diff":{"type":"string"}},"required":["path","diff"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct ApplyDiffArguments {
             path: String,
             diff: String,
         }
-        let Arguments { path, diff } = arguments(input)?;
-        Ok(Errand::Change(Change::Edit(Edit::UnifiedDiff { path, diff })))
+        let ApplyDiffArguments { path, diff } = arguments(input)?;
+        Ok(ToolAction::Change(ProposedChange::Edit(Edit::UnifiedDiff { path, diff })))
     },
 };
 
-pub(super) const WRITE: Tool = Tool {
+pub(super) const WRITE: ToolDefinition = ToolDefinition {
     name: "write_file",
     about: "Create a file, or replace the whole content of one that you have read.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct WriteFileArguments {
             path: String,
             content: String,
         }
-        let Arguments { path, content } = arguments(input)?;
-        Ok(Errand::Change(Change::Edit(Edit::WholeFile { path, content })))
+        let WriteFileArguments { path, content } = arguments(input)?;
+        Ok(ToolAction::Change(ProposedChange::Edit(Edit::WholeFile { path, content })))
     },
 };
 
-pub(super) const DELETE: Tool = Tool {
+pub(super) const DELETE: ToolDefinition = ToolDefinition {
     name: "delete_file",
     about: "Delete a file. The user is asked.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct DeleteFileArguments {
             path: String,
         }
-        let Arguments { path } = arguments(input)?;
-        Ok(Errand::Change(Change::Delete { path }))
+        let DeleteFileArguments { path } = arguments(input)?;
+        Ok(ToolAction::Change(ProposedChange::Delete { path }))
     },
 };
 
-pub(super) const MOVE: Tool = Tool {
+pub(super) const MOVE: ToolDefinition = ToolDefinition {
     name: "move_file",
     about: "Move or rename a file. The new place must be free.",
     schema: r#"{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from","to"]}"#,
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct MoveFileArguments {
             from: String,
             to: String,
         }
-        let Arguments { from, to } = arguments(input)?;
-        Ok(Errand::Change(Change::Move { from, to }))
+        let MoveFileArguments { from, to } = arguments(input)?;
+        Ok(ToolAction::Change(ProposedChange::Move { from, to }))
     },
 };

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::Deserialize;
 use trimtab_vocab::event::{Stage, StageFact};
 
-use super::{Errand, Tool, arguments};
+use super::{ToolAction, ToolDefinition, arguments};
 
-pub(super) const FETCH: Tool = Tool {
+pub(super) const FETCH: ToolDefinition = ToolDefinition {
     name: "fetch_url",
     about: "Get a web page or a text file as text. The user is asked once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
@@ -15,12 +15,12 @@ pub(super) const FETCH: Tool = Tool {
     looks: false,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct FetchUrlArguments {
             url: String,
         }
-        let Arguments { url } = arguments(input)?;
+        let FetchUrlArguments { url } = arguments(input)?;
         let host = host_of(&url).ok_or("only http:// and https:// addresses can be fetched.")?;
-        Ok(Errand::Fetch { url, host })
+        Ok(ToolAction::Fetch { url, host })
     },
 };
 

@@ -1,78 +1,78 @@
 //! Seeing the folder.
 
 use serde::Deserialize;
-use trimtab_vocab::Look;
+use trimtab_vocab::ReadOp;
 
-use super::{Errand, Tool, arguments, number};
+use super::{ToolAction, ToolDefinition, arguments, number};
 
 /// How deep a list goes when nothing is said.
 const DEPTH: u32 = 2;
 /// Lines around a match at most.
 const MOST_CONTEXT: u64 = 10;
 
-pub(super) const READ: Tool = Tool {
+pub(super) const READ: ToolDefinition = ToolDefinition {
     name: "read_file",
     about: "Read a text file (with line numbers) or a picture of the folder. Long files come in parts: go on with offset.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"lines"}},"required":["path"]}"#,
     looks: true,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct ReadFileArguments {
             path: String,
             #[serde(default, deserialize_with = "number")]
             offset: Option<u64>,
             #[serde(default, deserialize_with = "number")]
             limit: Option<u64>,
         }
-        let Arguments { path, offset, limit } = arguments(input)?;
-        Ok(Errand::Look(Look::Read { path, offset, limit }))
+        let ReadFileArguments { path, offset, limit } = arguments(input)?;
+        Ok(ToolAction::Look(ReadOp::Read { path, offset, limit }))
     },
 };
 
-pub(super) const LIST: Tool = Tool {
+pub(super) const LIST: ToolDefinition = ToolDefinition {
     name: "list_files",
     about: "List a folder. Files that the project ignores are left out.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","description":"levels, 2 if left out"}}}"#,
     looks: true,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct ListFilesArguments {
             #[serde(default)]
             path: Option<String>,
             #[serde(default, deserialize_with = "number")]
             depth: Option<u64>,
         }
-        let Arguments { path, depth } = arguments(input)?;
+        let ListFilesArguments { path, depth } = arguments(input)?;
         let depth = depth.map_or(DEPTH, |depth| u32::try_from(depth.clamp(1, 20)).unwrap_or(DEPTH));
-        Ok(Errand::Look(Look::List { path: here(path), depth }))
+        Ok(ToolAction::Look(ReadOp::List { path: here(path), depth }))
     },
 };
 
-pub(super) const FIND: Tool = Tool {
+pub(super) const FIND: ToolDefinition = ToolDefinition {
     name: "find_files",
     about: "Find files by name, for example *.rs or src/**/test_*.py.",
     schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"folder to look in"}},"required":["pattern"]}"#,
     looks: true,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct FindFilesArguments {
             pattern: String,
             #[serde(default)]
             path: Option<String>,
         }
-        let Arguments { pattern, path } = arguments(input)?;
-        Ok(Errand::Look(Look::Glob { pattern, path: here(path) }))
+        let FindFilesArguments { pattern, path } = arguments(input)?;
+        Ok(ToolAction::Look(ReadOp::Glob { pattern, path: here(path) }))
     },
 };
 
-pub(super) const SEARCH: Tool = Tool {
+pub(super) const SEARCH: ToolDefinition = ToolDefinition {
     name: "search",
     about: "Find lines by a regular expression. Prefer this to reading whole files.",
     schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"only such files, as *.ts"},"ignore_case":{"type":"boolean"},"context":{"type":"integer","description":"lines around each match"}},"required":["pattern"]}"#,
     looks: true,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct SearchArguments {
             pattern: String,
             #[serde(default)]
             path: Option<String>,
@@ -83,10 +83,10 @@ pub(super) const SEARCH: Tool = Tool {
             #[serde(default, deserialize_with = "number")]
             context: Option<u64>,
         }
-        let Arguments { pattern, path, glob, ignore_case, context } = arguments(input)?;
+        let SearchArguments { pattern, path, glob, ignore_case, context } = arguments(input)?;
         let context = u32::try_from(context.unwrap_or(0).min(MOST_CONTEXT)).unwrap_or(0);
         let glob = glob.filter(|glob| !glob.is_empty());
-        Ok(Errand::Look(Look::Search { pattern, path: here(path), glob, ignore_case, context }))
+        Ok(ToolAction::Look(ReadOp::Search { pattern, path: here(path), glob, ignore_case, context }))
     },
 };
 

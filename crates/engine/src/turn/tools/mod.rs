@@ -16,16 +16,16 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use trimtab_vocab::{Look, Plan, RefKey, Todo, ToolSpec};
+use trimtab_vocab::{Plan, ReadOp, RefKey, Todo, ToolSpec};
 
-use crate::Change;
+use crate::ProposedChange;
 use crate::tokens::estimate;
 
 /// What a tool call comes to.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Errand {
+pub(crate) enum ToolAction {
     /// See something of the folder.
-    Look(Look),
+    Look(ReadOp),
     /// See a page of the web.
     Fetch {
         /// Its address.
@@ -41,7 +41,7 @@ pub(crate) enum Errand {
         offset: usize,
     },
     /// Change a file.
-    Change(Change),
+    Change(ProposedChange),
     /// Run a command.
     Run {
         /// The command line.
@@ -66,7 +66,7 @@ pub(crate) enum Errand {
     },
 }
 
-impl Errand {
+impl ToolAction {
     /// Whether it must be alone: it changes something, or waits for a person.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
@@ -87,8 +87,8 @@ impl Errand {
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Steps(_) | Self::Plan(_) | Self::Stored { .. } => 0,
-            Self::Look(Look::Read { .. }) => 1,
-            Self::Look(Look::Search { .. }) => 3,
+            Self::Look(ReadOp::Read { .. }) => 1,
+            Self::Look(ReadOp::Search { .. }) => 3,
             Self::Look(_) => 2,
             _ => 4,
         }
@@ -97,7 +97,7 @@ impl Errand {
 
 /// Which tools are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Offer {
+pub(crate) enum ToolOffer {
     /// None: the turn is a conversation.
     Nothing,
     /// Those that change nothing.
@@ -107,7 +107,7 @@ pub(crate) enum Offer {
 }
 
 /// A tool: its words, and the reading of its arguments.
-struct Tool {
+struct ToolDefinition {
     name: &'static str,
     /// What it is for, and when to use it.
     about: &'static str,
@@ -115,10 +115,10 @@ struct Tool {
     schema: &'static str,
     /// Whether it changes nothing.
     looks: bool,
-    read: fn(Value) -> Result<Errand, String>,
+    read: fn(Value) -> Result<ToolAction, String>,
 }
 
-const TOOLS: &[Tool] = &[
+const TOOLS: &[ToolDefinition] = &[
     look::READ,
     look::LIST,
     look::FIND,
@@ -138,22 +138,22 @@ const TOOLS: &[Tool] = &[
 
 /// The tools as a model is told of them. Made once: the prompt's beginning stays the same, byte for
 /// byte, so that providers can cache it.
-pub(crate) fn specs(offer: Offer) -> &'static [Arc<ToolSpec>] {
+pub(crate) fn specs(offer: ToolOffer) -> &'static [Arc<ToolSpec>] {
     static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.name != plan::PROPOSE.name));
     static LOOKING: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.looks));
     match offer {
-        Offer::Nothing => &[],
-        Offer::Looking => &LOOKING,
-        Offer::Everything => &ALL,
+        ToolOffer::Nothing => &[],
+        ToolOffer::Looking => &LOOKING,
+        ToolOffer::Everything => &ALL,
     }
 }
 
 /// Tokens of the tools that are offered, about. They are among few sets, so each is weighed once.
 pub(crate) fn weight(offered: &[Arc<ToolSpec>]) -> u64 {
-    static ALL: LazyLock<u64> = LazyLock::new(|| weigh(specs(Offer::Everything)));
+    static ALL: LazyLock<u64> = LazyLock::new(|| weigh(specs(ToolOffer::Everything)));
     match offered.len() {
         0 => 0,
-        all if all == specs(Offer::Everything).len() => *ALL,
+        all if all == specs(ToolOffer::Everything).len() => *ALL,
         _ => weigh(offered),
     }
 }
@@ -163,8 +163,8 @@ fn weigh(tools: &[Arc<ToolSpec>]) -> u64 {
     tools.iter().map(one).sum()
 }
 
-fn made(wanted: impl Fn(&Tool) -> bool) -> Vec<Arc<ToolSpec>> {
-    let spec = |tool: &Tool| {
+fn made(wanted: impl Fn(&ToolDefinition) -> bool) -> Vec<Arc<ToolSpec>> {
+    let spec = |tool: &ToolDefinition| {
         Arc::new(ToolSpec {
             name: tool.name.into(),
             description: tool.about.into(),
@@ -175,7 +175,7 @@ fn made(wanted: impl Fn(&Tool) -> bool) -> Vec<Arc<ToolSpec>> {
 }
 
 /// Reads a call. What is wrong with it is said in words that let the model do better.
-pub(crate) fn read(name: &str, input: &Value, broken: Option<&str>) -> Result<Errand, String> {
+pub(crate) fn read(name: &str, input: &Value, broken: Option<&str>) -> Result<ToolAction, String> {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
         return Err(format!("There is no tool called {name}. There are: {}.", known.join(", ")));
@@ -218,18 +218,18 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u6
     use serde::Deserialize;
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum WrittenNumber {
         Number(f64),
         Text(String),
         Nothing(()),
     }
     let bad = || serde::de::Error::custom("expected a whole number");
-    match Written::deserialize(deserializer)? {
-        Written::Number(n) if n >= 0.0 && n.fract() == 0.0 => Ok(Some(n as u64)),
-        Written::Number(_) => Err(bad()),
-        Written::Text(text) if text.trim().is_empty() => Ok(None),
-        Written::Text(text) => text.trim().parse().map(Some).map_err(|_| bad()),
-        Written::Nothing(()) => Ok(None),
+    match WrittenNumber::deserialize(deserializer)? {
+        WrittenNumber::Number(n) if n >= 0.0 && n.fract() == 0.0 => Ok(Some(n as u64)),
+        WrittenNumber::Number(_) => Err(bad()),
+        WrittenNumber::Text(text) if text.trim().is_empty() => Ok(None),
+        WrittenNumber::Text(text) => text.trim().parse().map(Some).map_err(|_| bad()),
+        WrittenNumber::Nothing(()) => Ok(None),
     }
 }
 
@@ -241,16 +241,16 @@ mod tests {
 
     #[test]
     fn every_schema_is_json_and_the_tools_are_small() {
-        let size = |offer: Offer| {
+        let size = |offer: ToolOffer| {
             specs(offer)
                 .iter()
                 .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
                 .sum::<usize>()
         };
-        assert!(size(Offer::Everything) < 5_500, "{}", size(Offer::Everything));
-        assert!(size(Offer::Looking) < size(Offer::Everything));
-        assert!(specs(Offer::Nothing).is_empty());
-        assert!(specs(Offer::Looking).iter().all(|spec| only_looks(&spec.name)));
+        assert!(size(ToolOffer::Everything) < 5_500, "{}", size(ToolOffer::Everything));
+        assert!(size(ToolOffer::Looking) < size(ToolOffer::Everything));
+        assert!(specs(ToolOffer::Nothing).is_empty());
+        assert!(specs(ToolOffer::Looking).iter().all(|spec| only_looks(&spec.name)));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn numbers_may_come_as_texts_and_left_out_fields_as_null() {
         let read = |input| read("read_file", &input, None).expect("read");
-        let wanted = Errand::Look(Look::Read { path: "a".into(), offset: Some(7), limit: None });
+        let wanted = ToolAction::Look(ReadOp::Read { path: "a".into(), offset: Some(7), limit: None });
         assert_eq!(read(json!({"path": "a", "offset": "7", "limit": null})), wanted);
         assert_eq!(read(json!({"path": "a", "offset": 7.0})), wanted);
     }

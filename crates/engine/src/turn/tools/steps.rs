@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use trimtab_vocab::Todo;
 
-use super::{Errand, Tool, arguments};
+use super::{ToolAction, ToolDefinition, arguments};
 
 /// Steps at most; more are no plan.
 const MOST: usize = 50;
 
-pub(super) const STEPS: Tool = Tool {
+pub(super) const STEPS: ToolDefinition = ToolDefinition {
     name: "set_steps",
     about: "Show the user the steps of the work. Use it for work of three steps and more: send the whole list each time, and mark what is done.",
     schema: r#"{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"completed":{"type":"boolean"}},"required":["text"]}}},"required":["steps"]}"#,
@@ -16,23 +16,23 @@ pub(super) const STEPS: Tool = Tool {
     read: |input| {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Step {
+        enum StepArgument {
             Whole(Todo),
             Words(String),
         }
         #[derive(Deserialize)]
-        struct Arguments {
+        struct SetStepsArguments {
             #[serde(alias = "todos")]
-            steps: Vec<Step>,
+            steps: Vec<StepArgument>,
         }
-        let Arguments { steps } = arguments(input)?;
+        let SetStepsArguments { steps } = arguments(input)?;
         if steps.len() > MOST {
             return Err(format!("{} steps are too many; {MOST} at most.", steps.len()));
         }
         let todo = |step| match step {
-            Step::Whole(todo) => todo,
-            Step::Words(text) => Todo { text, completed: false },
+            StepArgument::Whole(todo) => todo,
+            StepArgument::Words(text) => Todo { text, completed: false },
         };
-        Ok(Errand::Steps(steps.into_iter().map(todo).collect()))
+        Ok(ToolAction::Steps(steps.into_iter().map(todo).collect()))
     },
 };

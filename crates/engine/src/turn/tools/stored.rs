@@ -3,23 +3,23 @@
 use serde::Deserialize;
 use trimtab_vocab::RefKey;
 
-use super::{Errand, Tool, arguments, number};
+use super::{ToolAction, ToolDefinition, arguments, number};
 
-pub(super) const READ_REF: Tool = Tool {
+pub(super) const READ_REF: ToolDefinition = ToolDefinition {
     name: "read_ref",
     about: "Read a stored text by its ref:KEY, in parts; go on with offset.",
     schema: r#"{"type":"object","properties":{"key":{"type":"string"},"offset":{"type":"integer","description":"first byte"}},"required":["key"]}"#,
     looks: true,
     read: |input| {
         #[derive(Deserialize)]
-        struct Arguments {
+        struct ReadRefArguments {
             key: String,
             #[serde(default, deserialize_with = "number")]
             offset: Option<u64>,
         }
-        let Arguments { key, offset } = arguments(input)?;
+        let ReadRefArguments { key, offset } = arguments(input)?;
         let key: RefKey =
             key.trim().trim_start_matches("ref:").parse().map_err(|_| format!("`{key}` is not a ref."))?;
-        Ok(Errand::Stored { key, offset: usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX) })
+        Ok(ToolAction::Stored { key, offset: usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX) })
     },
 };

@@ -5,14 +5,14 @@ use trimtab_host::{Client, History};
 use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
-use super::{Where, at_rest, find_set};
+use super::{HistoryArgs, at_rest, find_set};
 use crate::cli::output::{calm, note, print};
-use crate::cli::{Outcome, place};
+use crate::cli::{CliOutcome, place};
 use crate::words::effects;
 
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]
-struct Mine {
+struct EditConflictArgs {
     /// Where you have edited the same lines since, leave them as they are, and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
@@ -21,7 +21,7 @@ struct Mine {
     discard_mine: bool,
 }
 
-impl Mine {
+impl EditConflictArgs {
     fn on_conflict(&self) -> OnConflict {
         match (self.keep_mine, self.discard_mine) {
             (true, _) => OnConflict::KeepMine,
@@ -53,13 +53,13 @@ pub(in crate::cli) struct Rewind {
     #[arg(long = "hunk", value_name = "PATH:K")]
     hunks: Vec<String>,
     #[command(flatten)]
-    mine: Mine,
+    mine: EditConflictArgs,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
 impl Rewind {
-    pub(in crate::cli) async fn go(self) -> Result<Outcome, Problem> {
+    pub(in crate::cli) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
@@ -115,18 +115,18 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(in crate::cli) struct Forward {
+pub(in crate::cli) struct ForwardArgs {
     /// How many change sets to bring forward again
     #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     #[command(flatten)]
-    mine: Mine,
+    mine: EditConflictArgs,
     #[command(flatten)]
-    place: Where,
+    place: HistoryArgs,
 }
 
-impl Forward {
-    pub(in crate::cli) async fn go(self) -> Result<Outcome, Problem> {
+impl ForwardArgs {
+    pub(in crate::cli) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
@@ -136,7 +136,7 @@ impl Forward {
 }
 
 /// Moves the history and says what that did.
-async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<Outcome, Problem> {
+async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<CliOutcome, Problem> {
     let moved = client.move_history(session, history.last, wish).await?;
     for fact in &moved.changes {
         let (ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) = fact else {
@@ -148,12 +148,12 @@ async fn travel(client: &Client, session: &SessionId, history: &History, wish: C
             note(&format!("That command {line}"));
         }
     }
-    let Some((reason, conflicts)) = moved.refused else { return Ok(Outcome::Done) };
+    let Some((reason, conflicts)) = moved.refused else { return Ok(CliOutcome::Done) };
     note(&reason);
     if !conflicts.is_empty() {
         note(&calm(&in_words(&conflicts)));
     }
-    Ok(Outcome::Finished(Status::Failed))
+    Ok(CliOutcome::Finished(Status::Failed))
 }
 
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {

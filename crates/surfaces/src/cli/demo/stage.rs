@@ -26,9 +26,9 @@ pub(super) fn put_sample(folder: &Path) -> Result<(), Problem> {
 }
 
 /// A folder that goes away with the demonstration.
-pub(super) struct Stage(PathBuf);
+pub(super) struct DemoFolder(PathBuf);
 
-impl Stage {
+impl DemoFolder {
     pub(super) fn build() -> Result<Self, Problem> {
         let refused = |error: std::io::Error| {
             Problem::new(ProblemKind::Store, format!("The demonstration needs a folder: {error}."))
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -1,7 +1,7 @@
 //! What the demonstration in plain text shows: real command lines, each with what it is for.
 
 /// One thing that is shown.
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     /// What is being shown, and what a person does for it.
     pub(super) says: &'static str,
     /// The command lines, in their order.
@@ -25,48 +25,48 @@ const QUESTION: &str = "Is anything lost when the program is cut off?";
 /// Tasks that are there before.
 pub(super) const TASKS: [&str; 2] = ["Write the letter", "Mend the sails"];
 
-pub(super) const STORY: &[Scene] = &[
-    Scene {
+pub(super) const STORY: &[DemoScene] = &[
+    DemoScene {
         says: "A request. In plan mode, nothing is changed until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
         acts: &[Act::Run(&["run", "--mode", "plan", WISH])],
     },
-    Scene {
+    DemoScene {
         says: "You trust it. The model looks around, and asks what only you can decide.",
         acts: &[Act::Run(&["answer", "trust"])],
     },
-    Scene {
+    DemoScene {
         says: "You choose. A plan comes back; it waits for you as long as you like,\neven if you restart.",
         acts: &[Act::Run(&["answer", "o1"])],
     },
-    Scene {
+    DemoScene {
         says: "You approve it. Two files are changed, step by step;\nthen the model proposes commands.",
         acts: &[Act::Run(&["answer", "approve"])],
     },
-    Scene {
+    DemoScene {
         says: "You let them run, one at a time, with the model looking at each result.\nWhat is known to be safe runs by itself, in a sandbox. The rest asks.",
         acts: &[Act::Run(&["answer", "run"])],
     },
-    Scene {
+    DemoScene {
         says: "You allow it once. It fails: there is no such file. The model puts it right\nwith another command, which asks, too.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
-    Scene {
+    DemoScene {
         says: "You allow that. The tests pass, and the work is summed up,\nwith what could come next.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
-    Scene {
+    DemoScene {
         says: "Everything can be undone, and brought back: no git needed.",
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
     },
-    Scene {
+    DemoScene {
         says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nand then goes on.",
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
-    Scene {
+    DemoScene {
         says: "Your tasks, by the same rules: the assistant proposes,\nand you see what would change before anything does.",
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", NEWS])],
     },
-    Scene {
+    DemoScene {
         says: "You apply the first two of its three changes. They can be taken back as well.",
         acts: &[Act::Run(&["ask", "--apply", "1,2"]), Act::Run(&["tasks", "list"]), Act::Run(&["tasks", "undo"])],
     },

@@ -4,13 +4,13 @@ use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{ChangePart, CheckpointId, Event, Fact, Problem, ProblemKind};
 
-use super::Asking;
+use super::Attendance;
 use crate::cli::changes::named_parts;
 use crate::cli::output::note;
 use crate::cli::question::Answering;
 
 /// A question that somebody is thinking about.
-pub(super) struct Question {
+pub(super) struct PromptState {
     pub(super) checkpoint: CheckpointId,
     /// Whoever is there answers it; nobody: what asks is refused.
     answering: Option<Answering>,
@@ -19,17 +19,17 @@ pub(super) struct Question {
     can_be_divided: bool,
 }
 
-impl Question {
+impl PromptState {
     /// Asks whoever is there.
-    pub(super) fn ask(asking: Asking, event: &Event, by_number: bool) -> Option<Self> {
+    pub(super) fn ask(asking: Attendance, event: &Event, by_number: bool) -> Option<Self> {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) = &event.fact else {
             return None;
         };
         let can_be_divided = body.contains_key("hunks");
         let answering = match asking {
-            Asking::Nobody => return None,
-            Asking::Refuse => None,
-            Asking::AtTheTerminal => {
+            Attendance::Nobody => return None,
+            Attendance::Refuse => None,
+            Attendance::AtTheTerminal => {
                 let answering = Answering::begin(choices, body, by_number);
                 if can_be_divided {
                     note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
@@ -48,7 +48,7 @@ impl Question {
 }
 
 /// Waits for an answer; for ever, if there is no question or no answer to it: it stays open.
-pub(super) async fn answered(question: &mut Option<Question>) -> (Answered, Vec<ChangePart>) {
+pub(super) async fn answered(question: &mut Option<PromptState>) -> (Answered, Vec<ChangePart>) {
     if let Some(asked) = question {
         let said = match &mut asked.answering {
             Some(answering) => answering.answer().await,
@@ -72,14 +72,14 @@ pub(super) async fn part(
     sent: &Sent,
     answer: Answered,
     parts: Vec<ChangePart>,
-    asking: Asking,
-) -> Result<Option<Question>, Problem> {
+    asking: Attendance,
+) -> Result<Option<PromptState>, Problem> {
     match client.apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
         Err(problem) if problem.kind == ProblemKind::Usage => {
             note(&problem.message);
             let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if *checkpoint == answer.checkpoint);
             let open = client.checkpoints().await?;
-            Ok(open.iter().find(is_it).and_then(|event| Question::ask(asking, event, true)))
+            Ok(open.iter().find(is_it).and_then(|event| PromptState::ask(asking, event, true)))
         }
         done => done.map(|()| None),
     }

@@ -14,18 +14,18 @@ use trimtab_vocab::{
     CallId, CheckpointId, Event, Fact, FileWrite, Message, Part, Problem, Rule, SeriesState, StepStatus,
 };
 
-use super::{Asking, Form, choice_line, describe};
+use super::{Attendance, OutputForm, choice_line, describe};
 use crate::cli::diff::glimpse;
 use crate::cli::output::{calm, failed, no_colour, note, note_ink, note_part, print, print_exact, print_json, problem};
-use crate::cli::{Outcome, handoff, memory};
-use crate::diff::{Loaded, written};
-use crate::form::{self, Speech};
-use crate::output::{Ink, Stream};
+use crate::cli::{CliOutcome, handoff, memory};
+use crate::diff::{LoadedDiff, written};
+use crate::form::{self, StructuredAnswer};
+use crate::output::{Ink, StdStream};
 use crate::words::elapsed::{Elapsed, in_words};
 use crate::words::{self, effects, one_line, tool_line};
 
-pub(super) struct Screen {
-    form: Form,
+pub(super) struct RunPrinter {
+    form: OutputForm,
     /// Standard output is a terminal: words appear as they come.
     live: bool,
     /// Standard error is a terminal: a line there can move.
@@ -56,7 +56,7 @@ pub(super) struct Screen {
     /// The model answers in the form of those without tools,
     in_form: bool,
     /// and which of what it says is words.
-    speech: Speech,
+    speech: StructuredAnswer,
     /// Tools that run, by call.
     tools: BTreeMap<CallId, String>,
     /// The step of a plan that is carried out; 0: none yet.
@@ -87,13 +87,13 @@ pub(super) fn status_word(status: ToolStatus) -> &'static str {
     }
 }
 
-impl Screen {
-    pub(super) fn new(form: Form) -> Self {
-        let terminal = |is: bool| is && form == Form::Text;
+impl RunPrinter {
+    pub(super) fn new(form: OutputForm) -> Self {
+        let terminal = |is: bool| is && form == OutputForm::Text;
         Self {
             form,
-            live: terminal(Stream::Out.is_terminal()),
-            moving: terminal(Stream::Err.is_terminal()),
+            live: terminal(StdStream::Out.is_terminal()),
+            moving: terminal(StdStream::Err.is_terminal()),
             shown: String::new(),
             shown_before: String::new(),
             failure: String::new(),
@@ -109,7 +109,7 @@ impl Screen {
             aside: None,
             proposed: Vec::new(),
             in_form: false,
-            speech: Speech::default(),
+            speech: StructuredAnswer::default(),
             tools: BTreeMap::new(),
             step: 0,
             since: 0,
@@ -118,18 +118,18 @@ impl Screen {
     }
 
     /// A screen that shows nothing of what was recorded before `seq`.
-    pub(super) fn since(form: Form, seq: u64) -> Self {
+    pub(super) fn since(form: OutputForm, seq: u64) -> Self {
         Self { since: seq, ..Self::new(form) }
     }
 
     /// Says what is asked, with the change it is about.
     pub(super) async fn announce(&mut self, client: &Client, event: &Event, checkpoint: &CheckpointId) {
-        if self.form != Form::Text {
+        if self.form != OutputForm::Text {
             return;
         }
         self.say("");
         let writes = std::mem::take(&mut self.proposed);
-        match Loaded::of(client, &event.session, &writes).await {
+        match LoadedDiff::of(client, &event.session, &writes).await {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
                 let rest = format!("`trimtab diff {checkpoint} --all` shows all of it.");
@@ -160,25 +160,25 @@ impl Screen {
     }
 
     /// The words were passed on to a request that cannot go on without an answer: says which.
-    pub(super) async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<Outcome, Problem> {
+    pub(super) async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<CliOutcome, Problem> {
         let open = client.checkpoints().await?;
-        if self.form == Form::Text {
+        if self.form == OutputForm::Text {
             self.say("It waits for an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
             note("It stays open, whatever happens: see `trimtab checkpoints`, and go on with `trimtab answer`.");
         }
-        Ok(Outcome::Finished(Status::NeedsUser))
+        Ok(CliOutcome::Finished(Status::NeedsUser))
     }
 
     /// It cannot go on before somebody answers what is asked at another screen: says so, and whether that is the end of
     /// it. A person at the terminal may wait; a script does not, and its words are not lost.
-    pub(super) fn held_up(&mut self, open: &Event, asking: Asking) -> Result<bool, Problem> {
-        let ends = asking != Asking::AtTheTerminal;
+    pub(super) fn held_up(&mut self, open: &Event, asking: Attendance) -> Result<bool, Problem> {
+        let ends = asking != Attendance::AtTheTerminal;
         match self.form {
             // What is asked of this request itself was printed as it came.
-            Form::Json if self.last != open.seq => print_json(open)?,
-            Form::Json => {}
-            Form::Text => {
+            OutputForm::Json if self.last != open.seq => print_json(open)?,
+            OutputForm::Json => {}
+            OutputForm::Text => {
                 self.say("It waits for an answer first:");
                 describe(open);
                 note(
@@ -194,7 +194,7 @@ impl Screen {
 
     /// It is asked at another screen, where somebody has taken the request up: says so.
     pub(super) fn asked_elsewhere(&mut self, open: &Event) {
-        if self.form == Form::Text {
+        if self.form == OutputForm::Text {
             self.say("");
             describe(open);
             note(ASKED_ELSEWHERE);
@@ -242,12 +242,12 @@ impl Screen {
         self.elapsed.see(event);
         self.last = event.seq.or(self.last);
         match self.form {
-            Form::Json => print_json(event)?,
-            Form::Text if event.seq.is_some_and(|seq| seq < self.since) => {
+            OutputForm::Json => print_json(event)?,
+            OutputForm::Text if event.seq.is_some_and(|seq| seq < self.since) => {
                 self.pass(&event.fact);
                 return Ok(finished);
             }
-            Form::Text => self.show_in_words(&event.fact)?,
+            OutputForm::Text => self.show_in_words(&event.fact)?,
         }
         if finished.is_some() && self.moving && self.elapsed.is_known() {
             note(&format!("Took {}.", in_words(self.elapsed.at(event.time))));
@@ -312,7 +312,7 @@ impl Screen {
             Fact::Model(ModelFact::Called { call, purpose, .. }) => {
                 self.again_at = None;
                 self.aside = purpose.as_ref().map(|_| call.clone());
-                self.speech = Speech::new(self.in_form);
+                self.speech = StructuredAnswer::new(self.in_form);
                 // What an earlier call said has been read, and is no part of what this one says.
                 if self.in_form && self.aside.is_none() {
                     self.end_shown()?;
@@ -388,7 +388,7 @@ impl Screen {
             }
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
                 let text = message.text();
-                let words = Speech::new(self.in_form).take(&text).into_owned();
+                let words = StructuredAnswer::new(self.in_form).take(&text).into_owned();
                 if self.shown.is_empty() && (!self.in_form || !words.is_empty()) {
                     self.quote(&words);
                 } else {
@@ -498,7 +498,7 @@ impl Screen {
     }
 
     pub(super) fn say(&mut self, line: &str) {
-        if self.form == Form::Text {
+        if self.form == OutputForm::Text {
             self.clear_line();
             // Should nobody read our output any more, the next word of it will tell.
             let _ = self.end_line();
@@ -536,9 +536,9 @@ impl Screen {
         }
     }
 
-    pub(super) fn leave(&mut self, number: i32) -> Outcome {
+    pub(super) fn leave(&mut self, number: i32) -> CliOutcome {
         self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
-        Outcome::Left(number)
+        CliOutcome::Left(number)
     }
 }
 

@@ -15,7 +15,7 @@ use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Time, Usage};
 use self::router::Decisions;
 use super::output::{print, print_json};
 use super::telemetry::Figure;
-use super::{Outcome, place};
+use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Stats {
+pub(super) struct StatsArgs {
     /// What to count: everything, or where requests were sent
     #[arg(value_enum, default_value = "all", hide_default_value = true)]
     what: What,
@@ -60,8 +60,8 @@ pub(super) struct Counts {
     usage: Usage,
 }
 
-impl Stats {
-    pub(super) async fn go(self) -> Result<Outcome, Problem> {
+impl StatsArgs {
+    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         if self.what == What::Router {
             let mut decisions = Decisions::default();
@@ -71,7 +71,7 @@ impl Stats {
             } else {
                 print(&decisions.words())?
             }
-            return Ok(Outcome::Done);
+            return Ok(CliOutcome::Done);
         }
         let counts = Counts::of(&client).await?;
         let space = client.file_space().await?;
@@ -91,7 +91,7 @@ impl Stats {
                 mb(packed)
             ))?
         }
-        Ok(Outcome::Done)
+        Ok(CliOutcome::Done)
     }
 }
 

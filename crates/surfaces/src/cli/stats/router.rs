@@ -9,7 +9,7 @@ use trimtab_vocab::{Fact, RequestId};
 
 /// What became of one request.
 #[derive(Debug, Default)]
-struct Outcome {
+struct RoutedRequest {
     decision: Option<RouteDecision>,
     confidence: f64,
     reason: String,
@@ -22,11 +22,11 @@ struct Outcome {
 
 /// Decisions and what became of them.
 #[derive(Debug, Default)]
-pub(super) struct Decisions(BTreeMap<RequestId, Outcome>);
+pub(super) struct Decisions(BTreeMap<RequestId, RoutedRequest>);
 
 /// One kind of decision.
 #[derive(Debug, Default)]
-struct Row {
+struct RouterRow {
     requests: u64,
     completed: u64,
     applied: u64,
@@ -57,7 +57,7 @@ impl Decisions {
         }
     }
 
-    fn band(outcome: &Outcome) -> &'static str {
+    fn band(outcome: &RoutedRequest) -> &'static str {
         match outcome.confidence {
             _ if !outcome.looked_at => "by rules",
             sure if sure < 0.45 => "below 0.45",
@@ -66,8 +66,8 @@ impl Decisions {
         }
     }
 
-    fn rows(&self) -> BTreeMap<(String, &'static str), Row> {
-        let mut rows: BTreeMap<(String, &'static str), Row> = BTreeMap::new();
+    fn rows(&self) -> BTreeMap<(String, &'static str), RouterRow> {
+        let mut rows: BTreeMap<(String, &'static str), RouterRow> = BTreeMap::new();
         for outcome in self.0.values() {
             let Some(decision) = outcome.decision else { continue };
             let name = serde_json::to_value(decision).ok().and_then(|name| name.as_str().map(str::to_owned));
@@ -81,7 +81,7 @@ impl Decisions {
     }
 
     pub(super) fn json(&self) -> serde_json::Value {
-        let row = |((decision, band), row): ((String, &str), Row)| json!({"decision": decision, "confidence": band, "requests": row.requests, "completed": row.completed, "applied": row.applied});
+        let row = |((decision, band), row): ((String, &str), RouterRow)| json!({"decision": decision, "confidence": band, "requests": row.requests, "completed": row.completed, "applied": row.applied});
         let fallbacks = self.0.values().filter(|outcome| outcome.reason.starts_with("the router failed")).count();
         json!({"decisions": self.rows().into_iter().map(row).collect::<Vec<_>>(), "fallbacks": fallbacks,
                "looks": self.0.values().filter(|outcome| outcome.looked_at).count()})

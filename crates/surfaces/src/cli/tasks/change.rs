@@ -15,7 +15,7 @@ use crate::cli::output::{calm, print, print_json};
 
 /// What a task is to be.
 #[derive(Debug, Default, Args)]
-struct Fields {
+struct TaskFieldArgs {
     /// The day, and perhaps the time: 2026-11-20, tomorrow, "next friday 9am", "in 3 days", "every monday"; none: no day
     #[arg(long, value_name = "WHEN")]
     on: Option<String>,
@@ -48,7 +48,7 @@ struct Fields {
     until: Option<String>,
 }
 
-impl Fields {
+impl TaskFieldArgs {
     /// The fields as the wire has them; the engine checks them.
     fn read(self, tasks: &TaskList) -> Result<TaskFields, Problem> {
         let mut fields = TaskFields { notes: self.notes, ..TaskFields::default() };
@@ -138,7 +138,7 @@ pub(super) struct Add {
     #[arg(required = true)]
     title: Vec<String>,
     #[command(flatten)]
-    fields: Fields,
+    fields: TaskFieldArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -154,7 +154,7 @@ impl Add {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Edit {
+pub(super) struct TaskEditArgs {
     /// The numbers of the tasks
     #[arg(required = true)]
     ids: Vec<TaskId>,
@@ -162,13 +162,13 @@ pub(super) struct Edit {
     #[arg(long)]
     title: Option<String>,
     #[command(flatten)]
-    fields: Fields,
+    fields: TaskFieldArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Edit {
+impl TaskEditArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let mut fields = self.fields.read(tasks)?;
         fields.title = self.title;
@@ -193,7 +193,7 @@ async fn existing(tasks: &TaskList, ids: &[TaskId]) -> Result<(), Problem> {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Done {
+pub(super) struct TaskDoneArgs {
     /// The numbers of the tasks
     #[arg(required = true)]
     ids: Vec<TaskId>,
@@ -208,7 +208,7 @@ pub(super) struct Done {
     json: bool,
 }
 
-impl Done {
+impl TaskDoneArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let on = self.on.as_deref().map(|day| tasks.when(day)).transpose()?.and_then(|when| when.date);
         let completed = Some(!self.not);
@@ -279,7 +279,7 @@ impl Delete {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Apply {
+pub(super) struct TaskApplyArgs {
     /// The file with {"operations": […]}; -: standard input
     file: PathBuf,
     /// Show what would change, and change nothing
@@ -299,7 +299,7 @@ pub(super) struct Apply {
 /// A larger file of operations is refused.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-impl Apply {
+impl TaskApplyArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let operations = operations_in(read(&self.file)?);
         if self.dry_run {
@@ -307,7 +307,7 @@ impl Apply {
             return if self.json { print_json(&dry_run) } else { print(&previewed(&dry_run)) };
         }
         let (by, key, confirmed) = (TaskAuthor::Person, self.key, self.yes);
-        let wish = trimtab_host::Apply { operations, by, key, confirmed };
+        let wish = trimtab_host::ApplyOperations { operations, by, key, confirmed };
         let applied = tasks.apply(wish).await.map_err(not_applied)?;
         if self.json {
             return print_json(&applied);

@@ -4,7 +4,7 @@ use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task, We
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::cli::output::calm;
-use crate::diff::{Line, Role};
+use crate::diff::{DiffLine, DiffRole};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -62,7 +62,7 @@ pub(super) fn rhythm(recurrence: &Recurrence) -> String {
 }
 
 /// Items under headings that say when they are due.
-pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<Line> {
+pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<DiffLine> {
     let mut groups: Vec<(String, Vec<&Item>)> = Vec::new();
     for item in items {
         let heading = heading(item, today);
@@ -75,10 +75,10 @@ pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<
     let mut lines = Vec::new();
     for (heading, group) in groups {
         if !lines.is_empty() {
-            lines.push(Line::default());
+            lines.push(DiffLine::default());
         }
-        let mut line = Line::default();
-        line.add(heading, Role::Title);
+        let mut line = DiffLine::default();
+        line.add(heading, DiffRole::Title);
         lines.push(line);
         lines.extend(group.into_iter().map(|item| columns.row(item, today)));
     }
@@ -86,7 +86,7 @@ pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<
 }
 
 /// Items one below the other.
-pub(super) fn listed(items: &[Item], today: Date, width: Option<usize>) -> Vec<Line> {
+pub(super) fn listed(items: &[Item], today: Date, width: Option<usize>) -> Vec<DiffLine> {
     let columns = Columns::of(items, today, width);
     items.iter().map(|item| columns.row(item, today)).collect()
 }
@@ -127,15 +127,15 @@ impl Columns {
         Self { id, day, time, title: room.map_or(title, |room| title.min(room)) }
     }
 
-    fn row(&self, item: &Item, today: Date) -> Line {
+    fn row(&self, item: &Item, today: Date) -> DiffLine {
         let task = &item.task;
-        let base = if item.done { Role::Note } else { Role::Same };
-        let mut line = Line::default();
-        line.add("  ", Role::Same);
-        line.add(if item.done { "✓" } else { "○" }, if item.done { Role::More } else { Role::Frame });
-        line.add(format!("  {:>width$}  ", format!("#{}", task.id), width = self.id + 1), Role::Hunk);
+        let base = if item.done { DiffRole::Note } else { DiffRole::Same };
+        let mut line = DiffLine::default();
+        line.add("  ", DiffRole::Same);
+        line.add(if item.done { "✓" } else { "○" }, if item.done { DiffRole::More } else { DiffRole::Frame });
+        line.add(format!("  {:>width$}  ", format!("#{}", task.id), width = self.id + 1), DiffRole::Hunk);
         if self.day > 0 {
-            let role = if item.overdue { Role::Less } else { base };
+            let role = if item.overdue { DiffRole::Less } else { base };
             line.add(format!("{:<width$}  ", day(item, today), width = self.day), role);
         }
         if self.time > 0 {
@@ -148,8 +148,8 @@ impl Columns {
         line.add(title, base);
         for (n, (text, role)) in details.into_iter().enumerate() {
             let gap = if n == 0 { padding + 2 } else { 2 };
-            line.add(" ".repeat(gap), Role::Same);
-            line.add(text, if item.done { Role::Note } else { role });
+            line.add(" ".repeat(gap), DiffRole::Same);
+            line.add(text, if item.done { DiffRole::Note } else { role });
         }
         line
     }
@@ -163,22 +163,22 @@ fn day(item: &Item, today: Date) -> String {
     }
 }
 
-fn details(task: &Task) -> Vec<(String, Role)> {
+fn details(task: &Task) -> Vec<(String, DiffRole)> {
     let mut details = Vec::new();
     match task.priority {
-        Priority::High => details.push(("high".to_owned(), Role::Less)),
-        Priority::Low => details.push(("low".to_owned(), Role::Note)),
+        Priority::High => details.push(("high".to_owned(), DiffRole::Less)),
+        Priority::Low => details.push(("low".to_owned(), DiffRole::Note)),
         Priority::Medium => {}
     }
     if task.category != Category::Task {
-        details.push((task.category.name().to_owned(), Role::Note));
+        details.push((task.category.name().to_owned(), DiffRole::Note));
     }
     if task.is_repeating() {
-        details.push((rhythm(&task.recurrence), Role::Note));
+        details.push((rhythm(&task.recurrence), DiffRole::Note));
     }
     if !task.tags.is_empty() {
         let tags: Vec<String> = task.tags.iter().map(|tag| format!("#{}", calm(tag))).collect();
-        details.push((tags.join(" "), Role::Hunk));
+        details.push((tags.join(" "), DiffRole::Hunk));
     }
     details
 }
@@ -200,16 +200,16 @@ fn fit(text: &str, width: usize) -> String {
 }
 
 /// One task with all that is known about it.
-pub(super) fn whole(task: &Task, today: Date) -> Vec<Line> {
+pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
     let mut lines = Vec::new();
-    let mut first = Line::default();
-    first.add(format!("#{}  ", task.id), Role::Hunk);
-    first.add(calm(&task.title).into_owned(), Role::Title);
+    let mut first = DiffLine::default();
+    first.add(format!("#{}  ", task.id), DiffRole::Hunk);
+    first.add(calm(&task.title).into_owned(), DiffRole::Title);
     lines.push(first);
     let mut field = |name: &str, value: String| {
-        let mut line = Line::default();
-        line.add(format!("  {name:<10}  "), Role::Note);
-        line.add(value, Role::Same);
+        let mut line = DiffLine::default();
+        line.add(format!("  {name:<10}  "), DiffRole::Note);
+        line.add(value, DiffRole::Same);
         lines.push(line);
     };
     let time = task.time_of_day.map_or_else(String::new, |time| format!(" at {time}"));
@@ -239,8 +239,8 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<Line> {
         field("done on", format!("{days} day{plural}: {}{more}", last.join(", ")));
     }
     for note in calm(&task.notes).lines() {
-        let mut line = Line::default();
-        line.add(format!("  {note}"), Role::Same);
+        let mut line = DiffLine::default();
+        line.add(format!("  {note}"), DiffRole::Same);
         lines.push(line);
     }
     lines

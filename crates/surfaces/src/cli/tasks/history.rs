@@ -10,7 +10,7 @@ use crate::cli::output::{age, print, print_json};
 
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
-struct Mine {
+struct TaskConflictArgs {
     /// Where you have changed the same field since, leave it as it is, and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
@@ -19,7 +19,7 @@ struct Mine {
     discard_mine: bool,
 }
 
-impl Mine {
+impl TaskConflictArgs {
     fn on_conflict(&self) -> OnConflict {
         match (self.keep_mine, self.discard_mine) {
             (true, _) => OnConflict::KeepMine,
@@ -30,7 +30,7 @@ impl Mine {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Changes {
+pub(super) struct TaskChangesArgs {
     /// How many at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -39,7 +39,7 @@ pub(super) struct Changes {
     json: bool,
 }
 
-impl Changes {
+impl TaskChangesArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let history = tasks.history().await?;
         let (sets, in_force, now) = (history.sets(), history.in_force(), tasks.moment().now);
@@ -78,7 +78,7 @@ fn words(write: &TaskWrite) -> String {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Undo {
+pub(super) struct TaskUndoArgs {
     /// How many changes to take back
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
@@ -86,13 +86,13 @@ pub(super) struct Undo {
     #[arg(long, value_name = "CHANGE", conflicts_with = "steps")]
     change: Option<ChangeSetId>,
     #[command(flatten)]
-    mine: Mine,
+    mine: TaskConflictArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Undo {
+impl TaskUndoArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = match self.change {
             Some(change) => TaskMove::Undo(change),
@@ -109,7 +109,7 @@ pub(super) struct Redo {
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
     #[command(flatten)]
-    mine: Mine,
+    mine: TaskConflictArgs,
     /// As JSON
     #[arg(long)]
     json: bool,

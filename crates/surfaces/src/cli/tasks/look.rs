@@ -7,22 +7,22 @@ use trimtab_vocab::{Category, Item, Priority, Problem, ProblemKind, TaskId, View
 use super::{CategoryName, PriorityName, draw, task};
 use crate::cli::output::{print, print_ink, print_json};
 use crate::cli::paint::Palette;
-use crate::diff::Line;
-use crate::output::Stream;
+use crate::diff::DiffLine;
+use crate::output::StdStream;
 
 /// Prints lines in the colours that standard output has.
-pub(super) fn show(lines: &[Line]) -> Result<(), Problem> {
-    print_ink(&Palette::of(Stream::Out).paint(lines))
+pub(super) fn show(lines: &[DiffLine]) -> Result<(), Problem> {
+    print_ink(&Palette::of(StdStream::Out).paint(lines))
 }
 
 /// The width of the terminal, if there is one.
 pub(super) fn width() -> Option<usize> {
-    Stream::Out.columns()
+    StdStream::Out.columns()
 }
 
 #[derive(Debug, Default, Args)]
 #[group(skip)]
-pub(super) struct List {
+pub(super) struct TaskListArgs {
     /// What is for today
     #[arg(long, group = "view")]
     today: bool,
@@ -52,7 +52,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl TaskListArgs {
     fn view(&self) -> View {
         match self {
             Self { today: true, .. } => View::Today,
@@ -109,7 +109,7 @@ impl Show {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Search {
+pub(super) struct TaskSearchArgs {
     /// The words; each may be the beginning of one
     #[arg(required = true)]
     words: Vec<String>,
@@ -121,7 +121,7 @@ pub(super) struct Search {
     json: bool,
 }
 
-impl Search {
+impl TaskSearchArgs {
     pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
         let words = self.words.join(" ");
         if !words.contains(char::is_alphanumeric) {

@@ -20,7 +20,7 @@ pub(crate) fn is_chip(c: char) -> bool {
 /// A part of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum DraftPart {
     /// What was written.
     Text(String),
     /// What was pasted.
@@ -44,33 +44,33 @@ pub enum DraftKind {
 
 /// What a person wrote, with what they pasted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
-pub struct Draft {
+#[serde(from = "StoredDraft", into = "StoredDraft")]
+pub struct ComposerDraft {
     /// What it is.
     pub kind: DraftKind,
     /// Its parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DraftPart>,
 }
 
 /// A draft in a file: a message is a list of parts, as it always was.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
-    Message(Vec<Part>),
-    Other { kind: DraftKind, parts: Vec<Part> },
+enum StoredDraft {
+    Message(Vec<DraftPart>),
+    Other { kind: DraftKind, parts: Vec<DraftPart> },
 }
 
-impl From<Written> for Draft {
-    fn from(written: Written) -> Self {
+impl From<StoredDraft> for ComposerDraft {
+    fn from(written: StoredDraft) -> Self {
         match written {
-            Written::Message(parts) => Self { kind: DraftKind::Message, parts },
-            Written::Other { kind, parts } => Self { kind, parts },
+            StoredDraft::Message(parts) => Self { kind: DraftKind::Message, parts },
+            StoredDraft::Other { kind, parts } => Self { kind, parts },
         }
     }
 }
 
-impl From<Draft> for Written {
-    fn from(draft: Draft) -> Self {
+impl From<ComposerDraft> for StoredDraft {
+    fn from(draft: ComposerDraft) -> Self {
         match draft.kind {
             DraftKind::Message => Self::Message(draft.parts),
             kind => Self::Other { kind, parts: draft.parts },
@@ -78,28 +78,28 @@ impl From<Draft> for Written {
     }
 }
 
-impl Draft {
+impl ComposerDraft {
     /// A message in plain words, however they begin.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { kind: DraftKind::Message, parts: vec![Part::Text(text.into())] }
+        Self { kind: DraftKind::Message, parts: vec![DraftPart::Text(text.into())] }
     }
 
     /// Whether a part of it stands behind a label.
     pub fn has_paste(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Paste(_)))
+        self.parts.iter().any(|part| matches!(part, DraftPart::Paste(_)))
     }
 
     /// Whether there is nothing to say in it.
     pub fn is_empty(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
+        self.parts.iter().all(|part| matches!(part, DraftPart::Text(text) if text.trim().is_empty()))
     }
 
     /// The whole text as it is sent: pastes stand where their chips stood, pictures are named.
     pub fn text(&self) -> String {
         let mut number = 0;
-        let mut said = |part: &Part| match part {
-            Part::Text(text) | Part::Paste(text) => text.clone(),
-            Part::Image(path) => {
+        let mut said = |part: &DraftPart| match part {
+            DraftPart::Text(text) | DraftPart::Paste(text) => text.clone(),
+            DraftPart::Image(path) => {
                 number += 1;
                 image_label(number, path)
             }
@@ -110,13 +110,13 @@ impl Draft {
     /// One line for lists: pastes are named, not told.
     pub fn line(&self) -> String {
         let (mut pastes, mut images) = (0, 0);
-        let mut said = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Paste(text) => {
+        let mut said = |part: &DraftPart| match part {
+            DraftPart::Text(text) => text.clone(),
+            DraftPart::Paste(text) => {
                 pastes += 1;
                 paste_label(pastes, text)
             }
-            Part::Image(path) => {
+            DraftPart::Image(path) => {
                 images += 1;
                 image_label(images, path)
             }
@@ -128,8 +128,8 @@ impl Draft {
 
     /// The pictures, in the order of their numbers in the text.
     pub fn images(&self) -> Vec<&Path> {
-        let of = |part: &'_ Part| matches!(part, Part::Image(_));
-        self.parts.iter().filter(|part| of(part)).filter_map(Part::path).collect()
+        let of = |part: &'_ DraftPart| matches!(part, DraftPart::Image(_));
+        self.parts.iter().filter(|part| of(part)).filter_map(DraftPart::path).collect()
     }
 
     /// The command, if this is one of the person's own.
@@ -138,7 +138,7 @@ impl Draft {
     }
 }
 
-impl Part {
+impl DraftPart {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Image(path) => Some(path),
@@ -162,7 +162,7 @@ fn image_label(number: usize, path: &Path) -> String {
 /// A chip: what it stands for, and how it is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chip {
-    pub(super) part: Part,
+    pub(super) part: DraftPart,
     pub(super) label: String,
 }
 
@@ -178,7 +178,7 @@ pub(super) struct Chips {
 impl Chips {
     /// A character for something, the same one for the same thing; `None` if there are no more. Four thousand are
     /// kept at a time, and those that nothing holds any more are let go when a draft is sent.
-    pub(super) fn add(&mut self, part: Part) -> Option<char> {
+    pub(super) fn add(&mut self, part: DraftPart) -> Option<char> {
         if let Some((chip, _)) = self.chips.iter().find(|(_, chip)| chip.part == part) {
             return Some(*chip);
         }
@@ -186,11 +186,11 @@ impl Chips {
         let chip = free.filter_map(char::from_u32).find(|c| !self.chips.contains_key(c))?;
         self.next = u32::from(chip) - FIRST + 1;
         let label = match &part {
-            Part::Image(path) => {
+            DraftPart::Image(path) => {
                 self.images += 1;
                 image_label(self.images, path)
             }
-            Part::Text(text) | Part::Paste(text) => {
+            DraftPart::Text(text) | DraftPart::Paste(text) => {
                 self.pastes += 1;
                 paste_label(self.pastes, text)
             }
@@ -207,7 +207,7 @@ impl Chips {
     pub(super) fn set(&mut self, c: char, text: String) {
         if let Some(chip) = self.chips.get_mut(&c) {
             let number = chip.label.rsplit('#').next().and_then(|rest| rest.trim_end_matches(']').parse().ok());
-            *chip = Chip { label: paste_label(number.unwrap_or(1), &text), part: Part::Paste(text) };
+            *chip = Chip { label: paste_label(number.unwrap_or(1), &text), part: DraftPart::Paste(text) };
         }
     }
 
@@ -222,30 +222,30 @@ impl Chips {
     }
 
     /// A text with its chips as a draft.
-    pub(super) fn draft(&self, text: &str) -> Draft {
+    pub(super) fn draft(&self, text: &str) -> ComposerDraft {
         let (mut parts, mut from) = (Vec::new(), 0);
         for (at, c) in text.char_indices() {
             if let Some(chip) = self.get(c) {
                 if from < at {
-                    parts.push(Part::Text(text[from..at].to_owned()));
+                    parts.push(DraftPart::Text(text[from..at].to_owned()));
                 }
                 parts.push(chip.part.clone());
                 from = at + c.len_utf8();
             }
         }
         if from < text.len() {
-            parts.push(Part::Text(text[from..].to_owned()));
+            parts.push(DraftPart::Text(text[from..].to_owned()));
         }
-        Draft { kind: DraftKind::Message, parts }
+        ComposerDraft { kind: DraftKind::Message, parts }
     }
 
     /// A draft as a text with chips.
-    pub(super) fn text(&mut self, draft: &Draft) -> String {
+    pub(super) fn text(&mut self, draft: &ComposerDraft) -> String {
         let mut text = String::new();
         for part in &draft.parts {
             match part {
-                Part::Text(words) if !words.contains(is_chip) => text += words,
-                Part::Text(words) => text.extend(self.add(Part::Paste(words.clone()))),
+                DraftPart::Text(words) if !words.contains(is_chip) => text += words,
+                DraftPart::Text(words) => text.extend(self.add(DraftPart::Paste(words.clone()))),
                 part => text.extend(self.add(part.clone())),
             }
         }
@@ -282,13 +282,13 @@ mod tests {
 
     #[test]
     fn a_draft_survives_the_way_through_a_text_and_a_file() {
-        let draft = Draft {
+        let draft = ComposerDraft {
             kind: DraftKind::Message,
             parts: vec![
-                Part::Text("see ".into()),
-                Part::Paste("a\nb".into()),
-                Part::Text(" and ".into()),
-                Part::Image("/x/shot 1.png".into()),
+                DraftPart::Text("see ".into()),
+                DraftPart::Paste("a\nb".into()),
+                DraftPart::Text(" and ".into()),
+                DraftPart::Image("/x/shot 1.png".into()),
             ],
         };
         let mut chips = Chips::default();
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(chips.labelled(&text), "see [Pasted 2 lines #1] and [Image #1 shot 1.png]");
         assert_eq!(chips.draft(&text), draft);
         let line = serde_json::to_string(&draft).expect("written");
-        assert_eq!(serde_json::from_str::<Draft>(&line).expect("read"), draft);
+        assert_eq!(serde_json::from_str::<ComposerDraft>(&line).expect("read"), draft);
         assert_eq!(draft.text(), "see a\nb and [Image #1 shot 1.png]");
         assert_eq!(draft.images(), [Path::new("/x/shot 1.png")]);
         assert_eq!(draft.line(), "see [Pasted 2 lines #1] and [Image #1 shot 1.png]");
@@ -305,23 +305,23 @@ mod tests {
     #[test]
     fn chips_that_nothing_holds_are_let_go() {
         let mut chips = Chips::default();
-        let one = chips.add(Part::Paste("1".into())).expect("room");
-        let two = chips.add(Part::Paste("2".into())).expect("room");
+        let one = chips.add(DraftPart::Paste("1".into())).expect("room");
+        let two = chips.add(DraftPart::Paste("2".into())).expect("room");
         chips.keep([two.to_string().as_str()].into_iter());
         assert_eq!((chips.get(one), chips.get(two).is_some()), (None, true));
-        assert_eq!(chips.add(Part::Paste("2".into())), Some(two), "the same paste is the same chip");
-        let many = (0..5_000).filter_map(|number| chips.add(Part::Paste(format!("x{number}")))).count();
+        assert_eq!(chips.add(DraftPart::Paste("2".into())), Some(two), "the same paste is the same chip");
+        let many = (0..5_000).filter_map(|number| chips.add(DraftPart::Paste(format!("x{number}")))).count();
         assert_eq!(many, (LAST - FIRST) as usize, "then there is no more room, and no harm");
     }
 
     #[test]
     fn a_text_is_no_command_because_of_how_it_begins() {
-        assert_eq!(Draft::new("!git status").command(), None);
-        let typed = Draft { kind: DraftKind::Shell, ..Draft::new(" git status ") };
+        assert_eq!(ComposerDraft::new("!git status").command(), None);
+        let typed = ComposerDraft { kind: DraftKind::Shell, ..ComposerDraft::new(" git status ") };
         assert_eq!(typed.command().as_deref(), Some("git status"));
         let line = serde_json::to_string(&typed).expect("written");
-        assert_eq!(serde_json::from_str::<Draft>(&line).expect("read"), typed);
-        let old: Draft = serde_json::from_str(r#"[{"text":"!rm x"}]"#).expect("read");
+        assert_eq!(serde_json::from_str::<ComposerDraft>(&line).expect("read"), typed);
+        let old: ComposerDraft = serde_json::from_str(r#"[{"text":"!rm x"}]"#).expect("read");
         assert_eq!(old.command(), None, "an old file says nothing of how it was written");
     }
 }

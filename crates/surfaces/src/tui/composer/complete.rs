@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Where completions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum CompletionSource {
     /// `@`: files of the folder.
     Files,
     /// `/` at the start: pills and commands.
@@ -13,7 +13,7 @@ pub enum Source {
     Tags,
 }
 
-impl Source {
+impl CompletionSource {
     /// What is said while there is nothing to choose from.
     pub(super) fn empty(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ const LONGEST: usize = 300;
 
 /// The word that the cursor stands in or behind, if it can be completed: its source, and where it is from its
 /// sign to the cursor. Commands are offered only where the person began one.
-pub(super) fn word(text: &str, cursor: usize, is_slash: bool) -> Option<(Source, Range<usize>)> {
+pub(super) fn word(text: &str, cursor: usize, is_slash: bool) -> Option<(CompletionSource, Range<usize>)> {
     let mut start = cursor;
     for (at, c) in text[..cursor].char_indices().rev() {
         if c.is_whitespace() {
@@ -54,9 +54,9 @@ pub(super) fn word(text: &str, cursor: usize, is_slash: bool) -> Option<(Source,
     let bare = word.trim_start_matches(['(', '[', '{', '"', '\'']);
     let start = start + word.len() - bare.len();
     let source = match bare.chars().next()? {
-        '@' => Source::Files,
-        '/' if is_slash && text[..start].trim().is_empty() && !bare[1..].contains('/') => Source::Commands,
-        '#' if !bare[1..].starts_with('#') => Source::Tags,
+        '@' => CompletionSource::Files,
+        '/' if is_slash && text[..start].trim().is_empty() && !bare[1..].contains('/') => CompletionSource::Commands,
+        '#' if !bare[1..].starts_with('#') => CompletionSource::Tags,
         _ => return None,
     };
     // At the start of a line, a sign and a blank make a heading; a lone sign may become either.
@@ -67,19 +67,19 @@ pub(super) fn word(text: &str, cursor: usize, is_slash: bool) -> Option<(Source,
 mod tests {
     use super::*;
 
-    fn completed(text: &str) -> Option<(Source, &str)> {
+    fn completed(text: &str) -> Option<(CompletionSource, &str)> {
         word(text, text.len(), true).map(|(source, part)| (source, &text[part]))
     }
 
     #[test]
     fn signs_call_their_lists_only_where_a_word_begins() {
-        assert_eq!(completed("look at @src/ma"), Some((Source::Files, "@src/ma")));
-        assert_eq!(completed("(see @a"), Some((Source::Files, "@a")));
+        assert_eq!(completed("look at @src/ma"), Some((CompletionSource::Files, "@src/ma")));
+        assert_eq!(completed("(see @a"), Some((CompletionSource::Files, "@a")));
         assert_eq!(completed("mail me@example.org"), None);
-        assert_eq!(completed("/rev"), Some((Source::Commands, "/rev")));
+        assert_eq!(completed("/rev"), Some((CompletionSource::Commands, "/rev")));
         assert_eq!(completed("in /usr"), None);
         assert_eq!(completed("/usr/bin"), None, "that is a path");
-        assert_eq!(completed("fix this #bu"), Some((Source::Tags, "#bu")));
+        assert_eq!(completed("fix this #bu"), Some((CompletionSource::Tags, "#bu")));
         assert_eq!(completed("## Head"), None);
         assert_eq!(completed("@a b"), None);
         assert_eq!(completed(""), None);

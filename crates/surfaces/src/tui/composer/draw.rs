@@ -5,8 +5,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::wrap::{self, pieces};
-use super::{Composer, DraftKind, Source};
-use crate::tui::theme::{Name, Theme};
+use super::{CompletionSource, Composer, DraftKind};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Rows that an open list takes at most.
 const LIST: u16 = 8;
@@ -60,8 +60,8 @@ impl Composer {
     fn draw_text(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
         let gutter = gutter(area.width);
         let (sign, name) = match self.kind {
-            DraftKind::Shell => ("!", Name::Warning),
-            DraftKind::Message | DraftKind::Slash => ("›", Name::Accent),
+            DraftKind::Shell => ("!", StyleName::Warning),
+            DraftKind::Message | DraftKind::Slash => ("›", StyleName::Accent),
         };
         if gutter > 0 {
             buf.set_stringn(area.x, area.y, sign, 1, theme.style(name));
@@ -69,7 +69,7 @@ impl Composer {
         let (x, room) = (area.x + gutter, usize::from(area.width - gutter));
         if self.editor.text().is_empty() {
             let hint = if self.kind == DraftKind::Shell { SHELL } else { &self.hint };
-            buf.set_stringn(x, area.y, hint, room, theme.style(Name::Dim));
+            buf.set_stringn(x, area.y, hint, room, theme.style(StyleName::Dim));
             return Position { x: x.min(area.right() - 1), y: area.y };
         }
         let cursor = self.editor.cursor();
@@ -84,7 +84,7 @@ impl Composer {
         Position { x, y: area.y + u16::try_from(row - self.top).unwrap_or(0) }
     }
 
-    fn draw_row(&self, row: wrap::Row, line: Rect, buf: &mut Buffer, theme: &Theme) {
+    fn draw_row(&self, row: wrap::WrappedRow, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let text = self.editor.text();
         let mut x = line.x;
         let calls = calls(text, row, self.kind == DraftKind::Slash);
@@ -94,9 +94,9 @@ impl Composer {
                 break;
             }
             let style = match piece.is_chip {
-                true => theme.style(Name::Chip),
-                false if piece.cell.is_mark => theme.style(Name::Warning),
-                false if calls.iter().any(|call| call.contains(&piece.cell.at)) => theme.style(Name::Code),
+                true => theme.style(StyleName::Chip),
+                false if piece.cell.is_mark => theme.style(StyleName::Warning),
+                false if calls.iter().any(|call| call.contains(&piece.cell.at)) => theme.style(StyleName::Code),
                 false => Style::default(),
             };
             (x, _) = buf.set_stringn(x, line.y, &piece.cell.text, room, style);
@@ -105,7 +105,7 @@ impl Composer {
 }
 
 /// Words of a row that mean more than themselves: files, tags, the command at the start.
-fn calls(text: &str, row: wrap::Row, is_slash: bool) -> Vec<std::ops::Range<usize>> {
+fn calls(text: &str, row: wrap::WrappedRow, is_slash: bool) -> Vec<std::ops::Range<usize>> {
     let part = &text[row.start..row.end];
     let mut calls = Vec::new();
     let mut at = row.start;
@@ -130,7 +130,7 @@ fn gutter(width: u16) -> u16 {
 
 impl Composer {
     /// Which list is open.
-    pub fn open_list(&self) -> Option<Source> {
+    pub fn open_list(&self) -> Option<CompletionSource> {
         self.completing.as_ref().map(|open| open.source)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::text::{left, line_end, line_start, right, snapped, word_left, word_right};
-use crate::tui::keys::Action;
+use crate::tui::keys::KeyAction;
 
 /// Edits that can be undone.
 const MOST_EDITS: usize = 1_000;
@@ -15,7 +15,7 @@ const MOST_CUT: usize = 30;
 
 /// One change: what was there, and what is there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Edit {
+struct TextChange {
     at: usize,
     removed: String,
     added: String,
@@ -38,8 +38,8 @@ enum Last {
 pub(super) struct Editor {
     text: String,
     cursor: usize,
-    done: VecDeque<Edit>,
-    undone: Vec<Edit>,
+    done: VecDeque<TextChange>,
+    undone: Vec<TextChange>,
     bytes: usize,
     ring: VecDeque<String>,
     last: Last,
@@ -111,7 +111,7 @@ impl Editor {
     /// Puts something in the place of a part; one step for undo.
     pub(super) fn replace(&mut self, part: Range<usize>, with: &str) {
         let removed = self.text[part.clone()].to_owned();
-        let edit = Edit { at: part.start, removed, added: with.to_owned(), cursor: self.cursor };
+        let edit = TextChange { at: part.start, removed, added: with.to_owned(), cursor: self.cursor };
         self.change(&edit);
         self.cursor = snapped(&self.text, part.start + with.len());
         self.undone.clear();
@@ -125,7 +125,7 @@ impl Editor {
         self.last = Last::Other;
     }
 
-    fn change(&mut self, edit: &Edit) {
+    fn change(&mut self, edit: &TextChange) {
         self.text.replace_range(edit.at..edit.at + edit.removed.len(), &edit.added);
         self.version += 1;
     }
@@ -133,10 +133,10 @@ impl Editor {
     fn undo(&mut self) -> bool {
         let Some(edit) = self.done.pop_back() else { return false };
         self.bytes = self.bytes.saturating_sub(edit.removed.len() + edit.added.len());
-        let back = Edit { removed: edit.added, added: edit.removed, ..edit };
+        let back = TextChange { removed: edit.added, added: edit.removed, ..edit };
         self.change(&back);
         let cursor = std::mem::replace(&mut self.cursor, snapped(&self.text, back.cursor));
-        self.undone.push(Edit { cursor, removed: back.added, added: back.removed, ..back });
+        self.undone.push(TextChange { cursor, removed: back.added, added: back.removed, ..back });
         true
     }
 
@@ -145,7 +145,7 @@ impl Editor {
         self.change(&edit);
         let cursor = std::mem::replace(&mut self.cursor, snapped(&self.text, edit.cursor));
         self.bytes += edit.removed.len() + edit.added.len();
-        self.done.push_back(Edit { cursor, ..edit });
+        self.done.push_back(TextChange { cursor, ..edit });
         true
     }
 
@@ -187,38 +187,38 @@ impl Editor {
 
     /// Does what an action of writing says; `None` if it is none, else whether the text changed. Up and down
     /// depend on how the text is drawn, and are not done here.
-    pub(super) fn act(&mut self, action: Action) -> Option<bool> {
+    pub(super) fn act(&mut self, action: KeyAction) -> Option<bool> {
         let (text, at) = (self.text.as_str(), self.cursor);
         let goal = match action {
-            Action::Left => left(text, at),
-            Action::Right => right(text, at),
-            Action::WordLeft => word_left(text, at),
-            Action::WordRight => word_right(text, at),
-            Action::LineStart => line_start(text, at),
-            Action::LineEnd => line_end(text, at),
-            Action::TextStart => 0,
-            Action::TextEnd => text.len(),
-            Action::Newline => {
+            KeyAction::Left => left(text, at),
+            KeyAction::Right => right(text, at),
+            KeyAction::WordLeft => word_left(text, at),
+            KeyAction::WordRight => word_right(text, at),
+            KeyAction::LineStart => line_start(text, at),
+            KeyAction::LineEnd => line_end(text, at),
+            KeyAction::TextStart => 0,
+            KeyAction::TextEnd => text.len(),
+            KeyAction::Newline => {
                 self.write("\n");
                 return Some(true);
             }
-            Action::Backspace => return Some(self.delete(left(text, at)..at)),
-            Action::Delete => return Some(self.delete(at..right(text, at))),
-            Action::DeleteWordLeft => return Some(self.cut(word_left(text, at)..at)),
-            Action::DeleteWordRight => return Some(self.cut(at..word_right(text, at))),
+            KeyAction::Backspace => return Some(self.delete(left(text, at)..at)),
+            KeyAction::Delete => return Some(self.delete(at..right(text, at))),
+            KeyAction::DeleteWordLeft => return Some(self.cut(word_left(text, at)..at)),
+            KeyAction::DeleteWordRight => return Some(self.cut(at..word_right(text, at))),
             // At the end of a line its end is cut, so that repeating goes on.
-            Action::KillToEnd => return Some(self.cut(at..line_end(text, at).max(right(text, at).min(at + 1)))),
-            Action::KillToStart => {
+            KeyAction::KillToEnd => return Some(self.cut(at..line_end(text, at).max(right(text, at).min(at + 1)))),
+            KeyAction::KillToStart => {
                 let start = line_start(text, at);
                 return Some(self.cut(if start == at { left(text, at) } else { start }..at));
             }
-            Action::Yank => return Some(self.put(at..at, 0)),
-            Action::YankOlder => {
+            KeyAction::Yank => return Some(self.put(at..at, 0)),
+            KeyAction::YankOlder => {
                 let Last::Put(part, place) = self.last.clone() else { return Some(false) };
                 return Some(self.put(part, (place + 1) % self.ring.len().max(1)));
             }
-            Action::Undo | Action::Redo => {
-                let is_done = if action == Action::Undo { self.undo() } else { self.redo() };
+            KeyAction::Undo | KeyAction::Redo => {
+                let is_done = if action == KeyAction::Undo { self.undo() } else { self.redo() };
                 self.last = Last::Other;
                 return Some(is_done);
             }

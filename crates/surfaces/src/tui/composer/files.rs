@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::tui::picker::Item;
+use crate::tui::picker::PickerItem;
 
 /// Files and folders that are offered.
 const MOST: usize = 50_000;
@@ -19,13 +19,13 @@ impl Drop for Waiting {
 }
 
 /// The files below a folder, looked for beside the screen. Whoever drops this ends the search.
-pub async fn files(folder: PathBuf) -> Arc<Vec<Item>> {
+pub async fn files(folder: PathBuf) -> Arc<Vec<PickerItem>> {
     let waiting = Waiting(Arc::default());
     let stop = Arc::clone(&waiting.0);
     let look = tokio::task::spawn_blocking(move || trimtab_host::names(&folder, MOST, &stop));
     let names = look.await.unwrap_or_default();
     drop(waiting);
-    Arc::new(names.into_iter().map(Item::new).collect())
+    Arc::new(names.into_iter().map(PickerItem::new).collect())
 }
 
 #[cfg(test)]
@@ -38,6 +38,6 @@ mod tests {
         std::fs::create_dir(folder.path().join("src")).expect("made");
         std::fs::write(folder.path().join("src/main.rs"), "").expect("written");
         let found = files(folder.path().to_owned()).await;
-        assert_eq!(*found, [Item::new("src/"), Item::new("src/main.rs")]);
+        assert_eq!(*found, [PickerItem::new("src/"), PickerItem::new("src/main.rs")]);
     }
 }

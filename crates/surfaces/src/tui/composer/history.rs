@@ -1,31 +1,31 @@
 //! What was said before: going back and forth in it.
 
-use super::chip::Draft;
+use super::chip::ComposerDraft;
 
 /// What is kept in memory.
 pub(crate) const MOST: usize = 1_000;
 
 /// Earlier drafts, the oldest first, and where in them a person is.
 #[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    said: Vec<Draft>,
+pub(super) struct DraftHistory {
+    said: Vec<ComposerDraft>,
     /// Which one is shown, and what was being written before.
-    shown: Option<(usize, Draft)>,
+    shown: Option<(usize, ComposerDraft)>,
 }
 
-impl History {
-    pub(super) fn set(&mut self, said: Vec<Draft>) {
+impl DraftHistory {
+    pub(super) fn set(&mut self, said: Vec<ComposerDraft>) {
         let from = said.len().saturating_sub(MOST);
         self.said = said.into_iter().skip(from).collect();
         self.shown = None;
     }
 
-    pub(super) fn said(&self) -> &[Draft] {
+    pub(super) fn said(&self) -> &[ComposerDraft] {
         &self.said
     }
 
     /// Adds what was said; saying the same again adds nothing.
-    pub(super) fn add(&mut self, draft: Draft) {
+    pub(super) fn add(&mut self, draft: ComposerDraft) {
         self.shown = None;
         if self.said.last() != Some(&draft) && !draft.is_empty() {
             self.said.push(draft);
@@ -41,7 +41,7 @@ impl History {
     }
 
     /// The one before; what is being written is kept for the way back.
-    pub(super) fn older(&mut self, now: impl FnOnce() -> Draft) -> Option<Draft> {
+    pub(super) fn older(&mut self, now: impl FnOnce() -> ComposerDraft) -> Option<ComposerDraft> {
         let at = match &self.shown {
             Some((at, _)) => at.checked_sub(1)?,
             None => self.said.len().checked_sub(1)?,
@@ -52,7 +52,7 @@ impl History {
     }
 
     /// The one after, at last what was being written.
-    pub(super) fn newer(&mut self) -> Option<Draft> {
+    pub(super) fn newer(&mut self) -> Option<ComposerDraft> {
         let (at, kept) = self.shown.take()?;
         if at + 1 >= self.said.len() {
             return Some(kept);
@@ -68,17 +68,17 @@ mod tests {
 
     #[test]
     fn going_back_and_forth_returns_to_what_was_being_written() {
-        let mut history = History::default();
+        let mut history = DraftHistory::default();
         for text in ["a", "b", "b", " "] {
-            history.add(Draft::new(text));
+            history.add(ComposerDraft::new(text));
         }
-        let now = || Draft::new("draft");
+        let now = || ComposerDraft::new("draft");
         assert_eq!(history.newer(), None);
-        assert_eq!(history.older(now), Some(Draft::new("b")));
-        assert_eq!(history.older(now), Some(Draft::new("a")));
+        assert_eq!(history.older(now), Some(ComposerDraft::new("b")));
+        assert_eq!(history.older(now), Some(ComposerDraft::new("a")));
         assert_eq!(history.older(now), None, "there is no older one");
-        assert_eq!(history.newer(), Some(Draft::new("b")));
-        assert_eq!(history.newer(), Some(Draft::new("draft")));
+        assert_eq!(history.newer(), Some(ComposerDraft::new("b")));
+        assert_eq!(history.newer(), Some(ComposerDraft::new("draft")));
         assert_eq!(history.newer(), None);
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use trimtab_host::Drawer;
+use trimtab_host::LocalFiles;
 
 use super::history::MOST;
-use super::{Draft, Kept};
+use super::{ComposerDraft, SavedComposer};
 
 /// A draft is written at most this often.
 const PACE: Duration = Duration::from_millis(300);
@@ -21,7 +21,7 @@ const LARGEST_FILE: usize = 4 << 20;
 #[derive(Debug)]
 pub struct DraftKeeper {
     /// The latest draft, and its number.
-    latest: watch::Sender<(u64, Kept)>,
+    latest: watch::Sender<(u64, SavedComposer)>,
     /// The number of the one that was written last, and why it could not be.
     written: watch::Receiver<(u64, Option<String>)>,
     /// Somebody waits: the next one is written without a pause.
@@ -32,9 +32,10 @@ pub struct DraftKeeper {
 impl DraftKeeper {
     /// What was kept for a session, or for a folder before there is a session, by whatever names it; and the
     /// keeper that goes on with it.
-    pub fn open(drawer: Drawer, thing: &str) -> (Kept, Self) {
-        let name = Drawer::name("draft", thing);
-        let kept: Kept = drawer.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    pub fn open(drawer: LocalFiles, thing: &str) -> (SavedComposer, Self) {
+        let name = LocalFiles::name("draft", thing);
+        let kept: SavedComposer =
+            drawer.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let (latest, mut changes) = watch::channel((0, kept.clone()));
         let (done, written) = watch::channel((0, None));
         let hurry = Arc::new(Notify::new());
@@ -54,7 +55,7 @@ impl DraftKeeper {
     }
 
     /// The draft is this one now.
-    pub fn change(&self, kept: Kept) {
+    pub fn change(&self, kept: SavedComposer) {
         self.latest.send_modify(|latest| *latest = (latest.0 + 1, kept));
     }
 
@@ -79,7 +80,7 @@ impl DraftKeeper {
     }
 }
 
-fn write(drawer: &Drawer, name: &str, kept: &Kept) -> std::io::Result<()> {
+fn write(drawer: &LocalFiles, name: &str, kept: &SavedComposer) -> std::io::Result<()> {
     let is_empty = kept.stash.is_empty() && kept.answer.is_none() && kept.sending.is_empty();
     if kept.draft.parts.is_empty() && is_empty {
         return drawer.remove(name);
@@ -90,18 +91,18 @@ fn write(drawer: &Drawer, name: &str, kept: &Kept) -> std::io::Result<()> {
 /// What was said in a folder, in a file that several processes may add to.
 #[derive(Debug, Clone)]
 pub struct SaidFile {
-    drawer: Drawer,
+    drawer: LocalFiles,
     name: String,
 }
 
 impl SaidFile {
     /// The file of a folder.
-    pub fn of(drawer: Drawer, folder: &str) -> Self {
-        Self { drawer, name: Drawer::name("said", folder) }
+    pub fn of(drawer: LocalFiles, folder: &str) -> Self {
+        Self { drawer, name: LocalFiles::name("said", folder) }
     }
 
     /// What was said, the oldest first. A file that has grown too large is made smaller with that.
-    pub fn read(&self) -> Vec<Draft> {
+    pub fn read(&self) -> Vec<ComposerDraft> {
         let text = self.drawer.read(&self.name).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let mut from = lines.len().saturating_sub(MOST);
@@ -119,7 +120,7 @@ impl SaidFile {
     }
 
     /// Adds what was said, unless it is too long to be kept twice.
-    pub fn add(&self, draft: &Draft) -> std::io::Result<()> {
+    pub fn add(&self, draft: &ComposerDraft) -> std::io::Result<()> {
         match serde_json::to_string(draft)? {
             line if line.len() <= LARGEST => self.drawer.append(&self.name, &line),
             _ => Ok(()),
@@ -130,36 +131,36 @@ impl SaidFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::composer::Part;
+    use crate::tui::composer::DraftPart;
 
-    fn kept(text: &str) -> Kept {
-        Kept { draft: Draft::new(text), ..Kept::default() }
+    fn kept(text: &str) -> SavedComposer {
+        SavedComposer { draft: ComposerDraft::new(text), ..SavedComposer::default() }
     }
 
     #[tokio::test]
     async fn the_latest_draft_is_there_after_the_end_and_an_empty_one_leaves_nothing() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
-        assert_eq!(before, Kept::default());
+        assert_eq!(before, SavedComposer::default());
         for text in ["h", "ha", "half a thought"] {
             keeper.change(kept(text));
         }
         keeper.close().await;
         let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
         assert_eq!(before, kept("half a thought"));
-        assert_eq!(DraftKeeper::open(drawer.clone(), "session-2").0, Kept::default());
-        keeper.change(Kept::default());
+        assert_eq!(DraftKeeper::open(drawer.clone(), "session-2").0, SavedComposer::default());
+        keeper.change(SavedComposer::default());
         keeper.close().await;
-        assert_eq!(drawer.read(&Drawer::name("draft", "session-1")), None);
+        assert_eq!(drawer.read(&LocalFiles::name("draft", "session-1")), None);
     }
 
     #[tokio::test]
     async fn who_has_to_be_sure_of_a_draft_waits_until_it_is_written_or_is_told_why_it_cannot_be() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
-        let name = Drawer::name("draft", "s");
+        let name = LocalFiles::name("draft", "s");
         for text in ["one", "two", "three"] {
             keeper.change(kept(text));
             keeper.written().await.expect("written");
@@ -175,10 +176,10 @@ mod tests {
     #[tokio::test]
     async fn a_draft_is_written_while_the_process_lives() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
         keeper.change(kept("x"));
-        let name = Drawer::name("draft", "s");
+        let name = LocalFiles::name("draft", "s");
         let there = async {
             while drawer.read(&name).is_none() {
                 tokio::task::yield_now().await;
@@ -191,33 +192,36 @@ mod tests {
     #[test]
     fn what_was_said_is_kept_per_folder_and_a_broken_line_costs_only_itself() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         let said = SaidFile::of(drawer.clone(), "/home/u/a");
-        let with_paste =
-            Draft { parts: vec![Part::Text("see ".into()), Part::Paste("a\nb".into())], ..Draft::default() };
-        said.add(&Draft::new("one")).expect("kept");
-        drawer.append(&Drawer::name("said", "/home/u/a"), "{broken").expect("written");
+        let with_paste = ComposerDraft {
+            parts: vec![DraftPart::Text("see ".into()), DraftPart::Paste("a\nb".into())],
+            ..ComposerDraft::default()
+        };
+        said.add(&ComposerDraft::new("one")).expect("kept");
+        drawer.append(&LocalFiles::name("said", "/home/u/a"), "{broken").expect("written");
         said.add(&with_paste).expect("kept");
-        said.add(&Draft::new("x".repeat(100_000))).expect("left out");
-        assert_eq!(said.read(), [Draft::new("one"), with_paste]);
+        said.add(&ComposerDraft::new("x".repeat(100_000))).expect("left out");
+        assert_eq!(said.read(), [ComposerDraft::new("one"), with_paste]);
         assert!(SaidFile::of(drawer, "/home/u/b").read().is_empty());
     }
 
     #[test]
     fn the_file_with_what_was_said_stays_bounded() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = Drawer::of(data.path());
+        let drawer = LocalFiles::of(data.path());
         let said = SaidFile::of(drawer.clone(), "/home/u");
-        let line = |number: usize| serde_json::to_string(&Draft::new(format!("{number}"))).expect("written");
+        let line = |number: usize| serde_json::to_string(&ComposerDraft::new(format!("{number}"))).expect("written");
         let all: String = (0..3_000).map(|number| line(number) + "\n").collect();
-        drawer.write(&Drawer::name("said", "/home/u"), &all).expect("written");
+        drawer.write(&LocalFiles::name("said", "/home/u"), &all).expect("written");
         assert_eq!(said.read().len(), MOST);
-        let text = drawer.read(&Drawer::name("said", "/home/u")).expect("there");
-        assert_eq!((text.lines().count(), said.read().last().cloned()), (MOST, Some(Draft::new("2999"))));
-        let large: String =
-            (0..200).map(|_| serde_json::to_string(&Draft::new("y".repeat(50_000))).expect("written") + "\n").collect();
-        drawer.write(&Drawer::name("said", "/home/u"), &large).expect("written");
+        let text = drawer.read(&LocalFiles::name("said", "/home/u")).expect("there");
+        assert_eq!((text.lines().count(), said.read().last().cloned()), (MOST, Some(ComposerDraft::new("2999"))));
+        let large: String = (0..200)
+            .map(|_| serde_json::to_string(&ComposerDraft::new("y".repeat(50_000))).expect("written") + "\n")
+            .collect();
+        drawer.write(&LocalFiles::name("said", "/home/u"), &large).expect("written");
         assert!(said.read().len() < 100);
-        assert!(drawer.read(&Drawer::name("said", "/home/u")).expect("there").len() <= LARGEST_FILE);
+        assert!(drawer.read(&LocalFiles::name("said", "/home/u")).expect("there").len() <= LARGEST_FILE);
     }
 }

@@ -21,17 +21,17 @@ use std::sync::Arc;
 
 use trimtab_vocab::{CheckpointId, RequestId};
 
-pub use chip::{Draft, DraftKind, Part};
-pub use complete::Source;
+pub use chip::{ComposerDraft, DraftKind, DraftPart};
+pub use complete::CompletionSource;
 pub use files::files;
 
 use super::command;
-use super::keys::{Action, Chord, Input, KeyMap};
-use super::picker::{self, Item, Picker};
+use super::keys::{Chord, KeyAction, KeyMap, TerminalInput};
+use super::picker::{self, Picker, PickerItem};
 use chip::Chips;
 use edit::Editor;
-use history::History;
-use wrap::Row;
+use history::DraftHistory;
+use wrap::WrappedRow;
 
 /// Bytes that stand in the composer as text; what does not fit becomes a chip. So a key press never has much to do.
 const MOST_TEXT: usize = 64_000;
@@ -40,29 +40,29 @@ const MOST_STASHED: usize = 20;
 
 /// What came of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ComposerOutcome {
     /// It means nothing here; the action, if the key has one, is for whoever comes next.
-    Passed(Option<Action>),
+    Passed(Option<KeyAction>),
     /// Something else is drawn now; the draft is the same.
     Moved,
     /// The draft is another one, to be kept (see [`Composer::kept`]).
     Changed,
     /// Say this, or steer what runs with it. The composer is empty now, and the history has it.
-    Send(Draft),
+    Send(ComposerDraft),
     /// Say this when what runs has ended. The same holds.
-    Queue(Draft),
+    Queue(ComposerDraft),
     /// Open this text in an editor and tell [`Composer::edited`] what became of it.
     Editor(String),
 }
 
 /// What of a composer outlives the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Kept {
+pub struct SavedComposer {
     /// What was being written.
-    pub draft: Draft,
+    pub draft: ComposerDraft,
     /// What was put away, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stash: Vec<Draft>,
+    pub stash: Vec<ComposerDraft>,
     /// Words that were being written as an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<HalfAnswer>,
@@ -77,7 +77,7 @@ pub struct Sending {
     /// Its name: whether it has arrived, the list of requests tells.
     pub request: RequestId,
     /// What was said.
-    pub draft: Draft,
+    pub draft: ComposerDraft,
 }
 
 /// An answer to a question that was not given yet.
@@ -97,7 +97,7 @@ pub struct HalfAnswer {
 /// A list that is open at a word.
 #[derive(Debug, Clone)]
 struct Completing {
-    source: Source,
+    source: CompletionSource,
     word: Range<usize>,
     picker: Picker,
 }
@@ -111,13 +111,13 @@ pub struct Composer {
     /// Only messages can be written.
     is_plain: bool,
     chips: Chips,
-    history: History,
-    stash: Vec<Draft>,
-    lists: BTreeMap<Source, Arc<Vec<Item>>>,
+    history: DraftHistory,
+    stash: Vec<ComposerDraft>,
+    lists: BTreeMap<CompletionSource, Arc<Vec<PickerItem>>>,
     completing: Option<Completing>,
     /// Where a word begins whose list was closed.
     closed: Option<usize>,
-    wish: Option<Source>,
+    wish: Option<CompletionSource>,
     searching: Option<Picker>,
     /// The chip that is open in an editor, if it is not the whole text.
     opened: Option<char>,
@@ -129,7 +129,7 @@ pub struct Composer {
     /// The column that going up and down aims at.
     goal: Option<usize>,
     top: usize,
-    wrapped: Option<(u64, usize, Vec<Row>)>,
+    wrapped: Option<(u64, usize, Vec<WrappedRow>)>,
 }
 
 impl Composer {
@@ -140,7 +140,7 @@ impl Composer {
             kind: DraftKind::Message,
             is_plain: false,
             chips: Chips::default(),
-            history: History::default(),
+            history: DraftHistory::default(),
             stash: Vec::new(),
             lists: BTreeMap::new(),
             completing: None,
@@ -169,13 +169,13 @@ impl Composer {
     }
 
     /// What was said before, the oldest first.
-    pub fn set_history(&mut self, said: Vec<Draft>) {
+    pub fn set_history(&mut self, said: Vec<ComposerDraft>) {
         self.history.set(said);
     }
 
     /// Gives a list to choose from. Items are named without the sign that calls the list; a folder among files
     /// ends with a slash.
-    pub fn offer(&mut self, source: Source, items: Arc<Vec<Item>>) {
+    pub fn offer(&mut self, source: CompletionSource, items: Arc<Vec<PickerItem>>) {
         if let Some(open) = self.completing.as_mut().filter(|open| open.source == source) {
             open.picker.set_items(Arc::clone(&items));
         }
@@ -183,7 +183,7 @@ impl Composer {
     }
 
     /// The list that was opened since this was last asked: now would be the time to look whether it is still right.
-    pub fn take_wish(&mut self) -> Option<Source> {
+    pub fn take_wish(&mut self) -> Option<CompletionSource> {
         self.wish.take()
     }
 
@@ -198,12 +198,12 @@ impl Composer {
     }
 
     /// What is written.
-    pub fn draft(&self) -> Draft {
-        Draft { kind: self.kind, ..self.chips.draft(self.editor.text()) }
+    pub fn draft(&self) -> ComposerDraft {
+        ComposerDraft { kind: self.kind, ..self.chips.draft(self.editor.text()) }
     }
 
     /// Puts something else into the composer; it can be undone.
-    pub fn set_draft(&mut self, draft: &Draft) {
+    pub fn set_draft(&mut self, draft: &ComposerDraft) {
         let text = self.fitted(draft);
         self.editor.replace(0..self.editor.text().len(), &text);
         self.kind = draft.kind;
@@ -211,12 +211,12 @@ impl Composer {
     }
 
     /// What has to outlive the process.
-    pub fn kept(&self) -> Kept {
-        Kept { draft: self.draft(), stash: self.stash.clone(), ..Kept::default() }
+    pub fn kept(&self) -> SavedComposer {
+        SavedComposer { draft: self.draft(), stash: self.stash.clone(), ..SavedComposer::default() }
     }
 
     /// Goes on with what an earlier process left.
-    pub fn restore(&mut self, kept: Kept) {
+    pub fn restore(&mut self, kept: SavedComposer) {
         let text = self.fitted(&kept.draft);
         self.kind = kept.draft.kind;
         self.editor.reset(text);
@@ -225,7 +225,7 @@ impl Composer {
     }
 
     /// Puts something into the input; where something stands already, it is put away for later.
-    pub fn give_back(&mut self, draft: &Draft) {
+    pub fn give_back(&mut self, draft: &ComposerDraft) {
         match self.is_empty() {
             true => self.set_draft(draft),
             false => {
@@ -237,48 +237,50 @@ impl Composer {
     }
 
     /// Empties it; this can be undone.
-    pub fn clear(&mut self) -> Outcome {
+    pub fn clear(&mut self) -> ComposerOutcome {
         self.editor.replace(0..self.editor.text().len(), "");
         self.kind = DraftKind::Message;
         self.after_change()
     }
 
     /// A draft as text, with a chip for what would be too long.
-    fn fitted(&mut self, draft: &Draft) -> String {
+    fn fitted(&mut self, draft: &ComposerDraft) -> String {
         let text = self.chips.text(draft);
         match text.len() > MOST_TEXT {
             false => text,
-            true => self.chips.add(Part::Paste(draft.text())).map(String::from).unwrap_or_default(),
+            true => self.chips.add(DraftPart::Paste(draft.text())).map(String::from).unwrap_or_default(),
         }
     }
 
     /// Takes an input in.
-    pub fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        if matches!(input, Input::Resize { .. } | Input::Focus(_)) {
-            return Outcome::Passed(None);
+    pub fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ComposerOutcome {
+        if matches!(input, TerminalInput::Resize { .. } | TerminalInput::Focus(_)) {
+            return ComposerOutcome::Passed(None);
         }
         if let Some(picker) = &mut self.searching {
             let outcome = picker.input(input, keys);
             return self.searched(outcome);
         }
         match input {
-            Input::Key(chord) => self.key(*chord, keys),
-            Input::Paste(text) => self.paste(text),
-            Input::Resize { .. } | Input::Focus(_) | Input::Wheel(_) => Outcome::Passed(None),
+            TerminalInput::Key(chord) => self.key(*chord, keys),
+            TerminalInput::Paste(text) => self.paste(text),
+            TerminalInput::Resize { .. } | TerminalInput::Focus(_) | TerminalInput::Wheel(_) => {
+                ComposerOutcome::Passed(None)
+            }
         }
     }
 
-    fn key(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+    fn key(&mut self, chord: Chord, keys: &KeyMap) -> ComposerOutcome {
         match (keys.action(chord), chord.typed()) {
             // A key that types something does something else only while nothing is written.
             (Some(action), Some(_)) if self.is_empty() => self.act(action),
             (_, Some(c)) => self.type_char(c),
             (Some(action), None) => self.act(action),
-            (None, None) => Outcome::Passed(None),
+            (None, None) => ComposerOutcome::Passed(None),
         }
     }
 
-    fn type_char(&mut self, c: char) -> Outcome {
+    fn type_char(&mut self, c: char) -> ComposerOutcome {
         // The first key says what is written; whatever else begins like this is a message.
         match c {
             _ if self.is_plain => {}
@@ -297,7 +299,7 @@ impl Composer {
     }
 
     /// Takes a paste in.
-    pub fn paste(&mut self, text: &str) -> Outcome {
+    pub fn paste(&mut self, text: &str) -> ComposerOutcome {
         if let Some(paths) = paste::pictures(text, &self.folder, self.is_file) {
             for path in paths {
                 self.add_image(path);
@@ -306,11 +308,11 @@ impl Composer {
         }
         let text = paste::with_line_ends(text);
         if text.is_empty() {
-            return Outcome::Moved;
+            return ComposerOutcome::Moved;
         }
         let is_long = paste::is_long(&text) || self.editor.text().len() + text.len() > MOST_TEXT;
         let at = self.editor.cursor();
-        match if is_long { self.chips.add(Part::Paste(text.clone())) } else { None } {
+        match if is_long { self.chips.add(DraftPart::Paste(text.clone())) } else { None } {
             Some(chip) => self.editor.replace(at..at, chip.encode_utf8(&mut [0; 4])),
             None => self.editor.replace(at..at, &text.replace(chip::is_chip, "\u{fffd}")),
         }
@@ -319,7 +321,7 @@ impl Composer {
 
     /// Adds a picture at the cursor.
     pub fn add_image(&mut self, path: PathBuf) {
-        if let Some(chip) = self.chips.add(Part::Image(path)) {
+        if let Some(chip) = self.chips.add(DraftPart::Image(path)) {
             let at = self.editor.cursor();
             self.editor.replace(at..at, &format!("{chip} "));
             self.after_change();
@@ -327,59 +329,61 @@ impl Composer {
     }
 
     /// Does what an action says.
-    pub fn act(&mut self, action: Action) -> Outcome {
+    pub fn act(&mut self, action: KeyAction) -> ComposerOutcome {
         if let Some(outcome) = self.complete(action) {
             return outcome;
         }
-        if !matches!(action, Action::Up | Action::Down) {
+        if !matches!(action, KeyAction::Up | KeyAction::Down) {
             self.goal = None;
         }
         match action {
-            Action::Send if self.editor.text()[..self.editor.cursor()].ends_with('\\') => {
+            KeyAction::Send if self.editor.text()[..self.editor.cursor()].ends_with('\\') => {
                 let at = self.editor.cursor();
                 self.editor.replace(at - 1..at, "\n");
                 self.after_change()
             }
-            Action::Send | Action::Queue => self.send(action),
-            Action::Backspace | Action::Interrupt if self.kind == DraftKind::Shell && self.editor.text().is_empty() => {
+            KeyAction::Send | KeyAction::Queue => self.send(action),
+            KeyAction::Backspace | KeyAction::Interrupt
+                if self.kind == DraftKind::Shell && self.editor.text().is_empty() =>
+            {
                 self.clear()
             }
-            Action::Up | Action::Down => self.go_by_row(action == Action::Up),
-            Action::Quit if !self.is_empty() => self.clear(),
-            Action::Leave if !self.is_empty() => self.edit(Action::Delete),
-            Action::History => self.search(),
-            Action::Stash => self.put_away(),
-            Action::Editor => Outcome::Editor(self.chips.labelled(self.editor.text())),
-            Action::Open => self.open(),
+            KeyAction::Up | KeyAction::Down => self.go_by_row(action == KeyAction::Up),
+            KeyAction::Quit if !self.is_empty() => self.clear(),
+            KeyAction::Leave if !self.is_empty() => self.edit(KeyAction::Delete),
+            KeyAction::History => self.search(),
+            KeyAction::Stash => self.put_away(),
+            KeyAction::Editor => ComposerOutcome::Editor(self.chips.labelled(self.editor.text())),
+            KeyAction::Open => self.open(),
             action => self.edit(action),
         }
     }
 
-    fn edit(&mut self, action: Action) -> Outcome {
+    fn edit(&mut self, action: KeyAction) -> ComposerOutcome {
         match self.editor.act(action) {
-            None => Outcome::Passed(Some(action)),
+            None => ComposerOutcome::Passed(Some(action)),
             Some(true) => self.after_change(),
             Some(false) => {
                 self.look_for_word();
-                Outcome::Moved
+                ComposerOutcome::Moved
             }
         }
     }
 
-    fn after_change(&mut self) -> Outcome {
+    fn after_change(&mut self) -> ComposerOutcome {
         if self.kind == DraftKind::Slash && !self.editor.text().starts_with('/') {
             self.kind = DraftKind::Message;
         }
         self.history.leave();
         self.goal = None;
         self.look_for_word();
-        Outcome::Changed
+        ComposerOutcome::Changed
     }
 
-    fn send(&mut self, action: Action) -> Outcome {
+    fn send(&mut self, action: KeyAction) -> ComposerOutcome {
         let draft = self.draft();
         if draft.is_empty() {
-            return Outcome::Moved;
+            return ComposerOutcome::Moved;
         }
         if draft.kind == DraftKind::Shell && draft.has_paste() {
             // A command is read before it runs: what was pasted into it stands there as text first.
@@ -391,14 +395,14 @@ impl Composer {
         let held: Vec<String> = self.editor.held().map(str::to_owned).collect();
         self.chips.keep(held.iter().map(String::as_str));
         (self.completing, self.closed, self.goal) = (None, None, None);
-        if action == Action::Queue { Outcome::Queue(draft) } else { Outcome::Send(draft) }
+        if action == KeyAction::Queue { ComposerOutcome::Queue(draft) } else { ComposerOutcome::Send(draft) }
     }
 
-    fn put_away(&mut self) -> Outcome {
+    fn put_away(&mut self) -> ComposerOutcome {
         if self.is_empty() {
-            let Some(draft) = self.stash.pop() else { return Outcome::Moved };
+            let Some(draft) = self.stash.pop() else { return ComposerOutcome::Moved };
             self.set_draft(&draft);
-            return Outcome::Changed;
+            return ComposerOutcome::Changed;
         }
         self.stash.push(self.draft());
         if self.stash.len() > MOST_STASHED {
@@ -413,39 +417,39 @@ impl Composer {
     }
 
     /// Opens the paste beside the cursor: short ones as text, long ones in an editor.
-    fn open(&mut self) -> Outcome {
+    fn open(&mut self) -> ComposerOutcome {
         let (text, at) = (self.editor.text(), self.editor.cursor());
         let before = text[..at].chars().next_back().map(|c| (c, at - c.len_utf8()..at));
         let after = text[at..].chars().next().map(|c| (c, at..at + c.len_utf8()));
         // The one beside the cursor, else the first one.
         let first = text
             .char_indices()
-            .find(|(_, c)| matches!(self.chips.get(*c), Some(chip) if matches!(chip.part, Part::Paste(_))));
+            .find(|(_, c)| matches!(self.chips.get(*c), Some(chip) if matches!(chip.part, DraftPart::Paste(_))));
         let first = first.map(|(from, c)| (c, from..from + c.len_utf8()));
         let found = [before, after, first].into_iter().flatten().find_map(|(c, part)| match &self.chips.get(c)?.part {
-            Part::Paste(paste) => Some((c, part, paste.clone())),
+            DraftPart::Paste(paste) => Some((c, part, paste.clone())),
             _ => None,
         });
-        let Some((chip, part, paste)) = found else { return Outcome::Moved };
+        let Some((chip, part, paste)) = found else { return ComposerOutcome::Moved };
         if text.len() + paste.len() > MOST_TEXT || paste.contains(chip::is_chip) {
             self.opened = Some(chip);
-            return Outcome::Editor(paste);
+            return ComposerOutcome::Editor(paste);
         }
         self.editor.replace(part, &paste);
         self.after_change()
     }
 
     /// Puts every paste as text where its label stands.
-    fn unfold(&mut self) -> Outcome {
+    fn unfold(&mut self) -> ComposerOutcome {
         let text = self.draft().text().replace(chip::is_chip, "\u{fffd}");
         self.editor.replace(0..self.editor.text().len(), &text);
         self.after_change()
     }
 
     /// What became of the text in the editor; `None`: nothing.
-    pub fn edited(&mut self, text: Option<String>) -> Outcome {
+    pub fn edited(&mut self, text: Option<String>) -> ComposerOutcome {
         let opened = self.opened.take();
-        let Some(text) = text else { return Outcome::Moved };
+        let Some(text) = text else { return ComposerOutcome::Moved };
         let text = paste::with_line_ends(&text);
         match opened {
             Some(chip) => self.chips.set(chip, text),
@@ -459,7 +463,7 @@ impl Composer {
                 text = self.chips.unlabelled(&text, self.editor.text());
                 if text.len() > MOST_TEXT {
                     let whole = self.chips.draft(&text).text();
-                    text = self.chips.add(Part::Paste(whole)).map(String::from).unwrap_or_default();
+                    text = self.chips.add(DraftPart::Paste(whole)).map(String::from).unwrap_or_default();
                 }
                 self.editor.replace(0..self.editor.text().len(), &text);
             }
@@ -501,26 +505,31 @@ impl Composer {
     }
 
     /// What an action does to an open list; `None`: nothing, it is for the text.
-    fn complete(&mut self, action: Action) -> Option<Outcome> {
+    fn complete(&mut self, action: KeyAction) -> Option<ComposerOutcome> {
         let open = self.completing.as_mut()?;
-        if action == Action::Interrupt {
+        if action == KeyAction::Interrupt {
             self.closed = Some(open.word.start);
             self.completing = None;
-            return Some(Outcome::Moved);
+            return Some(ComposerOutcome::Moved);
         }
         let is_for_list = matches!(
             action,
-            Action::Send | Action::Queue | Action::Up | Action::Down | Action::PageUp | Action::PageDown
+            KeyAction::Send
+                | KeyAction::Queue
+                | KeyAction::Up
+                | KeyAction::Down
+                | KeyAction::PageUp
+                | KeyAction::PageDown
         );
         if !is_for_list || open.picker.found() == 0 {
             return None;
         }
         match open.picker.act(action) {
-            picker::Outcome::Picked(at) => {
+            picker::PickerOutcome::Picked(at) => {
                 let item = open.picker.items().get(at)?.text.clone();
                 let (source, word) = (open.source, open.word.clone());
                 let is_whole = self.editor.text()[word.start + 1..word.end] == item;
-                if is_whole && action == Action::Send {
+                if is_whole && action == KeyAction::Send {
                     // It is written out already: Enter means what it says.
                     self.completing = None;
                     return None;
@@ -535,43 +544,44 @@ impl Composer {
                 self.editor.replace(word, &written);
                 let changed = self.after_change();
                 // Nothing can follow it, so Enter means what was chosen; Tab only writes it out.
-                let is_said =
-                    action == Action::Send && source == Source::Commands && command::is_plain(self.editor.text());
+                let is_said = action == KeyAction::Send
+                    && source == CompletionSource::Commands
+                    && command::is_plain(self.editor.text());
                 Some(if is_said { self.send(action) } else { changed })
             }
-            _ => Some(Outcome::Moved),
+            _ => Some(ComposerOutcome::Moved),
         }
     }
 
-    fn search(&mut self) -> Outcome {
+    fn search(&mut self) -> ComposerOutcome {
         let mut picker = Picker::new("Said before:", "You have not said anything here yet.");
-        let lines = self.history.said().iter().rev().map(|draft| Item::new(draft.line()));
+        let lines = self.history.said().iter().rev().map(|draft| PickerItem::new(draft.line()));
         picker.set_items(Arc::new(lines.collect()));
         self.searching = Some(picker);
-        Outcome::Moved
+        ComposerOutcome::Moved
     }
 
-    fn searched(&mut self, outcome: picker::Outcome) -> Outcome {
+    fn searched(&mut self, outcome: picker::PickerOutcome) -> ComposerOutcome {
         match outcome {
-            picker::Outcome::Picked(at) => {
+            picker::PickerOutcome::Picked(at) => {
                 self.searching = None;
                 let said = self.history.said();
-                let Some(draft) = said.get(said.len() - 1 - at).cloned() else { return Outcome::Moved };
+                let Some(draft) = said.get(said.len() - 1 - at).cloned() else { return ComposerOutcome::Moved };
                 self.set_draft(&draft);
-                Outcome::Changed
+                ComposerOutcome::Changed
             }
-            picker::Outcome::Closed => {
+            picker::PickerOutcome::Closed => {
                 self.searching = None;
-                Outcome::Moved
+                ComposerOutcome::Moved
             }
-            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => ComposerOutcome::Moved,
         }
     }
 }
 
 /// Rows of the screen.
 impl Composer {
-    fn rows(&mut self) -> &[Row] {
+    fn rows(&mut self) -> &[WrappedRow] {
         let (version, width) = (self.editor.version(), self.width);
         if !matches!(&self.wrapped, Some((of, at, _)) if (*of, *at) == (version, width)) {
             let rows = wrap::rows(self.editor.text(), &self.chips, width);
@@ -581,7 +591,7 @@ impl Composer {
     }
 
     /// Goes a row up or down; from the first or last one, through what was said before.
-    fn go_by_row(&mut self, up: bool) -> Outcome {
+    fn go_by_row(&mut self, up: bool) -> ComposerOutcome {
         let (cursor, width) = (self.editor.cursor(), self.width);
         let rows = self.rows().to_vec();
         let row = wrap::row_of(&rows, cursor);
@@ -593,7 +603,7 @@ impl Composer {
             self.editor.go(at);
             self.goal = Some(goal);
             self.look_for_word();
-            return Outcome::Moved;
+            return ComposerOutcome::Moved;
         }
         let now = self.draft();
         let found = if up { self.history.older(|| now) } else { self.history.newer() };
@@ -601,7 +611,7 @@ impl Composer {
             // Nowhere to go: to the very start or end, as far as there is a way.
             let goal = if up { 0 } else { text.len() };
             self.editor.go(goal);
-            return Outcome::Moved;
+            return ComposerOutcome::Moved;
         };
         let text = self.fitted(&draft);
         self.editor.replace(0..self.editor.text().len(), &text);
@@ -609,7 +619,7 @@ impl Composer {
         (self.goal, self.completing, self.closed) = (None, None, None);
         // A list must not open over what was said before; it would take the next key.
         self.closed = complete::word(self.editor.text(), self.editor.cursor(), true).map(|(_, word)| word.start);
-        Outcome::Changed
+        ComposerOutcome::Changed
     }
 }
 

@@ -12,11 +12,11 @@ fn composer() -> Composer {
     composer
 }
 
-fn press(composer: &mut Composer, keys: &[&str]) -> Outcome {
+fn press(composer: &mut Composer, keys: &[&str]) -> ComposerOutcome {
     let map = KeyMap::default();
-    let mut outcome = Outcome::Passed(None);
+    let mut outcome = ComposerOutcome::Passed(None);
     for key in keys {
-        outcome = composer.input(&Input::Key(key.parse().expect("a key")), &map);
+        outcome = composer.input(&TerminalInput::Key(key.parse().expect("a key")), &map);
     }
     outcome
 }
@@ -26,7 +26,7 @@ fn write(composer: &mut Composer, text: &str) {
     for c in text.chars() {
         let key =
             if c == '\n' { "ctrl-j".parse().expect("a key") } else { Chord::plain(crate::tui::keys::Key::Char(c)) };
-        composer.input(&Input::Key(key), &map);
+        composer.input(&TerminalInput::Key(key), &map);
     }
 }
 
@@ -48,8 +48,8 @@ fn drawn(composer: &mut Composer, width: u16, height: u16) -> String {
 }
 
 fn files(composer: &mut Composer) {
-    let items = ["src/main.rs", "src/tui/", "src/tui/mod.rs", "README.md"].map(Item::new);
-    composer.offer(Source::Files, Arc::new(items.to_vec()));
+    let items = ["src/main.rs", "src/tui/", "src/tui/mod.rs", "README.md"].map(PickerItem::new);
+    composer.offer(CompletionSource::Files, Arc::new(items.to_vec()));
 }
 
 #[test]
@@ -85,36 +85,36 @@ fn going_up_and_down_keeps_the_column_it_came_from() {
 #[test]
 fn enter_sends_tab_queues_and_a_backslash_or_another_enter_begins_a_line() {
     let mut composer = composer();
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Moved, "there is nothing to send");
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Moved, "there is nothing to send");
     write(&mut composer, "a");
     press(&mut composer, &["\\", "enter", "b", "shift-enter", "c", "alt-enter", "d", "ctrl-j", "e"]);
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("a\nb\nc\nd\ne")));
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Send(ComposerDraft::new("a\nb\nc\nd\ne")));
     assert!(composer.is_empty());
     write(&mut composer, "later");
-    assert_eq!(press(&mut composer, &["tab"]), Outcome::Queue(Draft::new("later")));
+    assert_eq!(press(&mut composer, &["tab"]), ComposerOutcome::Queue(ComposerDraft::new("later")));
 }
 
 #[test]
 fn a_key_that_types_acts_only_while_nothing_is_written() {
     let mut composer = composer();
-    assert_eq!(press(&mut composer, &["?"]), Outcome::Passed(Some(Action::Help)));
-    assert_eq!(press(&mut composer, &["w", "?"]), Outcome::Changed);
+    assert_eq!(press(&mut composer, &["?"]), ComposerOutcome::Passed(Some(KeyAction::Help)));
+    assert_eq!(press(&mut composer, &["w", "?"]), ComposerOutcome::Changed);
     assert_eq!(shown(&composer), "w?");
 }
 
 #[test]
 fn keys_of_others_are_passed_on() {
     let mut composer = composer();
-    assert_eq!(press(&mut composer, &["esc"]), Outcome::Passed(Some(Action::Interrupt)));
-    assert_eq!(press(&mut composer, &["ctrl-c"]), Outcome::Passed(Some(Action::Quit)));
-    assert_eq!(press(&mut composer, &["ctrl-d"]), Outcome::Passed(Some(Action::Leave)));
-    assert_eq!(press(&mut composer, &["f9"]), Outcome::Passed(None));
+    assert_eq!(press(&mut composer, &["esc"]), ComposerOutcome::Passed(Some(KeyAction::Interrupt)));
+    assert_eq!(press(&mut composer, &["ctrl-c"]), ComposerOutcome::Passed(Some(KeyAction::Quit)));
+    assert_eq!(press(&mut composer, &["ctrl-d"]), ComposerOutcome::Passed(Some(KeyAction::Leave)));
+    assert_eq!(press(&mut composer, &["f9"]), ComposerOutcome::Passed(None));
     write(&mut composer, "draft");
-    assert_eq!(press(&mut composer, &["ctrl-c"]), Outcome::Changed, "the first one clears");
-    assert_eq!(press(&mut composer, &["ctrl-c"]), Outcome::Passed(Some(Action::Quit)));
+    assert_eq!(press(&mut composer, &["ctrl-c"]), ComposerOutcome::Changed, "the first one clears");
+    assert_eq!(press(&mut composer, &["ctrl-c"]), ComposerOutcome::Passed(Some(KeyAction::Quit)));
     press(&mut composer, &["ctrl-_"]);
     assert_eq!(shown(&composer), "draft", "and can be undone");
-    assert_eq!(press(&mut composer, &["home", "ctrl-d"]), Outcome::Changed);
+    assert_eq!(press(&mut composer, &["home", "ctrl-d"]), ComposerOutcome::Changed);
     assert_eq!(shown(&composer), "raft");
 }
 
@@ -129,7 +129,7 @@ fn a_long_paste_is_a_chip_that_is_sent_whole() {
     press(&mut composer, &["home", "alt-right", "right", "right", "backspace"]);
     assert_eq!(shown(&composer), "see  please", "one key deletes it whole");
     press(&mut composer, &["ctrl-_"]);
-    let Outcome::Send(draft) = press(&mut composer, &["enter"]) else { panic!("not sent") };
+    let ComposerOutcome::Send(draft) = press(&mut composer, &["enter"]) else { panic!("not sent") };
     assert_eq!(draft.text(), format!("see {} please", long.replace('\r', "")));
 }
 
@@ -137,12 +137,12 @@ fn a_long_paste_is_a_chip_that_is_sent_whole() {
 fn a_paste_is_opened_in_place_or_in_an_editor_if_it_is_too_long_for_that() {
     let mut composer = composer();
     composer.paste(&"a\n".repeat(20));
-    assert_eq!(press(&mut composer, &["alt-o"]), Outcome::Changed);
+    assert_eq!(press(&mut composer, &["alt-o"]), ComposerOutcome::Changed);
     assert_eq!(shown(&composer), "a\n".repeat(20));
     press(&mut composer, &["ctrl-c"]);
     let huge = "b".repeat(100_000);
     composer.paste(&huge);
-    assert_eq!(press(&mut composer, &["alt-o"]), Outcome::Editor(huge));
+    assert_eq!(press(&mut composer, &["alt-o"]), ComposerOutcome::Editor(huge));
     composer.edited(Some("one\ntwo\n".into()));
     assert_eq!(shown(&composer), "[Pasted 2 lines #2]");
     assert_eq!(composer.draft().text(), "one\ntwo\n");
@@ -153,11 +153,11 @@ fn the_editor_gets_the_text_and_gives_it_back_with_its_chips() {
     let mut composer = composer();
     write(&mut composer, "fix ");
     composer.paste(&"x\n".repeat(50));
-    let Outcome::Editor(text) = press(&mut composer, &["ctrl-g"]) else { panic!("no editor") };
+    let ComposerOutcome::Editor(text) = press(&mut composer, &["ctrl-g"]) else { panic!("no editor") };
     assert_eq!(text, "fix [Pasted 50 lines #1]");
     composer.edited(Some("please fix [Pasted 50 lines #1] now\n".into()));
     assert_eq!(composer.draft().text(), format!("please fix {} now", "x\n".repeat(50)));
-    assert_eq!(composer.edited(None), Outcome::Moved, "an editor that failed changes nothing");
+    assert_eq!(composer.edited(None), ComposerOutcome::Moved, "an editor that failed changes nothing");
     composer.edited(Some("y".repeat(200_000)));
     assert_eq!(shown(&composer), "[Pasted 200000 characters #2]", "too much for the composer");
 }
@@ -168,7 +168,7 @@ fn pictures_become_chips() {
     composer.paste("'/pics/a shot.png' /pics/b.jpg");
     assert_eq!(shown(&composer), "[Image #1 a shot.png] [Image #2 b.jpg] ");
     write(&mut composer, "what is this?");
-    let Outcome::Send(draft) = press(&mut composer, &["enter"]) else { panic!("not sent") };
+    let ComposerOutcome::Send(draft) = press(&mut composer, &["enter"]) else { panic!("not sent") };
     assert_eq!(draft.images(), [Path::new("/pics/a shot.png"), Path::new("/pics/b.jpg")]);
     assert_eq!(draft.text(), "[Image #1 a shot.png] [Image #2 b.jpg] what is this?");
     composer.paste("/nowhere/c.png");
@@ -179,7 +179,7 @@ fn pictures_become_chips() {
 fn files_are_found_while_their_name_is_written() {
     let mut composer = composer();
     write(&mut composer, "look at @mo");
-    assert_eq!(composer.take_wish(), Some(Source::Files));
+    assert_eq!(composer.take_wish(), Some(CompletionSource::Files));
     assert_eq!(composer.take_wish(), None);
     insta::assert_snapshot!(drawn(&mut composer, 30, 2), @"
       Looking in trusted folders…
@@ -191,7 +191,7 @@ fn files_are_found_while_their_name_is_written() {
     › src/tui/mod.rs
     › look at @mo|
     ");
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "Enter picks, it does not send");
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Changed, "Enter picks, it does not send");
     assert_eq!(shown(&composer), "look at @src/tui/mod.rs ");
     press(&mut composer, &["ctrl-_"]);
     assert_eq!(shown(&composer), "look at @mo", "a pick is undone at once");
@@ -205,13 +205,13 @@ fn a_folder_is_opened_and_a_name_that_is_written_out_is_sent() {
     press(&mut composer, &["tab"]);
     assert_eq!(shown(&composer), "@src/tui/");
     write(&mut composer, "mod.rs");
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("@src/tui/mod.rs")));
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Send(ComposerDraft::new("@src/tui/mod.rs")));
 }
 
 #[test]
 fn a_name_with_blanks_is_put_in_quotes() {
     let mut composer = composer();
-    composer.offer(Source::Files, Arc::new(vec![Item::new("my notes.md")]));
+    composer.offer(CompletionSource::Files, Arc::new(vec![PickerItem::new("my notes.md")]));
     write(&mut composer, "see @\"no");
     press(&mut composer, &["enter"]);
     assert_eq!(shown(&composer), "see @\"my notes.md\" ");
@@ -223,19 +223,22 @@ fn a_closed_list_stays_closed_for_its_word() {
     files(&mut composer);
     write(&mut composer, "@s");
     assert!(composer.is_open());
-    assert_eq!(press(&mut composer, &["esc"]), Outcome::Moved);
+    assert_eq!(press(&mut composer, &["esc"]), ComposerOutcome::Moved);
     write(&mut composer, "r");
     assert!(!composer.is_open());
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft::new("@sr")));
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Send(ComposerDraft::new("@sr")));
     write(&mut composer, "@s");
-    assert_eq!(composer.open_list(), Some(Source::Files));
+    assert_eq!(composer.open_list(), Some(CompletionSource::Files));
 }
 
 #[test]
 fn commands_and_tags_are_offered() {
     let mut composer = composer();
-    composer.offer(Source::Commands, Arc::new(vec![Item::noted("review", "Look at the changes"), Item::new("undo")]));
-    composer.offer(Source::Tags, Arc::new(vec![Item::new("bug")]));
+    composer.offer(
+        CompletionSource::Commands,
+        Arc::new(vec![PickerItem::noted("review", "Look at the changes"), PickerItem::new("undo")]),
+    );
+    composer.offer(CompletionSource::Tags, Arc::new(vec![PickerItem::new("bug")]));
     write(&mut composer, "/r");
     insta::assert_snapshot!(drawn(&mut composer, 40, 2), @"
     › review  Look at the changes
@@ -244,30 +247,30 @@ fn commands_and_tags_are_offered() {
     press(&mut composer, &["tab"]);
     write(&mut composer, "the parser #b");
     press(&mut composer, &["enter"]);
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(slash("/review the parser #bug ")));
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Send(slash("/review the parser #bug ")));
 }
 
 #[test]
 fn enter_in_the_list_runs_a_command_that_takes_no_words_and_writes_others_out() {
     let mut composer = composer();
-    let names = ["review", "changes", "model"].map(Item::new);
-    composer.offer(Source::Commands, Arc::new(names.into()));
+    let names = ["review", "changes", "model"].map(PickerItem::new);
+    composer.offer(CompletionSource::Commands, Arc::new(names.into()));
     write(&mut composer, "/cha");
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(slash("/changes ")));
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Send(slash("/changes ")));
     write(&mut composer, "/cha");
-    assert_eq!(press(&mut composer, &["tab"]), Outcome::Changed);
+    assert_eq!(press(&mut composer, &["tab"]), ComposerOutcome::Changed);
     assert_eq!(composer.draft(), slash("/changes "));
     press(&mut composer, &["ctrl-c"]);
     for (typed, written) in [("/mod", "/model "), ("/rev", "/review ")] {
         write(&mut composer, typed);
-        assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "words may follow {written}");
+        assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Changed, "words may follow {written}");
         assert_eq!(composer.draft(), slash(written));
         press(&mut composer, &["ctrl-c"]);
     }
 }
 
-fn slash(text: &str) -> Draft {
-    Draft { kind: DraftKind::Slash, ..Draft::new(text) }
+fn slash(text: &str) -> ComposerDraft {
+    ComposerDraft { kind: DraftKind::Slash, ..ComposerDraft::new(text) }
 }
 
 #[test]
@@ -275,12 +278,15 @@ fn a_command_of_the_persons_own_looks_like_one() {
     let mut composer = composer();
     write(&mut composer, "!ls");
     insta::assert_snapshot!(drawn(&mut composer, 20, 1), @"! ls|");
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Send(Draft { kind: DraftKind::Shell, ..Draft::new("ls") }));
+    assert_eq!(
+        press(&mut composer, &["enter"]),
+        ComposerOutcome::Send(ComposerDraft { kind: DraftKind::Shell, ..ComposerDraft::new("ls") })
+    );
     press(&mut composer, &["up"]);
     insta::assert_snapshot!(drawn(&mut composer, 20, 1), @"! ls|");
     press(&mut composer, &["backspace", "backspace", "backspace"]);
     write(&mut composer, "x");
-    assert_eq!(composer.draft(), Draft::new("x"), "one more backspace leaves the shell");
+    assert_eq!(composer.draft(), ComposerDraft::new("x"), "one more backspace leaves the shell");
 }
 
 #[test]
@@ -288,9 +294,9 @@ fn only_a_first_key_makes_a_command() {
     for text in ["!ls", "/quit", "! id\nsecond"] {
         let mut composer = composer();
         composer.paste(text);
-        assert_eq!(composer.draft(), Draft::new(text), "a paste is a message");
+        assert_eq!(composer.draft(), ComposerDraft::new(text), "a paste is a message");
         press(&mut composer, &["ctrl-c"]);
-        composer.set_draft(&Draft::new(text));
+        composer.set_draft(&ComposerDraft::new(text));
         assert_eq!(composer.draft().kind, DraftKind::Message, "what a model proposes is a message");
         press(&mut composer, &["home", "!"]);
         assert_eq!(composer.draft().kind, DraftKind::Message, "a key before a text does not change what it is");
@@ -304,15 +310,15 @@ fn a_paste_in_a_command_is_read_before_it_runs() {
     write(&mut composer, "!");
     composer.paste(&"echo 1\n".repeat(14));
     assert!(shown(&composer).starts_with("[Pasted"), "{}", shown(&composer));
-    assert_eq!(press(&mut composer, &["enter"]), Outcome::Changed, "the first time only shows it");
+    assert_eq!(press(&mut composer, &["enter"]), ComposerOutcome::Changed, "the first time only shows it");
     assert!(shown(&composer).starts_with("echo 1\n"), "{}", shown(&composer));
-    assert!(matches!(press(&mut composer, &["enter"]), Outcome::Send(draft) if draft.kind == DraftKind::Shell));
+    assert!(matches!(press(&mut composer, &["enter"]), ComposerOutcome::Send(draft) if draft.kind == DraftKind::Shell));
 }
 
 #[test]
 fn what_was_said_before_comes_back_and_the_draft_is_not_lost() {
     let mut composer = composer();
-    composer.set_history(vec![Draft::new("first"), Draft::new("second\nline")]);
+    composer.set_history(vec![ComposerDraft::new("first"), ComposerDraft::new("second\nline")]);
     write(&mut composer, "draft");
     press(&mut composer, &["up"]);
     assert_eq!(shown(&composer), "second\nline");
@@ -328,7 +334,7 @@ fn what_was_said_before_comes_back_and_the_draft_is_not_lost() {
 #[test]
 fn history_is_searched_by_some_letters() {
     let mut composer = composer();
-    let said = ["run the tests", "fix the parser", "commit"].map(Draft::new);
+    let said = ["run the tests", "fix the parser", "commit"].map(ComposerDraft::new);
     composer.set_history(said.to_vec());
     write(&mut composer, "x");
     press(&mut composer, &["ctrl-r", "t", "h", "e"]);
@@ -384,20 +390,20 @@ fn chips_of_what_was_cut_are_still_there_after_sending() {
     assert_eq!(composer.draft().text(), "x\n".repeat(30));
 }
 
-fn any_input() -> impl Strategy<Value = Input> {
+fn any_input() -> impl Strategy<Value = TerminalInput> {
     let keys: Vec<Chord> = KeyMap::default()
         .help()
         .iter()
         .flat_map(|row| row.keys.split(", ").filter_map(|key| key.parse().ok()).collect::<Vec<Chord>>())
         .collect();
     prop_oneof![
-        4 => any::<char>().prop_map(|c| Input::Key(Chord::plain(crate::tui::keys::Key::Char(c)))),
+        4 => any::<char>().prop_map(|c| TerminalInput::Key(Chord::plain(crate::tui::keys::Key::Char(c)))),
         4 => "[a-c@/#! \\\\日👩\u{301}]".prop_map(|c| {
-            Input::Key(Chord::plain(crate::tui::keys::Key::Char(c.chars().next().unwrap_or('a'))))
+            TerminalInput::Key(Chord::plain(crate::tui::keys::Key::Char(c.chars().next().unwrap_or('a'))))
         }),
-        6 => proptest::sample::select(keys).prop_map(Input::Key),
-        1 => "(.|\n){0,40}".prop_map(Input::Paste),
-        1 => Just(Input::Paste("long ".repeat(300))),
+        6 => proptest::sample::select(keys).prop_map(TerminalInput::Key),
+        1 => "(.|\n){0,40}".prop_map(TerminalInput::Paste),
+        1 => Just(TerminalInput::Paste("long ".repeat(300))),
     ]
 }
 

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use super::chip::{Chips, is_chip};
 use super::text::{left, snapped};
-use crate::diff::visible::{Cell, cells};
+use crate::diff::visible::{GlyphCell, cells};
 
 /// A row on the screen: a part of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct WrappedRow {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// Something that is drawn in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
-    pub(super) cell: Cell<'a>,
+pub(super) struct WrapPiece<'a> {
+    pub(super) cell: GlyphCell<'a>,
     pub(super) is_chip: bool,
 }
 
@@ -26,11 +26,11 @@ pub(super) fn pieces<'a>(
     part: std::ops::Range<usize>,
     chips: &'a Chips,
     width: usize,
-) -> Vec<Piece<'a>> {
+) -> Vec<WrapPiece<'a>> {
     let mut pieces = Vec::new();
-    let plain = |from: usize, to: usize, pieces: &mut Vec<Piece<'a>>| {
+    let plain = |from: usize, to: usize, pieces: &mut Vec<WrapPiece<'a>>| {
         let found = cells(&text.as_bytes()[from..to], from);
-        pieces.extend(found.into_iter().map(|cell| Piece { cell, is_chip: false }));
+        pieces.extend(found.into_iter().map(|cell| WrapPiece { cell, is_chip: false }));
     };
     let mut from = part.start;
     for (at, c) in text[part.clone()].char_indices().filter(|(_, c)| is_chip(*c)) {
@@ -45,7 +45,10 @@ pub(super) fn pieces<'a>(
             wide += cell.width;
             shown += &cell.text;
         }
-        pieces.push(Piece { cell: Cell { text: Cow::Owned(shown), width: wide, at, is_mark: false }, is_chip: true });
+        pieces.push(WrapPiece {
+            cell: GlyphCell { text: Cow::Owned(shown), width: wide, at, is_mark: false },
+            is_chip: true,
+        });
         from = at + c.len_utf8();
     }
     plain(from, part.end, &mut pieces);
@@ -53,7 +56,7 @@ pub(super) fn pieces<'a>(
 }
 
 /// The rows of a text in so many columns. A blank that finds no room at the end of a row stays there unseen.
-pub(super) fn rows(text: &str, chips: &Chips, width: usize) -> Vec<Row> {
+pub(super) fn rows(text: &str, chips: &Chips, width: usize) -> Vec<WrappedRow> {
     let width = width.max(1);
     let (mut rows, mut line) = (Vec::new(), 0);
     loop {
@@ -68,7 +71,7 @@ pub(super) fn rows(text: &str, chips: &Chips, width: usize) -> Vec<Row> {
 
 /// What a row has to know of a piece: where it begins and ends, its columns, and whether it is a blank or one after
 /// which a row can end.
-struct Step {
+struct WrapStep {
     at: usize,
     end: usize,
     width: usize,
@@ -76,43 +79,48 @@ struct Step {
     is_gap: bool,
 }
 
-fn wrap(text: &str, line: std::ops::Range<usize>, chips: &Chips, width: usize, rows: &mut Vec<Row>) {
+fn wrap(text: &str, line: std::ops::Range<usize>, chips: &Chips, width: usize, rows: &mut Vec<WrappedRow>) {
     let bytes = &text.as_bytes()[line.clone()];
     // Most lines are plain, and a draft may be long.
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         let steps = bytes.iter().zip(line.start..).map(|(byte, at)| {
             let is_blank = *byte == b' ';
-            Step { at, end: at + 1, width: 1, is_blank, is_gap: is_blank }
+            WrapStep { at, end: at + 1, width: 1, is_blank, is_gap: is_blank }
         });
         return wrap_steps(steps, line, width, rows);
     }
     let pieces = pieces(text, line.clone(), chips, width);
     let ends = pieces.iter().skip(1).map(|piece| piece.cell.at).chain([line.end]);
-    let steps = pieces.iter().zip(ends).map(|(Piece { cell, .. }, end)| {
+    let steps = pieces.iter().zip(ends).map(|(WrapPiece { cell, .. }, end)| {
         let is_blank = text[cell.at..].starts_with(char::is_whitespace);
         // Scripts without blanks between words can be cut anywhere.
         let is_gap = is_blank || (cell.width == 2 && !cell.is_mark);
-        Step { at: cell.at, end, width: cell.width, is_blank, is_gap }
+        WrapStep { at: cell.at, end, width: cell.width, is_blank, is_gap }
     });
     wrap_steps(steps, line, width, rows);
 }
 
-fn wrap_steps(steps: impl Iterator<Item = Step>, line: std::ops::Range<usize>, width: usize, rows: &mut Vec<Row>) {
+fn wrap_steps(
+    steps: impl Iterator<Item = WrapStep>,
+    line: std::ops::Range<usize>,
+    width: usize,
+    rows: &mut Vec<WrappedRow>,
+) {
     let (mut start, mut column) = (line.start, 0);
     // Where the row could end, and the column there.
     let mut gap: Option<(usize, usize)> = None;
     for step in steps {
         if column + step.width > width && column > 0 {
             if step.is_blank {
-                rows.push(Row { start, end: step.end });
+                rows.push(WrappedRow { start, end: step.end });
                 (start, column, gap) = (step.end, 0, None);
                 continue;
             }
             let (at, before) = gap.unwrap_or((step.at, column));
-            rows.push(Row { start, end: at });
+            rows.push(WrappedRow { start, end: at });
             (start, column, gap) = (at, column - before, None);
             if column + step.width > width && column > 0 {
-                rows.push(Row { start, end: step.at });
+                rows.push(WrappedRow { start, end: step.at });
                 (start, column) = (step.at, 0);
             }
         }
@@ -121,22 +129,29 @@ fn wrap_steps(steps: impl Iterator<Item = Step>, line: std::ops::Range<usize>, w
             gap = Some((step.end, column));
         }
     }
-    rows.push(Row { start, end: line.end });
+    rows.push(WrappedRow { start, end: line.end });
 }
 
 /// The row of a place.
-pub(super) fn row_of(rows: &[Row], at: usize) -> usize {
+pub(super) fn row_of(rows: &[WrappedRow], at: usize) -> usize {
     rows.partition_point(|row| row.start <= at).saturating_sub(1)
 }
 
 /// The column of a place within its row.
-pub(super) fn column_of(text: &str, chips: &Chips, width: usize, row: Row, at: usize) -> usize {
+pub(super) fn column_of(text: &str, chips: &Chips, width: usize, row: WrappedRow, at: usize) -> usize {
     let pieces = pieces(text, row.start..row.end, chips, width);
     pieces.iter().filter(|piece| piece.cell.at < at).map(|piece| piece.cell.width).sum()
 }
 
 /// The place in a row that is nearest to a column from the left.
-pub(super) fn place_at(text: &str, chips: &Chips, width: usize, rows: &[Row], row: usize, column: usize) -> usize {
+pub(super) fn place_at(
+    text: &str,
+    chips: &Chips,
+    width: usize,
+    rows: &[WrappedRow],
+    row: usize,
+    column: usize,
+) -> usize {
     let Some(here) = rows.get(row) else { return text.len() };
     let (mut at, mut passed) = (here.start, 0);
     for piece in pieces(text, here.start..here.end, chips, width) {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use trimtab_vocab::Question;
 
-use crate::tui::keys::{Action, Chord, Key, KeyMap};
+use crate::tui::keys::{Chord, Key, KeyAction, KeyMap};
 
 /// What came of a key.
-pub(super) enum Outcome {
+pub(super) enum ClarifyOutcome {
     Passed,
     Moved,
     /// The person wants to write.
@@ -21,7 +21,7 @@ pub(super) enum Outcome {
 
 /// The questions and what was answered so far.
 #[derive(Debug)]
-pub(super) struct Clarify {
+pub(super) struct ClarifyDialog {
     pub(super) questions: Vec<Question>,
     /// Which one is shown.
     pub(super) at: usize,
@@ -32,7 +32,7 @@ pub(super) struct Clarify {
     given: Map<String, Value>,
 }
 
-impl Clarify {
+impl ClarifyDialog {
     pub(super) fn of(body: &Map<String, Value>) -> Option<Self> {
         if body.get("about").and_then(Value::as_str) != Some("clarify") {
             return None;
@@ -51,37 +51,37 @@ impl Clarify {
         self.question().options.len() + 2
     }
 
-    pub(super) fn key(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+    pub(super) fn key(&mut self, chord: Chord, keys: &KeyMap) -> ClarifyOutcome {
         let (rows, options, several) = (self.rows(), self.question().options.len(), self.question().several);
         if let (Key::Char(digit @ '1'..='9'), Some(_)) = (chord.key, chord.typed()) {
             let at = digit as usize - '1' as usize;
-            return if at < rows { self.pick(at) } else { Outcome::Moved };
+            return if at < rows { self.pick(at) } else { ClarifyOutcome::Moved };
         }
         match (chord.typed(), keys.action(chord)) {
             (Some(' '), _) if several && self.row < options => {
                 if !self.ticked.remove(&self.row) {
                     self.ticked.insert(self.row);
                 }
-                Outcome::Moved
+                ClarifyOutcome::Moved
             }
-            (_, Some(Action::Down)) => {
+            (_, Some(KeyAction::Down)) => {
                 self.row = (self.row + 1) % rows;
-                Outcome::Moved
+                ClarifyOutcome::Moved
             }
-            (_, Some(Action::Up)) => {
+            (_, Some(KeyAction::Up)) => {
                 self.row = (self.row + rows - 1) % rows;
-                Outcome::Moved
+                ClarifyOutcome::Moved
             }
-            (_, Some(Action::Left)) if self.at > 0 => {
+            (_, Some(KeyAction::Left)) if self.at > 0 => {
                 self.go(self.at - 1);
-                Outcome::Moved
+                ClarifyOutcome::Moved
             }
-            (_, Some(Action::Right)) if self.at + 1 < self.questions.len() => {
+            (_, Some(KeyAction::Right)) if self.at + 1 < self.questions.len() => {
                 self.go(self.at + 1);
-                Outcome::Moved
+                ClarifyOutcome::Moved
             }
-            (_, Some(Action::Send)) => self.pick(self.row),
-            _ => Outcome::Passed,
+            (_, Some(KeyAction::Send)) => self.pick(self.row),
+            _ => ClarifyOutcome::Passed,
         }
     }
 
@@ -90,15 +90,15 @@ impl Clarify {
         self.ticked.clear();
     }
 
-    fn pick(&mut self, row: usize) -> Outcome {
+    fn pick(&mut self, row: usize) -> ClarifyOutcome {
         self.row = row;
         let question = self.question().clone();
         let options = question.options.len();
         if row == options {
-            return Outcome::Words;
+            return ClarifyOutcome::Words;
         }
         if row > options {
-            return Outcome::Skip;
+            return ClarifyOutcome::Skip;
         }
         if question.several {
             self.ticked.insert(row);
@@ -112,19 +112,19 @@ impl Clarify {
     /// Words for the question that is shown; all answers, if it was the last one.
     pub(super) fn say(&mut self, words: &str) -> Option<String> {
         match self.take(Value::String(words.trim().to_owned())) {
-            Outcome::Submit(text) => Some(text),
+            ClarifyOutcome::Submit(text) => Some(text),
             _ => None,
         }
     }
 
-    fn take(&mut self, answer: Value) -> Outcome {
+    fn take(&mut self, answer: Value) -> ClarifyOutcome {
         let id = self.question().id.clone();
         self.given.insert(id, answer);
         if self.at + 1 < self.questions.len() {
             self.go(self.at + 1);
-            return Outcome::Moved;
+            return ClarifyOutcome::Moved;
         }
-        Outcome::Submit(Value::Object(self.given.clone()).to_string())
+        ClarifyOutcome::Submit(Value::Object(self.given.clone()).to_string())
     }
 
     /// What was answered to the question that is shown.

@@ -9,14 +9,14 @@ use ratatui::widgets::{Paragraph, Widget};
 use trimtab_vocab::Visible;
 use trimtab_vocab::event::CheckpointKind;
 
-use super::Dialog;
+use super::QuestionDialog;
 use crate::tui::diffs;
-use crate::tui::keys::{Action, KeyMap};
+use crate::tui::keys::{KeyAction, KeyMap};
 use crate::tui::text::{cut, hints, tame, wrapped};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::{self, answers, fold_blank_lines, wrap};
 
-impl Dialog {
+impl QuestionDialog {
     fn heading(&self) -> &'static str {
         match (self.kind, self.about.as_str()) {
             (_, "trust") => "Trust this folder?",
@@ -39,13 +39,13 @@ impl Dialog {
     /// What stays in sight above what is asked about.
     fn head(&self, width: usize, theme: &Theme, queue: usize) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
-        let mut head = vec![Span::styled(self.heading(), style(Name::Warning).patch(style(Name::Strong)))];
+        let mut head = vec![Span::styled(self.heading(), style(StyleName::Warning).patch(style(StyleName::Strong)))];
         if queue > 1 {
-            head.push(Span::styled(format!("  1 of {queue}"), style(Name::Dim)));
+            head.push(Span::styled(format!("  1 of {queue}"), style(StyleName::Dim)));
         }
         let mut rows = vec![Line::from(head)];
         if let Some(words) = self.words_before_command() {
-            rows.extend(wrapped(&words, style(Name::Text), width));
+            rows.extend(wrapped(&words, style(StyleName::Text), width));
         }
         rows
     }
@@ -75,16 +75,20 @@ impl Dialog {
         if let Some(clarify) = &self.clarify {
             let (at, of) = (clarify.at + 1, clarify.questions.len());
             let number = if of > 1 { format!("{at} of {of}: ") } else { String::new() };
-            rows.extend(wrapped(&tame(&format!("{number}{}", clarify.question().text)), style(Name::Text), width));
+            rows.extend(wrapped(&tame(&format!("{number}{}", clarify.question().text)), style(StyleName::Text), width));
             return rows;
         }
         match self.command().filter(|_| self.words_before_command().is_some()) {
             Some(command) => {
                 for line in fold_blank_lines(Visible::command(command.trim()).as_str()).lines() {
-                    rows.extend(wrap(&Line::from(Span::styled(format!("  $ {line}"), style(Name::Code))), width, 4));
+                    rows.extend(wrap(
+                        &Line::from(Span::styled(format!("  $ {line}"), style(StyleName::Code))),
+                        width,
+                        4,
+                    ));
                 }
             }
-            None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.body)), style(Name::Text), width)),
+            None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.body)), style(StyleName::Text), width)),
         }
         if let Some(files) = &self.diff {
             rows.extend(diffs::rows(files, width, None, theme, usize::MAX, ""));
@@ -97,9 +101,9 @@ impl Dialog {
             }
             // A plan and its commands are what is decided about; why and where stand back behind them.
             let name = match self.kind {
-                CheckpointKind::Plan if !line.starts_with("     ") => Name::Text,
-                CheckpointKind::Confirm if line.starts_with("  ") => Name::Text,
-                _ => Name::Dim,
+                CheckpointKind::Plan if !line.starts_with("     ") => StyleName::Text,
+                CheckpointKind::Confirm if line.starts_with("  ") => StyleName::Text,
+                _ => StyleName::Dim,
             };
             rows.extend(wrap(&Line::from(Span::styled(line, style(name))), width, 2));
         }
@@ -108,7 +112,7 @@ impl Dialog {
 
     /// Why it is asked and where it would happen, in at most so many rows. The reason comes first.
     fn foot(&self, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
-        let row = |text: String| Line::from(Span::styled(text, theme.style(Name::Dim)));
+        let row = |text: String| Line::from(Span::styled(text, theme.style(StyleName::Dim)));
         let lines: Vec<String> = self.reasons.iter().map(|line| Visible::line(line).into()).collect();
         let whole: Vec<_> = lines.iter().flat_map(|line| wrap(&row(line.clone()), width, 2)).collect();
         if whole.len() <= most {
@@ -136,20 +140,20 @@ impl Dialog {
         let mut add = |key: String, label: String, note: Option<String>, is_chosen: bool, is_disabled: bool| {
             let mark = if is_chosen { "›" } else { " " };
             let name = match (is_disabled, is_chosen) {
-                (true, _) => Name::Dim,
-                (false, true) => Name::Selected,
-                (false, false) => Name::Text,
+                (true, _) => StyleName::Dim,
+                (false, true) => StyleName::Selected,
+                (false, false) => StyleName::Text,
             };
-            let key_name = if is_disabled { Name::Dim } else { Name::Key };
+            let key_name = if is_disabled { StyleName::Dim } else { StyleName::Key };
             let line = Line::from(vec![
-                Span::styled(format!("{mark} "), style(Name::Accent)),
+                Span::styled(format!("{mark} "), style(StyleName::Accent)),
                 Span::styled(format!("{key}. "), style(key_name)),
                 Span::styled(label, style(name)),
             ]);
             let wrapped = wrap(&line, width, 5);
             rows.extend(wrapped.into_iter().map(|line| (line, is_chosen)));
             if let Some(note) = note {
-                let note = Line::from(Span::styled(format!("     {note}"), style(Name::Dim)));
+                let note = Line::from(Span::styled(format!("     {note}"), style(StyleName::Dim)));
                 rows.extend(wrap(&note, width, 5).into_iter().map(|line| (line, is_chosen)));
             }
         };
@@ -173,12 +177,12 @@ impl Dialog {
         if let Some(confirming) = &self.confirming {
             let rule = fold_blank_lines(Visible::command(&confirming.rule).as_str());
             let what = format!("This adds a rule for later requests:\n  {rule}");
-            rows.extend(wrapped(&what, style(Name::Strong), width).into_iter().map(|line| (line, false)));
+            rows.extend(wrapped(&what, style(StyleName::Strong), width).into_iter().map(|line| (line, false)));
             let mut add = |key: &str, label: &str, is_chosen: bool| {
-                let (mark, name) = if is_chosen { ("›", Name::Selected) } else { (" ", Name::Text) };
+                let (mark, name) = if is_chosen { ("›", StyleName::Selected) } else { (" ", StyleName::Text) };
                 let line = Line::from(vec![
-                    Span::styled(format!("{mark} "), style(Name::Accent)),
-                    Span::styled(format!("{key}. "), style(Name::Key)),
+                    Span::styled(format!("{mark} "), style(StyleName::Accent)),
+                    Span::styled(format!("{key}. "), style(StyleName::Key)),
                     Span::styled(label.to_owned(), style(name)),
                 ]);
                 rows.push((line, is_chosen));
@@ -203,10 +207,10 @@ impl Dialog {
             Some(words) => return format!("Your keys still go to the input: {words}"),
             None => {}
         }
-        let stop = keys.key(Action::Interrupt);
+        let stop = keys.key(KeyAction::Interrupt);
         if self.field.is_some() {
             let back = if self.about == "tell" { "stops" } else { "goes back" };
-            return format!("{} answers · {stop} {back}", keys.key(Action::Send));
+            return format!("{} answers · {stop} {back}", keys.key(KeyAction::Send));
         }
         if self.confirming.is_some() {
             return format!("y adds the rule · n or {stop} goes back");
@@ -216,7 +220,7 @@ impl Dialog {
         }
         let mut hints = vec!["number or enter answers".to_owned()];
         if self.reading.is_long() {
-            hints.push(format!("{} {} scroll", keys.key(Action::PageUp), keys.key(Action::PageDown)));
+            hints.push(format!("{} {} scroll", keys.key(KeyAction::PageUp), keys.key(KeyAction::PageDown)));
         }
         match &self.clarify {
             Some(clarify) => {
@@ -236,10 +240,10 @@ impl Dialog {
                 if self.diff.is_some() {
                     hints.push("d shows the change".into());
                 }
-                hints.push(format!("{} adds a note", keys.key(Action::Queue)));
+                hints.push(format!("{} adds a note", keys.key(KeyAction::Queue)));
             }
         }
-        hints.push(format!("{} later", keys.key(Action::Questions)));
+        hints.push(format!("{} later", keys.key(KeyAction::Questions)));
         hints.push(format!("{stop} stops"));
         hints.join(" · ")
     }
@@ -270,7 +274,7 @@ impl Dialog {
         written: Option<&str>,
     ) -> Option<Position> {
         let width = usize::from(area.width);
-        let frame = theme.style(Name::Warning);
+        let frame = theme.style(StyleName::Warning);
         let mut room = usize::from(area.height);
         let mut y = area.y;
         let mut put = |line: Line<'static>, y: &mut u16| {
@@ -313,7 +317,7 @@ impl Dialog {
                 0 => format!("… end of {all} rows"),
                 below => format!("… {below} more rows"),
             };
-            put(Line::styled(cut(&place, width), theme.style(Name::Warning)), &mut y);
+            put(Line::styled(cut(&place, width), theme.style(StyleName::Warning)), &mut y);
         }
         // What cannot be chosen yet is not what Enter takes.
         if self.is_disabled(self.selected) {
@@ -332,7 +336,7 @@ impl Dialog {
         if let Some(field) = &mut self.field
             && field_rows > 0
         {
-            let label = Line::styled(cut(&format!("{}:", field.label), width), theme.style(Name::Strong));
+            let label = Line::styled(cut(&format!("{}:", field.label), width), theme.style(StyleName::Strong));
             let mut rest = u16::try_from(field_rows).unwrap_or(1);
             if rest > 1 {
                 Paragraph::new(label).render(Rect { y, height: 1, ..area }, buf);
@@ -343,7 +347,7 @@ impl Dialog {
             y += rest;
         }
         if hint_rows > 0 {
-            let line = Line::styled(hints(&hint, width), theme.style(Name::Dim));
+            let line = Line::styled(hints(&hint, width), theme.style(StyleName::Dim));
             Paragraph::new(line).render(Rect { y, height: 1, ..area }, buf);
         }
         cursor

@@ -16,11 +16,11 @@ use trimtab_host::Answered;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time, Visible};
 
-use self::clarify::Clarify;
-use self::read::Reading;
-use super::composer::{Composer, Draft, HalfAnswer, Outcome as Typed};
-use super::keys::{Action, Input, KeyMap};
-use crate::diff::Loaded;
+use self::clarify::ClarifyDialog;
+use self::read::ReadProgress;
+use super::composer::{Composer, ComposerDraft, ComposerOutcome as Typed, HalfAnswer};
+use super::keys::{KeyAction, KeyMap, TerminalInput};
+use crate::diff::LoadedDiff;
 use crate::words::{answers, details, reasons};
 
 /// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
@@ -30,7 +30,7 @@ const QUIET: i64 = 500;
 /// All that waits for a person in this session.
 #[derive(Debug, Default)]
 pub(super) struct Dialogs {
-    open: VecDeque<Dialog>,
+    open: VecDeque<QuestionDialog>,
     /// The person wants to do something else first.
     is_aside: bool,
     /// What an earlier process left of an answer.
@@ -41,7 +41,7 @@ pub(super) struct Dialogs {
 
 /// What came of a key.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum DialogOutcome {
     /// It means nothing here.
     Passed,
     /// Something else is shown.
@@ -51,14 +51,14 @@ pub(super) enum Outcome {
     /// The person wants to edit the plan.
     EditPlan,
     /// The person wants to see the whole change.
-    ShowDiff(Arc<Vec<Loaded>>, Option<CheckpointId>),
+    ShowDiff(Arc<Vec<LoadedDiff>>, Option<CheckpointId>),
     /// Write in an editor.
     Editor(String),
 }
 
 /// One question.
 #[derive(Debug)]
-pub(super) struct Dialog {
+pub(super) struct QuestionDialog {
     pub(super) checkpoint: CheckpointId,
     pub(super) kind: CheckpointKind,
     /// What it is about.
@@ -74,15 +74,15 @@ pub(super) struct Dialog {
     /// What is asked about, as it was laid out for a width.
     rows: Option<(usize, Arc<Vec<Line<'static>>>)>,
     /// How far what is asked about was read.
-    reading: Reading,
+    reading: ReadProgress,
     /// An answer that makes a rule, until the rule was confirmed.
     confirming: Option<Confirming>,
     /// Words that go with the chosen answer, while they are written.
-    field: Option<Field>,
-    clarify: Option<Clarify>,
+    field: Option<TextField>,
+    clarify: Option<ClarifyDialog>,
     /// The call whose change is asked about, and the change.
     pub(super) call: Option<CallId>,
-    diff: Option<Arc<Vec<Loaded>>>,
+    diff: Option<Arc<Vec<LoadedDiff>>>,
     /// It was to be shown before it was there.
     wants_diff: bool,
     /// Keys count from then on.
@@ -92,7 +92,7 @@ pub(super) struct Dialog {
 }
 
 #[derive(Debug)]
-struct Field {
+struct TextField {
     choice: String,
     label: &'static str,
     words: Composer,
@@ -116,7 +116,7 @@ impl Dialogs {
     pub(super) fn see(&mut self, event: &Event) {
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if !self.has(checkpoint) => {
-                self.open.extend(Dialog::new(event));
+                self.open.extend(QuestionDialog::new(event));
                 if let (Some(half), Some(dialog)) = (&self.half, self.open.back_mut())
                     && half.checkpoint == dialog.checkpoint
                     && dialog.clarify.is_none()
@@ -139,7 +139,7 @@ impl Dialogs {
         self.open.iter().any(|open| open.checkpoint == *checkpoint)
     }
 
-    pub(super) fn current(&mut self) -> Option<&mut Dialog> {
+    pub(super) fn current(&mut self) -> Option<&mut QuestionDialog> {
         if self.is_aside {
             return None;
         }
@@ -200,10 +200,10 @@ impl Dialogs {
     }
 
     /// The changes of a call that is asked about. They are to be shown at once where somebody could not wait for them.
-    pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<Loaded>>) -> Option<Outcome> {
+    pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<LoadedDiff>>) -> Option<DialogOutcome> {
         for open in self.open.iter_mut().filter(|open| open.call.as_ref() == Some(call)) {
             open.diff = Some(Arc::clone(files));
-            open.reading = Reading::default();
+            open.reading = ReadProgress::default();
             open.rows = None;
         }
         let current = self.current()?;
@@ -230,7 +230,7 @@ fn label(choice: &str) -> &'static str {
     }
 }
 
-impl Dialog {
+impl QuestionDialog {
     fn new(event: &Event) -> Option<Self> {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, body }) = &event.fact else {
             return None;
@@ -246,9 +246,9 @@ impl Dialog {
             details: details(event),
             reasons: reasons(body),
             rows: None,
-            reading: Reading::default(),
+            reading: ReadProgress::default(),
             confirming: None,
-            clarify: Clarify::of(body),
+            clarify: ClarifyDialog::of(body),
             body: body.clone(),
             about,
             selected: 0,
@@ -301,23 +301,23 @@ impl Dialog {
 
     fn open_field(&mut self, choice: &str, begin: &str, is_note: bool) {
         let mut words = Composer::for_words();
-        words.set_draft(&Draft::new(begin));
+        words.set_draft(&ComposerDraft::new(begin));
         let label = if is_note { "A note to the model with this answer" } else { label(choice) };
-        self.field = Some(Field { choice: choice.to_owned(), label, words, is_note });
+        self.field = Some(TextField { choice: choice.to_owned(), label, words, is_note });
         if let Some(at) = self.choices.iter().position(|known| known.id == choice) {
             self.selected = at;
         }
     }
 
-    fn answer(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> Outcome {
+    fn answer(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> DialogOutcome {
         self.is_answered = true;
         let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let (checkpoint, choice) = (self.checkpoint.clone(), choice.to_owned());
-        Outcome::Answer(Answered { checkpoint, choice, text: said(text), by: "user".into() }, said(note))
+        DialogOutcome::Answer(Answered { checkpoint, choice, text: said(text), by: "user".into() }, said(note))
     }
 
     /// An answer is chosen: it is given, or the rule that it makes is shown first.
-    fn give(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> Outcome {
+    fn give(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> DialogOutcome {
         let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
         if !self.choices.iter().any(makes_rule) {
             return self.answer(choice, text, note);
@@ -325,41 +325,41 @@ impl Dialog {
         let text = text.filter(|text| !text.trim().is_empty());
         let rule = answers::rule_text(&self.body, choice, text.as_deref()).unwrap_or_default();
         self.confirming = Some(Confirming { choice: choice.to_owned(), text, note, rule, is_yes: false });
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 
     /// Takes a key while a rule is shown. The key that chose the answer does not confirm it.
-    fn confirm(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        let Input::Key(chord) = input else { return Outcome::Moved };
-        let Some(confirming) = &mut self.confirming else { return Outcome::Passed };
+    fn confirm(&mut self, input: &TerminalInput, keys: &KeyMap) -> DialogOutcome {
+        let TerminalInput::Key(chord) = input else { return DialogOutcome::Moved };
+        let Some(confirming) = &mut self.confirming else { return DialogOutcome::Passed };
         let is_yes = match (chord.typed(), keys.action(*chord)) {
             (Some('y'), _) => true,
-            (_, Some(Action::Send)) => confirming.is_yes,
-            (Some('n'), _) | (_, Some(Action::Interrupt)) => false,
-            (Some('j' | 'k'), _) | (_, Some(Action::Up | Action::Down)) => {
+            (_, Some(KeyAction::Send)) => confirming.is_yes,
+            (Some('n'), _) | (_, Some(KeyAction::Interrupt)) => false,
+            (Some('j' | 'k'), _) | (_, Some(KeyAction::Up | KeyAction::Down)) => {
                 confirming.is_yes = !confirming.is_yes;
-                return Outcome::Moved;
+                return DialogOutcome::Moved;
             }
-            (None, Some(_)) => return Outcome::Passed,
-            _ => return Outcome::Moved,
+            (None, Some(_)) => return DialogOutcome::Passed,
+            _ => return DialogOutcome::Moved,
         };
         match self.confirming.take() {
             Some(Confirming { choice, text, note, .. }) if is_yes => self.answer(&choice, text, note),
-            _ => Outcome::Moved,
+            _ => DialogOutcome::Moved,
         }
     }
 
     /// The edited plan is the answer.
-    pub(super) fn answer_plan(&mut self, steps: &[PlanStep]) -> Outcome {
+    pub(super) fn answer_plan(&mut self, steps: &[PlanStep]) -> DialogOutcome {
         let written = serde_json::to_string(&serde_json::json!({ "steps": steps })).ok();
         self.answer("modify", written, None)
     }
 
     /// A choice is made: it is the answer, or it needs words first.
-    fn choose(&mut self, at: usize) -> Outcome {
-        let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return Outcome::Moved };
+    fn choose(&mut self, at: usize) -> DialogOutcome {
+        let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return DialogOutcome::Moved };
         if self.is_disabled(at) {
-            return Outcome::Moved;
+            return DialogOutcome::Moved;
         }
         self.selected = at;
         match choice.as_str() {
@@ -369,14 +369,14 @@ impl Dialog {
                 let budget = self.body.get("budgetUsd").and_then(Value::as_f64).unwrap_or(spent);
                 self.open_field(&choice, &format!("{:.2}", (budget * 2.0).max(spent * 2.0)), false);
             }
-            "modify" => return Outcome::EditPlan,
+            "modify" => return DialogOutcome::EditPlan,
             _ => return self.give(&choice, None, None),
         }
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 
     /// Takes a key.
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> DialogOutcome {
         if let Some(field) = &mut self.field {
             return match field.words.input(input, keys) {
                 Typed::Send(draft) | Typed::Queue(draft) => {
@@ -386,20 +386,20 @@ impl Dialog {
                         self.field = None;
                         return match clarify.say(&text) {
                             Some(answer) => self.answer("submit", Some(answer), None),
-                            None => Outcome::Moved,
+                            None => DialogOutcome::Moved,
                         };
                     }
                     let (text, note) = if is_note { (None, Some(text)) } else { (Some(text), None) };
                     self.field = None;
                     self.give(&choice, text, note)
                 }
-                Typed::Editor(text) => Outcome::Editor(text),
-                Typed::Passed(Some(Action::Interrupt)) if self.about != "tell" => {
+                Typed::Editor(text) => DialogOutcome::Editor(text),
+                Typed::Passed(Some(KeyAction::Interrupt)) if self.about != "tell" => {
                     self.field = None;
-                    Outcome::Moved
+                    DialogOutcome::Moved
                 }
-                Typed::Passed(_) => Outcome::Passed,
-                Typed::Moved | Typed::Changed => Outcome::Moved,
+                Typed::Passed(_) => DialogOutcome::Passed,
+                Typed::Moved | Typed::Changed => DialogOutcome::Moved,
             };
         }
         if self.clarify.is_some() {
@@ -408,7 +408,7 @@ impl Dialog {
         if self.confirming.is_some() {
             return self.confirm(input, keys);
         }
-        let Input::Key(chord) = input else { return Outcome::Passed };
+        let TerminalInput::Key(chord) = input else { return DialogOutcome::Passed };
         let last = self.choices.len().saturating_sub(1);
         if let Some(at) = chord.typed().and_then(|key| answers::by_key(&self.choices, key)) {
             return self.choose(at);
@@ -416,34 +416,34 @@ impl Dialog {
         match (chord.typed(), keys.action(*chord)) {
             (Some('e'), _) => self.edit(),
             (Some('d'), _) if self.call.is_some() => self.show_diff(),
-            (Some('0'..='9'), _) => Outcome::Moved,
-            (Some(' '), _) | (_, Some(Action::PageDown)) => self.reading.forward(),
-            (_, Some(Action::PageUp)) => self.reading.back(),
-            (Some('j'), _) | (_, Some(Action::Down)) => {
+            (Some('0'..='9'), _) => DialogOutcome::Moved,
+            (Some(' '), _) | (_, Some(KeyAction::PageDown)) => self.reading.forward(),
+            (_, Some(KeyAction::PageUp)) => self.reading.back(),
+            (Some('j'), _) | (_, Some(KeyAction::Down)) => {
                 self.selected = if self.selected >= last { 0 } else { self.selected + 1 };
-                Outcome::Moved
+                DialogOutcome::Moved
             }
-            (Some('k'), _) | (_, Some(Action::Up)) => {
+            (Some('k'), _) | (_, Some(KeyAction::Up)) => {
                 self.selected = if self.selected == 0 { last } else { self.selected - 1 };
-                Outcome::Moved
+                DialogOutcome::Moved
             }
-            (_, Some(Action::Send)) => self.choose(self.selected),
+            (_, Some(KeyAction::Send)) => self.choose(self.selected),
             // A word with the answer.
-            (_, Some(Action::Queue)) => self.comment(),
-            _ => Outcome::Passed,
+            (_, Some(KeyAction::Queue)) => self.comment(),
+            _ => DialogOutcome::Passed,
         }
     }
 
     /// The whole change. It is read while the question stands already, and shown as soon as it can be.
-    fn show_diff(&mut self) -> Outcome {
+    fn show_diff(&mut self) -> DialogOutcome {
         // Only some questions can be answered with a part of the change.
         let asked = self.body.contains_key("hunks").then(|| self.checkpoint.clone());
         self.wants_diff = self.diff.is_none();
-        self.diff.clone().map_or(Outcome::Moved, |files| Outcome::ShowDiff(files, asked))
+        self.diff.clone().map_or(DialogOutcome::Moved, |files| DialogOutcome::ShowDiff(files, asked))
     }
 
     /// Changes what is asked about before it is allowed: the command, the rule, the plan.
-    fn edit(&mut self) -> Outcome {
+    fn edit(&mut self) -> DialogOutcome {
         let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
         if chosen == "always" {
             let pattern = self.body.get("rule").and_then(|rule| rule.get("pattern")).and_then(Value::as_str);
@@ -452,20 +452,20 @@ impl Dialog {
         } else if let Some(command) = self.command().map(str::to_owned) {
             self.open_field("allow", &command, false);
         } else if self.has("modify") {
-            return Outcome::EditPlan;
+            return DialogOutcome::EditPlan;
         }
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 
     /// Words to go with the chosen answer.
-    fn comment(&mut self) -> Outcome {
+    fn comment(&mut self) -> DialogOutcome {
         let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
         // Text in these answers means another command or another rule, so words go beside them.
         let is_note = chosen == "always" || (chosen == "allow" && self.command().is_some());
         if !chosen.is_empty() && !self.is_disabled(self.selected) {
             self.open_field(&chosen, "", is_note);
         }
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 
     /// What was written in an editor.
@@ -475,18 +475,18 @@ impl Dialog {
         }
     }
 
-    fn clarifying(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        let Input::Key(chord) = input else { return Outcome::Passed };
-        let Some(clarify) = &mut self.clarify else { return Outcome::Passed };
+    fn clarifying(&mut self, input: &TerminalInput, keys: &KeyMap) -> DialogOutcome {
+        let TerminalInput::Key(chord) = input else { return DialogOutcome::Passed };
+        let Some(clarify) = &mut self.clarify else { return DialogOutcome::Passed };
         match clarify.key(*chord, keys) {
-            clarify::Outcome::Passed => Outcome::Passed,
-            clarify::Outcome::Moved => Outcome::Moved,
-            clarify::Outcome::Words => {
+            clarify::ClarifyOutcome::Passed => DialogOutcome::Passed,
+            clarify::ClarifyOutcome::Moved => DialogOutcome::Moved,
+            clarify::ClarifyOutcome::Words => {
                 self.open_field("submit", "", false);
-                Outcome::Moved
+                DialogOutcome::Moved
             }
-            clarify::Outcome::Skip => self.answer("skip", None, None),
-            clarify::Outcome::Submit(text) => self.answer("submit", Some(text), None),
+            clarify::ClarifyOutcome::Skip => self.answer("skip", None, None),
+            clarify::ClarifyOutcome::Submit(text) => self.answer("submit", Some(text), None),
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use trimtab_vocab::event::CheckpointKind;
 
-use super::{Dialog, Outcome};
+use super::{DialogOutcome, QuestionDialog};
 
 /// How far the rows of a question were read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadProgress {
     /// The first row that is shown.
     pub(super) top: usize,
     /// Rows that were shown at once.
@@ -20,7 +20,7 @@ pub(super) struct Reading {
     is_drawn: bool,
 }
 
-impl Reading {
+impl ReadProgress {
     /// So many rows are shown of all; where they begin.
     pub(super) fn show(&mut self, all: usize, page: usize) -> usize {
         (self.all, self.page) = (all, page);
@@ -49,16 +49,16 @@ impl Reading {
         self.is_whole = true;
     }
 
-    pub(super) fn forward(&mut self) -> Outcome {
+    pub(super) fn forward(&mut self) -> DialogOutcome {
         if std::mem::take(&mut self.is_drawn) {
             self.top += self.page.saturating_sub(1).max(1).min(self.below());
         }
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 
-    pub(super) fn back(&mut self) -> Outcome {
+    pub(super) fn back(&mut self) -> DialogOutcome {
         self.top = self.top.saturating_sub(self.page.saturating_sub(1).max(1));
-        Outcome::Moved
+        DialogOutcome::Moved
     }
 }
 
@@ -79,7 +79,7 @@ const HARMLESS: [&str; 13] = [
     "replan",
 ];
 
-impl Dialog {
+impl QuestionDialog {
     /// Whether an answer cannot be given yet, because not all of what it lets happen was on the screen.
     pub(super) fn is_disabled(&self, at: usize) -> bool {
         let asks = matches!(self.kind, CheckpointKind::Permission | CheckpointKind::Plan | CheckpointKind::Confirm);

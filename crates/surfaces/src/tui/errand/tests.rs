@@ -10,15 +10,15 @@ use trimtab_vocab::event::RequestFact;
 use trimtab_vocab::{Fact, FileState, FileWrite, RequestId};
 
 use super::*;
-use crate::tui::composer::Kept;
+use crate::tui::composer::SavedComposer;
 
 /// What waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Somebody at a screen.
 struct Person {
-    errands: Errands,
-    news: mpsc::Receiver<News>,
+    errands: Executor,
+    news: mpsc::Receiver<Msg>,
     folder: tempfile::TempDir,
 }
 
@@ -29,33 +29,33 @@ fn person(model: Option<&str>) -> Person {
     let model = model.map(|model| Flag { path: "model", option: "--model", value: model.into() });
     let profile = config::load_from(&names, model.as_slice()).expect("settings");
     let client = Client::open(&profile).expect("a store");
-    let drawer = || Drawer::of(&profile.data);
+    let drawer = || LocalFiles::of(&profile.data);
     let place = folder.path().display().to_string();
     let (_, keeper) = DraftKeeper::open(drawer(), "test");
-    let (said, desk) = (SaidFile::of(drawer(), &place), Desk::of(drawer(), &place));
-    let (errands, news) = Errands::new(client, profile, place, keeper, said, desk);
+    let (said, desk) = (SaidFile::of(drawer(), &place), LastSession::of(drawer(), &place));
+    let (errands, news) = Executor::new(client, profile, place, keeper, said, desk);
     Person { errands, news, folder }
 }
 
 impl Person {
-    async fn next(&mut self) -> News {
+    async fn next(&mut self) -> Msg {
         tokio::time::timeout(PATIENCE, self.news.recv()).await.expect("news in time").expect("news")
     }
 
     /// What comes of a wish; facts of the session come beside it.
-    async fn hear(&mut self) -> News {
+    async fn hear(&mut self) -> Msg {
         loop {
             match self.next().await {
-                News::Events(_) => {}
+                Msg::Events(_) => {}
                 news => return news,
             }
         }
     }
 
     fn send(&mut self, words: &str) -> RequestId {
-        let (request, draft) = (trimtab_host::new_request(), Draft::new(words));
+        let (request, draft) = (trimtab_host::new_request(), ComposerDraft::new(words));
         let saying = Saying { request: request.clone(), draft, mode: Mode::Chat, while_running: None, session: None };
-        self.errands.run(Wish::Send(Box::new(saying)));
+        self.errands.run(Cmd::Send(Box::new(saying)));
         request
     }
 
@@ -63,7 +63,7 @@ impl Person {
     async fn talk(&mut self, words: &str) -> SessionId {
         let request = self.send(words);
         let session = match self.hear().await {
-            News::Sent(sent) => {
+            Msg::Sent(sent) => {
                 assert_eq!(sent.request, request, "it is told which words have arrived");
                 self.errands.made(&sent.session);
                 sent.session
@@ -71,7 +71,7 @@ impl Person {
             other => panic!("{other:?}"),
         };
         loop {
-            let News::Events(events) = self.next().await else { continue };
+            let Msg::Events(events) = self.next().await else { continue };
             if events.iter().any(|event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }))) {
                 return session;
             }
@@ -84,17 +84,17 @@ async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
     assert_eq!(person.errands.desk.left(), Some(session.clone()), "the next start shows it");
-    assert_eq!(person.errands.said.read(), [Draft::new("What is a trim tab?")]);
-    person.errands.run(Wish::LoadSessions { query: "rudder".into() });
+    assert_eq!(person.errands.said.read(), [ComposerDraft::new("What is a trim tab?")]);
+    person.errands.run(Cmd::LoadSessions { query: "rudder".into() });
     match person.hear().await {
-        News::Sessions { query, rows, .. } => {
+        Msg::Sessions { query, rows, .. } => {
             assert_eq!((query.as_str(), rows.len()), ("rudder", 1));
             assert_eq!(rows[0].id, session);
         }
         other => panic!("{other:?}"),
     }
-    person.errands.run(Wish::LoadSessions { query: "#nothing".into() });
-    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows.is_empty()));
+    person.errands.run(Cmd::LoadSessions { query: "#nothing".into() });
+    assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows.is_empty()));
 }
 
 #[tokio::test]
@@ -102,10 +102,10 @@ async fn words_that_could_not_be_sent_are_the_persons_again_and_it_is_said_why()
     let mut person = person(Some("replay/no-such-recording.jsonl"));
     let hello = person.send("Hello");
     match person.hear().await {
-        News::Unsent { request, draft } => assert_eq!((request, draft), (hello, Draft::new("Hello"))),
+        Msg::Unsent { request, draft } => assert_eq!((request, draft), (hello, ComposerDraft::new("Hello"))),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(person.hear().await, News::Failed(_)));
+    assert!(matches!(person.hear().await, Msg::Failed(_)));
 }
 
 #[tokio::test]
@@ -114,11 +114,13 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
     let drawer = person.errands.profile().data.join("drawer");
     std::fs::create_dir_all(drawer.parent().expect("a folder")).expect("made");
     std::fs::write(&drawer, "there is no room").expect("written");
-    person.errands.run(Wish::Keep(Box::new(Kept { draft: Draft::new("Hello"), ..Kept::default() })));
+    person
+        .errands
+        .run(Cmd::Keep(Box::new(SavedComposer { draft: ComposerDraft::new("Hello"), ..SavedComposer::default() })));
     let request = person.send("Hello");
-    assert!(matches!(person.hear().await, News::Unsent { draft, .. } if draft == Draft::new("Hello")));
+    assert!(matches!(person.hear().await, Msg::Unsent { draft, .. } if draft == ComposerDraft::new("Hello")));
     match person.hear().await {
-        News::Failed(problem) => assert!(problem.message.starts_with("The message was not sent"), "{problem:?}"),
+        Msg::Failed(problem) => assert!(problem.message.starts_with("The message was not sent"), "{problem:?}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(person.errands.client.job(&request).await.expect("read"), None);
@@ -127,7 +129,7 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
 #[tokio::test]
 async fn going_on_by_itself_holds_from_the_next_message_on() {
     let mut person = person(Some("replay/demo"));
-    person.errands.run(Wish::AutoContinue(true));
+    person.errands.run(Cmd::AutoContinue(true));
     let session = person.talk("What is a trim tab?").await;
     let events = person.errands.client.events(&session, 0).await.expect("read");
     let settings = events.iter().find_map(|event| match &event.fact {
@@ -143,16 +145,16 @@ async fn an_export_takes_no_other_files_place() {
     let session = person.talk("What is a trim tab?").await;
     let file = person.folder.path().join(format!("trimtab-{session}.json"));
     std::fs::write(&file, "mine").expect("writes");
-    person.errands.run(Wish::Export(session.clone()));
+    person.errands.run(Cmd::Export(session.clone()));
     let problem = match person.hear().await {
-        News::Failed(problem) => problem,
+        Msg::Failed(problem) => problem,
         other => panic!("{other:?}"),
     };
     assert!(problem.hint.is_some_and(|hint| hint.contains("trimtab sessions export")));
     assert_eq!(std::fs::read_to_string(&file).expect("reads"), "mine");
     std::fs::remove_file(&file).expect("goes away");
-    person.errands.run(Wish::Export(session.clone()));
-    assert!(matches!(person.hear().await, News::Told(text) if text.contains(&format!("trimtab-{session}.json"))));
+    person.errands.run(Cmd::Export(session.clone()));
+    assert!(matches!(person.hear().await, Msg::Told(text) if text.contains(&format!("trimtab-{session}.json"))));
     let text = std::fs::read_to_string(&file).expect("a file");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("one object")["id"], session.as_str());
 }
@@ -161,35 +163,35 @@ async fn an_export_takes_no_other_files_place() {
 async fn a_session_is_named_forked_and_forgotten() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
-    person.errands.run(Wish::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
-    assert!(matches!(person.hear().await, News::Told(text) if text.contains("“Rudders”")));
-    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows[0].title == "Rudders"));
-    person.errands.run(Wish::Fork { session: session.clone(), at: None, words: Some("And now?".into()) });
+    person.errands.run(Cmd::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
+    assert!(matches!(person.hear().await, Msg::Told(text) if text.contains("“Rudders”")));
+    assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows[0].title == "Rudders"));
+    person.errands.run(Cmd::Fork { session: session.clone(), at: None, words: Some("And now?".into()) });
     let fork = match person.hear().await {
-        News::Forked { session: fork, words } => {
+        Msg::Forked { session: fork, words } => {
             assert_eq!(words.as_deref(), Some("And now?"));
             fork
         }
         other => panic!("{other:?}"),
     };
     assert_ne!(fork, session);
-    person.errands.run(Wish::New);
-    person.errands.run(Wish::Forget { session: fork, query: String::new() });
-    assert!(matches!(person.hear().await, News::Sessions { rows, .. } if rows.len() == 1));
+    person.errands.run(Cmd::New);
+    person.errands.run(Cmd::Forget { session: fork, query: String::new() });
+    assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows.len() == 1));
 }
 
 #[tokio::test]
 async fn a_session_that_is_opened_is_told_from_its_beginning_and_then_followed() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
-    person.errands.run(Wish::New);
+    person.errands.run(Cmd::New);
     assert_eq!(person.errands.desk.left(), None);
-    person.errands.run(Wish::Open(session.clone()));
+    person.errands.run(Cmd::Open(session.clone()));
     let mut told = Vec::new();
     loop {
         match person.next().await {
-            News::Events(events) => told.extend(events),
-            News::CaughtUp => break,
+            Msg::Events(events) => told.extend(events),
+            Msg::CaughtUp => break,
             other => panic!("{other:?}"),
         }
     }
@@ -205,21 +207,21 @@ async fn a_change_whose_bytes_are_gone_is_told_by_its_counts_or_refused() {
     let after = Some(FileState { hash: "0".repeat(64), mode: 0o644 });
     let write = FileWrite { path: "a.txt".into(), before: None, after, added: 1, removed: 0, modified: 0 };
     let call = "c1".parse().expect("a name");
-    person.errands.run(Wish::LoadDiff { call, writes: vec![write.clone()] });
-    assert!(matches!(person.hear().await, News::Diff { files, .. } if files.is_empty()));
-    person.errands.run(Wish::LoadSet { set: "x1".parse().expect("a name"), writes: vec![write] });
-    assert!(matches!(person.hear().await, News::Failed(_)), "of a set that is looked at, nothing is made up");
+    person.errands.run(Cmd::LoadDiff { call, writes: vec![write.clone()] });
+    assert!(matches!(person.hear().await, Msg::Diff { files, .. } if files.is_empty()));
+    person.errands.run(Cmd::LoadSet { set: "x1".parse().expect("a name"), writes: vec![write] });
+    assert!(matches!(person.hear().await, Msg::Failed(_)), "of a set that is looked at, nothing is made up");
 }
 
 #[tokio::test]
 async fn wishes_for_a_session_that_is_not_there_do_nothing() {
     let mut person = person(Some("replay/demo"));
-    person.errands.run(Wish::Control(Control::Cancel));
-    person.errands.run(Wish::LoadHistory);
-    person.errands.run(Wish::Withdraw("r1".parse().expect("a name")));
+    person.errands.run(Cmd::Control(Control::Cancel));
+    person.errands.run(Cmd::LoadHistory);
+    person.errands.run(Cmd::Withdraw("r1".parse().expect("a name")));
     // What comes first is the answer to the only wish that can be carried out.
-    person.errands.run(Wish::Model("replay/demo".into()));
-    assert!(matches!(person.hear().await, News::Model(name) if name == "replay/demo"));
+    person.errands.run(Cmd::Model("replay/demo".into()));
+    assert!(matches!(person.hear().await, Msg::Model(name) if name == "replay/demo"));
 }
 
 #[test]

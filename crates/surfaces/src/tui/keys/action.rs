@@ -2,7 +2,7 @@
 
 /// Where help lists an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum KeyGroup {
     /// What a person says, and when.
     Talk,
     /// What the screen shows.
@@ -11,7 +11,7 @@ pub enum Group {
     Write,
 }
 
-impl Group {
+impl KeyGroup {
     /// Its heading.
     pub fn title(self) -> &'static str {
         match self {
@@ -23,27 +23,27 @@ impl Group {
 }
 
 /// An action with its name in settings, its keys and its words.
-pub(super) struct Row {
-    pub(super) action: Action,
+pub(super) struct KeyRow {
+    pub(super) action: KeyAction,
     pub(super) name: &'static str,
     pub(super) keys: &'static [&'static str],
     pub(super) help: &'static str,
-    pub(super) group: Group,
+    pub(super) group: KeyGroup,
 }
 
-/// Declares [`Action`] from one line for each: what it is called, where the help lists it, the name it has in settings,
+/// Declares [`KeyAction`] from one line for each: what it is called, where the help lists it, the name it has in settings,
 /// its keys, and what it does.
 macro_rules! actions {
     ($($action:ident: $group:ident, $name:literal, [$($key:literal),*], $help:literal;)*) => {
         /// Something that a key does.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Action {
+        pub enum KeyAction {
             $(#[doc = $help] $action,)*
         }
 
         /// Every action, in the order of the help.
-        pub(super) const ROWS: &[Row] =
-            &[$(Row { action: Action::$action, group: Group::$group, name: $name, keys: &[$($key),*], help: $help },)*];
+        pub(super) const ROWS: &[KeyRow] =
+            &[$(KeyRow { action: KeyAction::$action, group: KeyGroup::$group, name: $name, keys: &[$($key),*], help: $help },)*];
     };
 }
 
@@ -96,8 +96,8 @@ actions! {
     Redo: Write, "redo", ["alt-/"], "redo";
 }
 
-impl Action {
-    pub(super) fn row(self) -> &'static Row {
+impl KeyAction {
+    pub(super) fn row(self) -> &'static KeyRow {
         &ROWS[self as usize]
     }
 

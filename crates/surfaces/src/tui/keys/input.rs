@@ -13,7 +13,7 @@ use crossterm::execute;
 
 /// Something that came from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum TerminalInput {
     /// A key was pressed.
     Key(Chord),
     /// A text was pasted, or a file was dropped.
@@ -182,7 +182,7 @@ impl FromStr for Chord {
     }
 }
 
-impl Input {
+impl TerminalInput {
     /// What an event of the terminal means here; most of those that the UI has no use for mean nothing.
     pub fn of(event: Event) -> Option<Self> {
         match event {
@@ -251,12 +251,12 @@ mod tests {
 
     use super::*;
 
-    fn key(code: KeyCode, modifiers: KeyModifiers) -> Option<Input> {
-        Input::of(Event::Key(KeyEvent::new(code, modifiers)))
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> Option<TerminalInput> {
+        TerminalInput::of(Event::Key(KeyEvent::new(code, modifiers)))
     }
 
-    fn named(text: &str) -> Option<Input> {
-        Some(Input::Key(text.parse().expect("a key")))
+    fn named(text: &str) -> Option<TerminalInput> {
+        Some(TerminalInput::Key(text.parse().expect("a key")))
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn letting_a_key_go_is_no_key_press() {
         let event = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
-        assert_eq!(Input::of(Event::Key(event)), None);
+        assert_eq!(TerminalInput::of(Event::Key(event)), None);
     }
 
     #[test]

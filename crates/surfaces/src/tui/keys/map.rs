@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::action::{Action, Group, ROWS};
+use super::action::{KeyAction, KeyGroup, ROWS};
 use super::input::{Chord, Key};
 
 /// The keys of every action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyMap {
-    actions: BTreeMap<Chord, Action>,
-    keys: BTreeMap<Action, Vec<Chord>>,
+    actions: BTreeMap<Chord, KeyAction>,
+    keys: BTreeMap<KeyAction, Vec<Chord>>,
 }
 
 /// A line of the help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpRow {
     /// Where it belongs.
-    pub group: Group,
+    pub group: KeyGroup,
     /// The action's name in settings.
     pub name: &'static str,
     /// Its keys, the first one first; none if a person took them all away.
@@ -37,7 +37,7 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    fn of(keys: BTreeMap<Action, Vec<Chord>>) -> Self {
+    fn of(keys: BTreeMap<KeyAction, Vec<Chord>>) -> Self {
         let pairs = keys.iter().flat_map(|(action, chords)| chords.iter().map(|chord| (*chord, *action)));
         Self { actions: pairs.collect(), keys }
     }
@@ -46,7 +46,7 @@ impl KeyMap {
     /// empty text takes them all away. A key that is given to one action is lost to those that had it at first.
     pub fn with(wanted: &BTreeMap<String, String>) -> Result<Self, Problem> {
         let mut keys = Self::default().keys;
-        let mut given: BTreeMap<Chord, Action> = BTreeMap::new();
+        let mut given: BTreeMap<Chord, KeyAction> = BTreeMap::new();
         for (name, text) in wanted {
             let row = ROWS.iter().find(|row| row.name == name).ok_or_else(|| unknown_action(name))?;
             let chords: Vec<Chord> = split(text)
@@ -64,7 +64,7 @@ impl KeyMap {
         for (action, chords) in &mut keys {
             chords.retain(|chord| given.get(chord).is_none_or(|owner| owner == action));
         }
-        if keys.get(&Action::Quit).is_none_or(Vec::is_empty) {
+        if keys.get(&KeyAction::Quit).is_none_or(Vec::is_empty) {
             return Err(wrong("No key is left for keys.quit.".to_owned())
                 .hint("Without one there would be no way out; give it a key, for example quit = \"ctrl-c\"."));
         }
@@ -72,17 +72,17 @@ impl KeyMap {
     }
 
     /// What a key means.
-    pub fn action(&self, chord: Chord) -> Option<Action> {
+    pub fn action(&self, chord: Chord) -> Option<KeyAction> {
         self.actions.get(&chord).copied()
     }
 
     /// The keys that mean an action.
-    pub fn keys(&self, action: Action) -> &[Chord] {
+    pub fn keys(&self, action: KeyAction) -> &[Chord] {
         self.keys.get(&action).map_or(&[], Vec::as_slice)
     }
 
     /// The key to name where an action is offered; empty if it has none.
-    pub fn key(&self, action: Action) -> String {
+    pub fn key(&self, action: KeyAction) -> String {
         self.keys(action).first().map(ToString::to_string).unwrap_or_default()
     }
 
@@ -143,7 +143,7 @@ mod tests {
         KeyMap::with(&pairs.iter().map(|(name, keys)| ((*name).to_owned(), (*keys).to_owned())).collect())
     }
 
-    fn action(map: &KeyMap, key: &str) -> Option<Action> {
+    fn action(map: &KeyMap, key: &str) -> Option<KeyAction> {
         map.action(key.parse().expect("a key"))
     }
 
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn a_person_chooses_the_keys_and_a_key_that_is_given_away_is_gone_elsewhere() {
         let map = with(&[("history", "ctrl-t, f3"), ("help", "")]).expect("good");
-        assert_eq!(action(&map, "ctrl-t"), Some(Action::History));
-        assert_eq!(action(&map, "f3"), Some(Action::History));
+        assert_eq!(action(&map, "ctrl-t"), Some(KeyAction::History));
+        assert_eq!(action(&map, "f3"), Some(KeyAction::History));
         assert_eq!((action(&map, "ctrl-r"), action(&map, "?")), (None, None));
-        assert!(map.keys(Action::Steps).is_empty());
+        assert!(map.keys(KeyAction::Steps).is_empty());
         let map = with(&[("steps", "ctrl-,,,")]).expect("good");
-        assert_eq!((action(&map, "ctrl-,"), action(&map, ",")), (Some(Action::Steps), Some(Action::Steps)));
+        assert_eq!((action(&map, "ctrl-,"), action(&map, ",")), (Some(KeyAction::Steps), Some(KeyAction::Steps)));
     }
 
     #[test]
@@ -185,6 +185,6 @@ mod tests {
         let map = with(&[("steps", "f5")]).expect("good");
         let row = map.help().into_iter().find(|row| row.name == "steps").expect("listed");
         assert_eq!((row.keys.as_str(), row.group.title()), ("f5", "Look"));
-        assert_eq!(map.key(Action::Send), "enter");
+        assert_eq!(map.key(KeyAction::Send), "enter");
     }
 }

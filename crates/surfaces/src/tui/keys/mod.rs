@@ -4,6 +4,6 @@ mod action;
 mod input;
 mod map;
 
-pub use action::{Action, Group};
-pub use input::{Chord, Input, Key, begin, end};
+pub use action::{KeyAction, KeyGroup};
+pub use input::{Chord, Key, TerminalInput, begin, end};
 pub use map::{HelpRow, KeyMap};

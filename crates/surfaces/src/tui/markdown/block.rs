@@ -8,12 +8,12 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::clean::clean;
-use super::code::Fence;
+use super::code::CodeFence;
 use super::inline;
-use super::lay::{self, BREAK, Run};
+use super::lay::{self, BREAK, StyledRun};
 use super::sign::{Marker, heading, indent, is_rule, marker};
 use super::table::Table;
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Quotes and items within each other that are told apart.
 const DEEPEST: usize = 12;
@@ -25,12 +25,12 @@ const BULLETS: [&str; 3] = ["•", "◦", "▪"];
 
 /// Something that blocks stand in.
 #[derive(Debug, Clone)]
-enum Frame {
+enum MarkdownFrame {
     Quote,
     Item { indent: usize, sign: String, is_drawn: bool },
 }
 
-impl Frame {
+impl MarkdownFrame {
     /// The rest of a line that goes on with it.
     fn rest<'a>(&self, line: &'a str) -> Option<&'a str> {
         match self {
@@ -47,7 +47,7 @@ impl Frame {
 
 /// A list whose items come one after the other.
 #[derive(Debug, Clone, Copy)]
-struct List {
+struct MarkdownList {
     sign: char,
     next: u64,
 }
@@ -56,7 +56,7 @@ struct List {
 enum Leaf {
     None,
     Paragraph(String),
-    Fence(Box<Fence>),
+    Fence(Box<CodeFence>),
     Table(Box<Table>),
 }
 
@@ -64,8 +64,8 @@ enum Leaf {
 pub(super) struct Blocks {
     width: usize,
     theme: Theme,
-    frames: Vec<Frame>,
-    lists: Vec<List>,
+    frames: Vec<MarkdownFrame>,
+    lists: Vec<MarkdownList>,
     leaf: Leaf,
     /// An empty line is due before the next block, in so many frames.
     gap: Option<usize>,
@@ -184,14 +184,14 @@ impl Blocks {
         while self.frames.len() < DEEPEST {
             let (blanks, bare) = (indent(rest), rest.trim_start_matches(' '));
             let found = marker(bare);
-            let is_in_item = matches!(self.frames.last(), Some(Frame::Item { .. }));
+            let is_in_item = matches!(self.frames.last(), Some(MarkdownFrame::Item { .. }));
             if (blanks >= 4 && !(is_in_item && found.is_some())) || is_rule(bare) {
                 break;
             }
             if let Some(inner) = bare.strip_prefix('>') {
                 self.close();
                 self.lists.truncate(self.frames.len());
-                self.frames.push(Frame::Quote);
+                self.frames.push(MarkdownFrame::Quote);
                 rest = inner.strip_prefix(' ').unwrap_or(inner);
                 continue;
             }
@@ -216,19 +216,19 @@ impl Blocks {
         // Lists count by the frames that they stand in; frames without a list have a place all the same.
         self.lists.truncate(depth + 1);
         while self.lists.len() < depth {
-            self.lists.push(List { sign: ' ', next: 0 });
+            self.lists.push(MarkdownList { sign: ' ', next: 0 });
         }
         let start = found.number.unwrap_or(0);
         let goes_on = self.lists.get(depth).filter(|list| list.sign == found.sign).map(|list| list.next);
         let number = goes_on.unwrap_or(start);
         self.lists.truncate(depth);
-        self.lists.push(List { sign: found.sign, next: number.saturating_add(1) });
-        let nested = self.frames.iter().filter(|frame| matches!(frame, Frame::Item { .. })).count();
+        self.lists.push(MarkdownList { sign: found.sign, next: number.saturating_add(1) });
+        let nested = self.frames.iter().filter(|frame| matches!(frame, MarkdownFrame::Item { .. })).count();
         let sign = match found.number {
             Some(_) => format!("{number}."),
             None => BULLETS[nested % BULLETS.len()].to_owned(),
         };
-        self.frames.push(Frame::Item { indent, sign, is_drawn: false });
+        self.frames.push(MarkdownFrame::Item { indent, sign, is_drawn: false });
     }
 
     /// Begins a block with a line, or goes on with a paragraph.
@@ -243,7 +243,7 @@ impl Blocks {
         let is_paragraph = matches!(self.leaf, Leaf::Paragraph(_));
         if blanks >= 4 && !is_paragraph {
             self.lists.truncate(self.frames.len());
-            let runs = [Run::new(&rest[4..], self.theme.style(Name::Code))];
+            let runs = [StyledRun::new(&rest[4..], self.theme.style(StyleName::Code))];
             let width = room(self.width, &self.frames).saturating_sub(2);
             return self.emit(indented(lay::letters(&runs, width)));
         }
@@ -255,9 +255,9 @@ impl Blocks {
             if is_rule(bare) {
                 self.close();
                 let rule = "─".repeat(room(self.width, &self.frames).min(40));
-                return self.emit(vec![vec![Span::styled(rule, self.theme.style(Name::Frame))]]);
+                return self.emit(vec![vec![Span::styled(rule, self.theme.style(StyleName::Frame))]]);
             }
-            if let Some(fence) = Fence::begun(bare, blanks, &self.theme) {
+            if let Some(fence) = CodeFence::begun(bare, blanks, &self.theme) {
                 self.close();
                 self.lists.truncate(self.frames.len());
                 self.leaf = Leaf::Fence(Box::new(fence));
@@ -298,7 +298,7 @@ impl Blocks {
 
     fn heading(&mut self, level: usize, text: &str) {
         self.lists.truncate(self.frames.len());
-        let style = self.theme.style(if level <= 2 { Name::Heading } else { Name::Strong });
+        let style = self.theme.style(if level <= 2 { StyleName::Heading } else { StyleName::Strong });
         let text = if self.is_guess { inline::closed(text) } else { text.to_owned() };
         let runs = inline::runs(&text, &self.theme, style);
         self.emit(lay::words(&runs, room(self.width, &self.frames)));
@@ -319,12 +319,12 @@ impl Blocks {
                 self.emit(lines.into_iter().map(|line| line.spans).collect());
             }
             Leaf::Paragraph(text) => {
-                let is_first = matches!(self.frames.last(), Some(Frame::Item { is_drawn: false, .. }));
+                let is_first = matches!(self.frames.last(), Some(MarkdownFrame::Item { is_drawn: false, .. }));
                 let text = if is_first { ticked(&text) } else { text };
                 let text = joined(&text);
                 let text = if self.is_guess { inline::closed(&text) } else { text };
-                let in_quote = self.frames.iter().any(|frame| matches!(frame, Frame::Quote));
-                let style = if in_quote { self.theme.style(Name::Quote) } else { Style::default() };
+                let in_quote = self.frames.iter().any(|frame| matches!(frame, MarkdownFrame::Quote));
+                let style = if in_quote { self.theme.style(StyleName::Quote) } else { Style::default() };
                 self.emit(lay::words(&inline::runs(&text, &self.theme, style), width));
             }
         }
@@ -335,7 +335,7 @@ impl Blocks {
         if self.frames.len() <= depth {
             return;
         }
-        if !self.is_guess && matches!(self.frames.last(), Some(Frame::Item { is_drawn: false, .. })) {
+        if !self.is_guess && matches!(self.frames.last(), Some(MarkdownFrame::Item { is_drawn: false, .. })) {
             self.emit(vec![Vec::new()]);
         }
         self.frames.truncate(depth);
@@ -350,21 +350,21 @@ impl Blocks {
         }
         if let Some(depth) = self.gap.take().filter(|_| self.has_drawn) {
             let frames = &self.frames[..depth.min(self.frames.len())];
-            let bars = frames.iter().filter(|frame| matches!(frame, Frame::Quote)).count();
-            let bar = Span::styled("▏".repeat(bars), self.theme.style(Name::Quote));
+            let bars = frames.iter().filter(|frame| matches!(frame, MarkdownFrame::Quote)).count();
+            let bar = Span::styled("▏".repeat(bars), self.theme.style(StyleName::Quote));
             self.lines.push(if bars > 0 { Line::from(bar) } else { Line::default() });
         }
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         for frame in drawn(self.width, &self.frames) {
             match frame {
-                Frame::Quote => {
-                    let bar = Span::styled("▏ ", self.theme.style(Name::Quote));
+                MarkdownFrame::Quote => {
+                    let bar = Span::styled("▏ ", self.theme.style(StyleName::Quote));
                     first.push(bar.clone());
                     rest.push(bar);
                 }
-                Frame::Item { sign, is_drawn, .. } => {
+                MarkdownFrame::Item { sign, is_drawn, .. } => {
                     let blank = Span::raw(" ".repeat(sign.width() + 1));
-                    let mark = Span::styled(format!("{sign} "), self.theme.style(Name::Accent));
+                    let mark = Span::styled(format!("{sign} "), self.theme.style(StyleName::Accent));
                     first.push(if *is_drawn { blank.clone() } else { mark });
                     rest.push(blank);
                 }
@@ -373,7 +373,7 @@ impl Blocks {
         self.lines.extend(lay::prefixed(lines, &first, &rest));
         self.has_drawn = true;
         for frame in &mut self.frames {
-            if let Frame::Item { is_drawn, .. } = frame {
+            if let MarkdownFrame::Item { is_drawn, .. } = frame {
                 *is_drawn = true;
             }
         }
@@ -387,15 +387,15 @@ fn begins(line: &str) -> bool {
     bare.starts_with('>') || is_fence || is_rule(bare) || heading(bare).is_some() || marker(bare).is_some()
 }
 
-fn wide(frame: &Frame) -> usize {
+fn wide(frame: &MarkdownFrame) -> usize {
     match frame {
-        Frame::Quote => 2,
-        Frame::Item { sign, .. } => sign.width() + 1,
+        MarkdownFrame::Quote => 2,
+        MarkdownFrame::Item { sign, .. } => sign.width() + 1,
     }
 }
 
 /// The frames that there is room to draw, the innermost ones.
-fn drawn(width: usize, frames: &[Frame]) -> &[Frame] {
+fn drawn(width: usize, frames: &[MarkdownFrame]) -> &[MarkdownFrame] {
     let mut from = 0;
     while frames[from..].iter().map(wide).sum::<usize>() + NARROWEST > width && from < frames.len() {
         from += 1;
@@ -404,7 +404,7 @@ fn drawn(width: usize, frames: &[Frame]) -> &[Frame] {
 }
 
 /// The columns for what stands in the frames.
-fn room(width: usize, frames: &[Frame]) -> usize {
+fn room(width: usize, frames: &[MarkdownFrame]) -> usize {
     width.saturating_sub(drawn(width, frames).iter().map(wide).sum()).max(1)
 }
 

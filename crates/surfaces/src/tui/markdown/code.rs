@@ -3,22 +3,22 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::lay::{self, Run};
-use crate::diff::Token;
-use crate::diff::syntax::Program;
-use crate::tui::theme::{Name, Theme};
+use super::lay::{self, StyledRun};
+use crate::diff::SyntaxToken;
+use crate::diff::syntax::HighlightedProgram;
+use crate::tui::theme::{StyleName, Theme};
 
 /// A fence that is open.
 #[derive(Debug, Clone)]
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     sign: char,
     count: usize,
     indent: usize,
     is_diff: bool,
-    program: Option<Program>,
+    program: Option<HighlightedProgram>,
 }
 
-impl Fence {
+impl CodeFence {
     /// A fence, if a line begins one; its blanks before it are counted.
     pub(super) fn begun(line: &str, indent: usize, theme: &Theme) -> Option<Self> {
         let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
@@ -29,7 +29,7 @@ impl Fence {
         }
         let language = info.split([' ', ',', '{', ':']).next().unwrap_or_default();
         let is_diff = matches!(language, "diff" | "patch");
-        let program = (theme.has_colours() && !is_diff).then(|| Program::named(language));
+        let program = (theme.has_colours() && !is_diff).then(|| HighlightedProgram::named(language));
         Some(Self { sign, count, indent, is_diff, program })
     }
 
@@ -50,15 +50,15 @@ impl Fence {
     pub(super) fn line(&mut self, line: &str, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let blanks = line.bytes().take_while(|byte| *byte == b' ').count().min(self.indent);
         let line = &line[blanks..];
-        let plain = theme.token(Token::Text);
+        let plain = theme.token(SyntaxToken::Text);
         if self.is_diff {
             let style = match line.chars().next() {
-                Some('+') => theme.style(Name::Good),
-                Some('-') => theme.style(Name::Bad),
-                Some('@') => theme.style(Name::Code),
+                Some('+') => theme.style(StyleName::Good),
+                Some('-') => theme.style(StyleName::Bad),
+                Some('@') => theme.style(StyleName::Code),
                 _ => plain,
             };
-            return lay::letters(&[Run::new(line, style)], width);
+            return lay::letters(&[StyledRun::new(line, style)], width);
         }
         let parts = self.program.as_mut().map(|program| program.line(&format!("{line}\n"))).unwrap_or_default();
         let (mut runs, mut at) = (Vec::new(), 0);
@@ -73,8 +73,8 @@ impl Fence {
     }
 }
 
-fn add(runs: &mut Vec<Run>, text: &str, style: Style) {
+fn add(runs: &mut Vec<StyledRun>, text: &str, style: Style) {
     if !text.is_empty() {
-        runs.push(Run::new(text, style));
+        runs.push(StyledRun::new(text, style));
     }
 }

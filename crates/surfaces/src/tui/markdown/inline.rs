@@ -7,15 +7,15 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 
 use super::clean::without_wild;
-use super::lay::{BREAK, Run};
-use crate::tui::theme::{Name, Theme};
+use super::lay::{BREAK, StyledRun};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Keeps the parser from taking signs at the end for those of a heading.
 const END: char = '\u{2}';
 
 /// The runs of a text; line ends are blanks already, or [`BREAK`].
-pub(super) fn runs(text: &str, theme: &Theme, base: Style) -> Vec<Run> {
-    let mut runs = Runs { runs: Vec::new(), theme, styles: vec![base], links: Vec::new() };
+pub(super) fn runs(text: &str, theme: &Theme, base: Style) -> Vec<StyledRun> {
+    let mut runs = InlineRuns { runs: Vec::new(), theme, styles: vec![base], links: Vec::new() };
     let source = format!("# {}{END}", text.trim());
     for event in Parser::new_ext(&source, Options::ENABLE_STRIKETHROUGH) {
         runs.take(event);
@@ -23,22 +23,22 @@ pub(super) fn runs(text: &str, theme: &Theme, base: Style) -> Vec<Run> {
     runs.runs
 }
 
-struct Runs<'t> {
-    runs: Vec<Run>,
+struct InlineRuns<'t> {
+    runs: Vec<StyledRun>,
     theme: &'t Theme,
     styles: Vec<Style>,
     /// Links that are open: their address, and where their text begins.
     links: Vec<(String, usize)>,
 }
 
-impl Runs<'_> {
+impl InlineRuns<'_> {
     fn take(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(Tag::Strong) => self.open(Name::Strong),
-            Event::Start(Tag::Emphasis) => self.open(Name::Emphasis),
-            Event::Start(Tag::Strikethrough) => self.open(Name::Struck),
+            Event::Start(Tag::Strong) => self.open(StyleName::Strong),
+            Event::Start(Tag::Emphasis) => self.open(StyleName::Emphasis),
+            Event::Start(Tag::Strikethrough) => self.open(StyleName::Struck),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                self.open(Name::Link);
+                self.open(StyleName::Link);
                 self.links.push((dest_url.into_string(), self.runs.len()));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
@@ -48,11 +48,11 @@ impl Runs<'_> {
             Event::End(TagEnd::Strong | TagEnd::Emphasis | TagEnd::Strikethrough) => self.close(),
             Event::Text(text) => self.add(&text, self.style()),
             Event::Code(text) => {
-                let style = self.style().patch(self.theme.style(Name::Code));
+                let style = self.style().patch(self.theme.style(StyleName::Code));
                 self.add(&text.replace(BREAK, " "), style);
             }
             Event::InlineHtml(text) | Event::Html(text) => {
-                let style = self.style().patch(self.theme.style(Name::Dim));
+                let style = self.style().patch(self.theme.style(StyleName::Dim));
                 self.add(&text, style);
             }
             Event::SoftBreak => self.add(" ", self.style()),
@@ -65,7 +65,7 @@ impl Runs<'_> {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    fn open(&mut self, name: Name) {
+    fn open(&mut self, name: StyleName) {
         self.styles.push(self.style().patch(self.theme.style(name)));
     }
 
@@ -88,7 +88,7 @@ impl Runs<'_> {
         if address.is_empty() || bare(&address) == bare(&text) {
             return;
         }
-        let style = self.style().patch(self.theme.style(Name::Dim)).remove_modifier(Modifier::UNDERLINED);
+        let style = self.style().patch(self.theme.style(StyleName::Dim)).remove_modifier(Modifier::UNDERLINED);
         let gap = if text.is_empty() { "" } else { " " };
         self.add(&format!("{gap}({address})"), style);
     }
@@ -100,7 +100,7 @@ impl Runs<'_> {
         match self.runs.last_mut() {
             Some(last) if last.style == style => last.text += &text,
             _ if text.is_empty() => {}
-            _ => self.runs.push(Run::new(text, style)),
+            _ => self.runs.push(StyledRun::new(text, style)),
         }
     }
 }

@@ -10,12 +10,12 @@ const MOST_MARKS: usize = 4;
 
 /// A part of a text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct StyledRun {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
-impl Run {
+impl StyledRun {
     pub(super) fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
@@ -25,19 +25,19 @@ impl Run {
 pub(super) const BREAK: char = '\u{1}';
 
 #[derive(Debug, Clone, Copy)]
-struct Cell<'a> {
+struct TableCell<'a> {
     text: &'a str,
     width: usize,
     style: Style,
 }
 
-impl Cell<'_> {
+impl TableCell<'_> {
     fn is_blank(&self) -> bool {
         self.text == " "
     }
 }
 
-fn cells(runs: &[Run]) -> impl Iterator<Item = Cell<'_>> {
+fn cells(runs: &[StyledRun]) -> impl Iterator<Item = TableCell<'_>> {
     runs.iter().flat_map(|run| {
         run.text.graphemes(true).map(|text| {
             let text = text
@@ -45,21 +45,21 @@ fn cells(runs: &[Run]) -> impl Iterator<Item = Cell<'_>> {
                 .nth(MOST_MARKS + 1)
                 .filter(|_| text.width() <= 1)
                 .map_or(text, |(at, _)| &text[..at]);
-            Cell { text, width: text.width(), style: run.style }
+            TableCell { text, width: text.width(), style: run.style }
         })
     })
 }
 
 /// The columns of a text.
-pub(super) fn width(runs: &[Run]) -> usize {
+pub(super) fn width(runs: &[StyledRun]) -> usize {
     cells(runs).map(|cell| cell.width).sum()
 }
 
 /// Lines of at most so many columns, cut between words where that is possible.
-pub(super) fn words(runs: &[Run], width: usize) -> Vec<Vec<Span<'static>>> {
+pub(super) fn words(runs: &[StyledRun], width: usize) -> Vec<Vec<Span<'static>>> {
     let width = width.max(1);
     let mut lines = Vec::new();
-    let (mut line, mut column): (Vec<Cell<'_>>, usize) = (Vec::new(), 0);
+    let (mut line, mut column): (Vec<TableCell<'_>>, usize) = (Vec::new(), 0);
     // How many cells of the line stand before the last place where it can be cut.
     let mut gap = 0;
     for cell in cells(runs) {
@@ -96,10 +96,10 @@ pub(super) fn words(runs: &[Run], width: usize) -> Vec<Vec<Span<'static>>> {
 }
 
 /// Lines of at most so many columns, cut anywhere: for programs, where blanks matter.
-pub(super) fn letters(runs: &[Run], width: usize) -> Vec<Vec<Span<'static>>> {
+pub(super) fn letters(runs: &[StyledRun], width: usize) -> Vec<Vec<Span<'static>>> {
     let width = width.max(1);
     let mut lines = Vec::new();
-    let (mut line, mut column): (Vec<Cell<'_>>, usize) = (Vec::new(), 0);
+    let (mut line, mut column): (Vec<TableCell<'_>>, usize) = (Vec::new(), 0);
     for cell in cells(runs) {
         if column + cell.width > width && column > 0 {
             lines.push(whole(&line));
@@ -112,12 +112,12 @@ pub(super) fn letters(runs: &[Run], width: usize) -> Vec<Vec<Span<'static>>> {
     lines
 }
 
-fn spans(line: &[Cell<'_>]) -> Vec<Span<'static>> {
+fn spans(line: &[TableCell<'_>]) -> Vec<Span<'static>> {
     let end = line.iter().rposition(|cell| !cell.is_blank()).map_or(0, |at| at + 1);
     whole(&line[..end])
 }
 
-fn whole(line: &[Cell<'_>]) -> Vec<Span<'static>> {
+fn whole(line: &[TableCell<'_>]) -> Vec<Span<'static>> {
     let mut spans: Vec<(String, Style)> = Vec::new();
     for cell in line {
         match spans.last_mut() {
@@ -150,7 +150,7 @@ mod tests {
 
     fn cut(text: &str, width: usize) -> Vec<String> {
         let plain = |spans: Vec<Span<'_>>| spans.iter().map(|span| span.content.as_ref()).collect::<String>();
-        words(&[Run::new(text, Style::default())], width).into_iter().map(plain).collect()
+        words(&[StyledRun::new(text, Style::default())], width).into_iter().map(plain).collect()
     }
 
     #[test]

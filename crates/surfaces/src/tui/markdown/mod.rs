@@ -21,7 +21,7 @@ const LONGEST: usize = 4_000;
 
 /// A text that comes in pieces: what is finished never changes again, and only the rest is laid out anew.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct MarkdownStream {
     blocks: Blocks,
     /// The last line, as far as it has come.
     pending: String,
@@ -31,7 +31,7 @@ pub struct Stream {
     open: Option<Vec<Line<'static>>>,
 }
 
-impl Stream {
+impl MarkdownStream {
     /// For so many columns.
     pub fn new(width: u16, theme: Theme) -> Self {
         let blocks = Blocks::new(usize::from(width.max(1)), theme);
@@ -103,7 +103,7 @@ fn cut(line: &str) -> usize {
 
 /// A whole text in so many columns.
 pub fn render(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let mut stream = Stream::new(width, theme);
+    let mut stream = MarkdownStream::new(width, theme);
     stream.push(text);
     stream.finish();
     stream.take_finished()

@@ -4,8 +4,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::inline;
-use super::lay::{self, Run};
-use crate::tui::theme::{Name, Theme};
+use super::lay::{self, StyledRun};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Rows after which the widths of the columns are settled: a table may be endless, and what was drawn stays.
 const SETTLED: usize = 64;
@@ -111,7 +111,7 @@ impl Table {
     pub(super) fn draw(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let plain = Style::default();
         let laid = |row: &[String], style| row.iter().map(|cell| inline::runs(cell, theme, style)).collect::<Vec<_>>();
-        let head = laid(&self.head, theme.style(Name::Strong));
+        let head = laid(&self.head, theme.style(StyleName::Strong));
         let rows: Vec<_> = std::mem::take(&mut self.rows).iter().map(|row| laid(row, plain)).collect();
         let mut lines = Vec::new();
         let is_first = self.widths.is_none();
@@ -125,7 +125,7 @@ impl Table {
         }
         if is_first {
             lines.extend(self.row(&head, &widths, theme));
-            let frame = theme.style(Name::Frame);
+            let frame = theme.style(StyleName::Frame);
             let parts: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
             lines.push(Line::from(Span::styled(parts.join("─┼─"), frame)));
         }
@@ -133,11 +133,11 @@ impl Table {
         lines
     }
 
-    fn row(&self, row: &[Vec<Run>], widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+    fn row(&self, row: &[Vec<StyledRun>], widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
         let cells: Vec<Vec<Vec<Span<'static>>>> =
             row.iter().zip(widths).map(|(cell, width)| lay::words(cell, *width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
-        let frame = theme.style(Name::Frame);
+        let frame = theme.style(StyleName::Frame);
         let line = |at: usize| {
             let mut spans: Vec<Span<'static>> = Vec::new();
             for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -165,7 +165,7 @@ impl Table {
 
 /// Widths of columns that fit together: what is narrow keeps its width, the rest share what is left. Empty if
 /// there is no room for columns.
-fn fitted(head: &[Vec<Run>], rows: &[Vec<Vec<Run>>], width: usize) -> Vec<usize> {
+fn fitted(head: &[Vec<StyledRun>], rows: &[Vec<Vec<StyledRun>>], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = head.iter().map(|cell| lay::width(cell).max(1)).collect();
     for row in rows {
         for (wide, cell) in widths.iter_mut().zip(row) {
@@ -185,11 +185,11 @@ fn fitted(head: &[Vec<Run>], rows: &[Vec<Vec<Run>>], width: usize) -> Vec<usize>
     widths.iter().map(|wide| (*wide).min(low)).collect()
 }
 
-fn listed(head: &[Vec<Run>], row: &[Vec<Run>], width: usize) -> Vec<Line<'static>> {
+fn listed(head: &[Vec<StyledRun>], row: &[Vec<StyledRun>], width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (name, cell) in head.iter().zip(row) {
         let mut runs = name.clone();
-        runs.push(Run::new(": ", Style::default()));
+        runs.push(StyledRun::new(": ", Style::default()));
         runs.extend(cell.iter().cloned());
         lines.extend(lay::words(&runs, width).into_iter().map(Line::from));
     }

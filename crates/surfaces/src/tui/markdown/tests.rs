@@ -16,7 +16,7 @@ fn drawn(text: &str, width: u16) -> String {
 
 /// All that is on the screen after some of a text has come.
 fn so_far(text: &str, width: u16) -> String {
-    let mut stream = Stream::new(width, Theme::new(Palette::Plain));
+    let mut stream = MarkdownStream::new(width, Theme::new(Palette::Plain));
     stream.push(text);
     let mut lines = stream.take_finished();
     lines.extend(stream.open_lines());
@@ -137,7 +137,7 @@ fn no_cell_of_a_table_is_lost() {
 
 #[test]
 fn an_endless_table_is_drawn_as_it_comes_with_settled_columns() {
-    let mut stream = Stream::new(40, Theme::new(Palette::Plain));
+    let mut stream = MarkdownStream::new(40, Theme::new(Palette::Plain));
     stream.push("| a | b |\n|---|---|\n");
     for number in 0..64 {
         stream.push(&format!("| {number} | x |\n"));
@@ -185,13 +185,13 @@ fn styles_are_named_ones() {
     let lines =
         render("# H\n\n**b** `c`\n```rust\nlet x = \"s\";\n```\n", 40, Theme::new(Palette::Full(Background::Dark)));
     let theme = Theme::new(Palette::Full(Background::Dark));
-    use crate::diff::Token;
-    use crate::tui::theme::Name;
-    assert_eq!(lines[0].spans[0].style, theme.style(Name::Heading));
+    use crate::diff::SyntaxToken;
+    use crate::tui::theme::StyleName;
+    assert_eq!(lines[0].spans[0].style, theme.style(StyleName::Heading));
     assert!(lines[2].spans[0].style.add_modifier.contains(Modifier::BOLD));
-    assert_eq!(lines[2].spans[2].style, theme.style(Name::Code));
+    assert_eq!(lines[2].spans[2].style, theme.style(StyleName::Code));
     let word = |text: &str| lines[3].spans.iter().find(|span| span.content == text).map(|span| span.style);
-    assert_eq!(word("\"s\""), Some(theme.token(Token::String)));
+    assert_eq!(word("\"s\""), Some(theme.token(SyntaxToken::String)));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn long_lines_and_deep_quotes_are_bounded() {
     assert_eq!(plain(&lines).split_whitespace().count(), 10_000);
     let long = "word **bold** ".repeat(1_000);
     for size in [3, 1_000, 4_001] {
-        let mut stream = Stream::new(80, Theme::new(Palette::Plain));
+        let mut stream = MarkdownStream::new(80, Theme::new(Palette::Plain));
         long.as_bytes().chunks(size).for_each(|piece| stream.push(std::str::from_utf8(piece).expect("ASCII")));
         stream.finish();
         assert_eq!(stream.take_finished(), render(&long, 80, Theme::new(Palette::Plain)));
@@ -227,7 +227,7 @@ proptest! {
     #[test]
     fn pieces_of_any_size_give_the_same_lines(text in PIECES, cuts in proptest::collection::vec(0_usize..300, 0..8), width in 1_u16..40) {
         let theme = Theme::new(Palette::Plain);
-        let mut stream = Stream::new(width, theme);
+        let mut stream = MarkdownStream::new(width, theme);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(text.len())).filter(|at| text.is_char_boundary(*at)).collect();
         cuts.sort_unstable();
         cuts.push(text.len());

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, ReplyFact, Reque
 use trimtab_vocab::{Event, Fact, RequestId, StepStatus, Time};
 
 use crate::tui::text::{cut, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript;
 use crate::words::elapsed::Elapsed;
 
@@ -168,19 +168,19 @@ impl Activity {
             let facts = cut(&facts, room.saturating_sub(4));
             let label = cut(&label, room.saturating_sub(facts.chars().count()).max(4));
             rows.push(Line::from(vec![
-                Span::styled(format!("{} ", SPINNER[frame % SPINNER.len()]), style(Name::Accent)),
-                Span::styled(label, style(Name::Text)),
-                Span::styled(facts, style(Name::Dim)),
-                Span::styled(keys, style(Name::Dim)),
+                Span::styled(format!("{} ", SPINNER[frame % SPINNER.len()]), style(StyleName::Accent)),
+                Span::styled(label, style(StyleName::Text)),
+                Span::styled(facts, style(StyleName::Dim)),
+                Span::styled(keys, style(StyleName::Dim)),
             ]));
         }
         for (_, text) in self.waiting.iter().take(3) {
             let line = format!("  waits: {}", text.lines().next().unwrap_or_default());
-            rows.push(Line::from(Span::styled(cut(&tame(&line), width), style(Name::Dim))));
+            rows.push(Line::from(Span::styled(cut(&tame(&line), width), style(StyleName::Dim))));
         }
         if self.waiting.len() > 3 {
             let line = format!("  and {} more", self.waiting.len() - 3);
-            rows.push(Line::from(Span::styled(line, style(Name::Dim))));
+            rows.push(Line::from(Span::styled(line, style(StyleName::Dim))));
         }
         rows
     }

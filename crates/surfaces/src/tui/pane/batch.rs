@@ -5,20 +5,20 @@ use trimtab_vocab::event::{CommandsFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Series, SeriesState};
 
 use crate::tui::text::{cut, first_line, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Commands that are listed.
 const LISTED: usize = 6;
 
 /// Several commands, as they stand.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Batch {
+pub(in crate::tui) struct CommandBatchPane {
     series: Option<Series>,
     /// The person has closed the panel.
     is_closed: bool,
 }
 
-impl Batch {
+impl CommandBatchPane {
     pub(in crate::tui) fn see(&mut self, event: &Event) {
         match &event.fact {
             Fact::Commands(CommandsFact { series, .. }) if series.total > 1 => {
@@ -51,41 +51,44 @@ impl Batch {
         let style = |name| theme.style(name);
         let close = if self.is_over() { "  [✕] esc" } else { "" };
         let mut rows = vec![Line::from(vec![
-            Span::styled("🖥 CLI Execution", style(Name::Title)),
-            Span::styled(format!("  ✓ {}", series.ok), style(Name::Good)),
+            Span::styled("🖥 CLI Execution", style(StyleName::Title)),
+            Span::styled(format!("  ✓ {}", series.ok), style(StyleName::Good)),
             Span::styled(
                 format!("  ✗ {}", series.failed),
-                style(if series.failed > 0 { Name::Bad } else { Name::Dim }),
+                style(if series.failed > 0 { StyleName::Bad } else { StyleName::Dim }),
             ),
-            Span::styled(format!("  {}/{}", series.done, series.total), style(Name::Text)),
-            Span::styled(close, style(Name::Dim)),
+            Span::styled(format!("  {}/{}", series.done, series.total), style(StyleName::Text)),
+            Span::styled(close, style(StyleName::Dim)),
         ])];
         let room = width.saturating_sub(6).min(40);
         let filled = room * series.percent.min(100) as usize / 100;
-        let colour = if series.failed > 0 { Name::Bad } else { Name::Good };
+        let colour = if series.failed > 0 { StyleName::Bad } else { StyleName::Good };
         rows.push(Line::from(vec![
             Span::styled("█".repeat(filled), style(colour)),
-            Span::styled("░".repeat(room - filled), style(Name::Dim)),
-            Span::styled(format!(" {}%", series.percent), style(Name::Text)),
+            Span::styled("░".repeat(room - filled), style(StyleName::Dim)),
+            Span::styled(format!(" {}%", series.percent), style(StyleName::Text)),
         ]));
         let from = series.results.len().saturating_sub(LISTED);
         for result in &series.results[from..] {
-            let (sign, name) = if result.ok { ("✓", Name::Good) } else { ("✗", Name::Bad) };
+            let (sign, name) = if result.ok { ("✓", StyleName::Good) } else { ("✗", StyleName::Bad) };
             let command = first_line(&result.command, (width / 2).max(8));
             let preview = first_line(&result.preview, width.saturating_sub(command.chars().count() + 6));
             rows.push(Line::from(vec![
                 Span::styled(format!("{sign} "), style(name)),
-                Span::styled(command, style(Name::Code)),
-                Span::styled(format!("  {preview}"), style(Name::Dim)),
+                Span::styled(command, style(StyleName::Code)),
+                Span::styled(format!("  {preview}"), style(StyleName::Dim)),
             ]));
         }
         if let Some(current) = &series.current {
             let line = cut(&format!("▸ {}", first_line(&current.command, width)), width);
-            rows.push(Line::from(Span::styled(line, style(Name::Accent))));
+            rows.push(Line::from(Span::styled(line, style(StyleName::Accent))));
         }
         if !series.remaining.is_empty() {
             let next: Vec<String> = series.remaining.iter().map(|command| format!("`{}`", tame(command))).collect();
-            rows.push(Line::from(Span::styled(cut(&format!("Next: {}", next.join(", ")), width), style(Name::Dim))));
+            rows.push(Line::from(Span::styled(
+                cut(&format!("Next: {}", next.join(", ")), width),
+                style(StyleName::Dim),
+            )));
         }
         rows
     }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::diff::grouped;
 use crate::tui::text::{cut, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript::dollars;
 
 /// What the line can show, in the order in which it does by default.
@@ -19,7 +19,7 @@ const IMPORTANT: [&str; 9] = ["mode", "model", "context", "cost", "folder", "bra
 
 /// What is known.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Status {
+pub(in crate::tui) struct StatusLine {
     pub(in crate::tui) mode: Mode,
     pub(in crate::tui) model: String,
     pub(in crate::tui) folder: String,
@@ -28,12 +28,12 @@ pub(in crate::tui) struct Status {
     pub(in crate::tui) budget: Option<f64>,
     /// What is shown, by name.
     pub(in crate::tui) parts: Vec<String>,
-    pub(in crate::tui) known: Known,
+    pub(in crate::tui) known: SessionFigures,
 }
 
 /// What is known of the session.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Known {
+pub(in crate::tui) struct SessionFigures {
     title: String,
     context: Option<(u64, u64)>,
     usage: Usage,
@@ -54,7 +54,7 @@ enum Talk {
     Only,
 }
 
-impl Status {
+impl StatusLine {
     /// Whether what was talked about can be carried out.
     pub(in crate::tui) fn offers_work(&self) -> bool {
         match self.known.talk {
@@ -66,7 +66,7 @@ impl Status {
 
     /// What is known of another session is not true of this one.
     pub(in crate::tui) fn begin_session(&mut self) {
-        self.known = Known::default();
+        self.known = SessionFigures::default();
     }
 
     pub(in crate::tui) fn see(&mut self, event: &Event) {
@@ -97,7 +97,7 @@ impl Status {
         }
     }
 
-    fn part(&self, name: &str) -> Option<(String, Name)> {
+    fn part(&self, name: &str) -> Option<(String, StyleName)> {
         Some(match name {
             "mode" => {
                 let word = match self.mode {
@@ -106,28 +106,28 @@ impl Status {
                     Mode::Plan => "plan",
                     Mode::Implement => "implement",
                 };
-                (word.to_owned(), Name::Accent)
+                (word.to_owned(), StyleName::Accent)
             }
-            "model" => (self.model.rsplit('/').next().unwrap_or_default().to_owned(), Name::Text),
-            "folder" => (self.folder.clone(), Name::Dim),
-            "branch" => (format!("⎇ {}", self.branch.as_ref()?), Name::Dim),
-            "autonomy" => (self.autonomy.clone(), Name::Dim),
+            "model" => (self.model.rsplit('/').next().unwrap_or_default().to_owned(), StyleName::Text),
+            "folder" => (self.folder.clone(), StyleName::Dim),
+            "branch" => (format!("⎇ {}", self.branch.as_ref()?), StyleName::Dim),
+            "autonomy" => (self.autonomy.clone(), StyleName::Dim),
             "context" => {
                 let (used, window) = self.known.context.filter(|(_, window)| *window > 0)?;
                 let percent = used * 100 / window;
-                let name = if percent >= 85 { Name::Warning } else { Name::Dim };
+                let name = if percent >= 85 { StyleName::Warning } else { StyleName::Dim };
                 (format!("context {percent}%"), name)
             }
             "tokens" => {
                 let tokens = self.known.usage.input_tokens + self.known.usage.output_tokens;
-                (format!("{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), Name::Dim)
+                (format!("{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), StyleName::Dim)
             }
             "cost" => match (self.known.usage.cost_usd, self.budget) {
-                (Some(cost), Some(budget)) => (format!("{} of {}", dollars(cost), dollars(budget)), Name::Dim),
-                (Some(cost), None) => (dollars(cost), Name::Dim),
+                (Some(cost), Some(budget)) => (format!("{} of {}", dollars(cost), dollars(budget)), StyleName::Dim),
+                (Some(cost), None) => (dollars(cost), StyleName::Dim),
                 (None, _) => return None,
             },
-            "session" => (Some(self.known.title.clone()).filter(|title| !title.is_empty())?, Name::Dim),
+            "session" => (Some(self.known.title.clone()).filter(|title| !title.is_empty())?, StyleName::Dim),
             _ => return None,
         })
     }
@@ -135,7 +135,7 @@ impl Status {
     /// As many parts as there is room for, in their order; the less important ones are the first to go.
     pub(in crate::tui) fn line(&self, width: usize, theme: &Theme, hint: &str) -> Line<'static> {
         let place = |name: &str| IMPORTANT.iter().position(|other| *other == name).unwrap_or(usize::MAX);
-        let mut parts: Vec<(usize, usize, String, Name)> = Vec::new();
+        let mut parts: Vec<(usize, usize, String, StyleName)> = Vec::new();
         for (at, name) in self.parts.iter().enumerate() {
             if let Some((text, style)) = self.part(name).filter(|(text, _)| !text.is_empty()) {
                 parts.push((place(name), at, tame(&text), style));
@@ -144,7 +144,7 @@ impl Status {
         parts.sort_by_key(|(importance, ..)| *importance);
         let tail = if hint.is_empty() { 0 } else { hint.width() + 3 };
         let mut used = 0;
-        let mut shown: Vec<(usize, String, Name)> = Vec::new();
+        let mut shown: Vec<(usize, String, StyleName)> = Vec::new();
         for (_, at, text, style) in parts {
             let gap = if shown.is_empty() { 0 } else { 3 };
             // The most important one stays, if only in part.
@@ -158,13 +158,13 @@ impl Status {
         let mut spans = Vec::new();
         for (_, text, style) in shown {
             if !spans.is_empty() {
-                spans.push(Span::styled(" · ", theme.style(Name::Dim)));
+                spans.push(Span::styled(" · ", theme.style(StyleName::Dim)));
             }
             spans.push(Span::styled(text, theme.style(style)));
         }
         if !hint.is_empty() && used + tail <= width {
             spans.push(Span::raw(" ".repeat(width - used - hint.width())));
-            spans.push(Span::styled(hint.to_owned(), theme.style(Name::Dim)));
+            spans.push(Span::styled(hint.to_owned(), theme.style(StyleName::Dim)));
         }
         Line::from(spans)
     }

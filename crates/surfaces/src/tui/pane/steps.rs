@@ -5,7 +5,7 @@ use trimtab_vocab::event::{PlanFact, RequestFact, StepsFact};
 use trimtab_vocab::{Event, Fact, StepStatus, Todo};
 
 use crate::tui::text::{cut, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 
 /// The list of steps.
 #[derive(Debug)]
@@ -57,10 +57,10 @@ impl Steps {
         let done = self.todos.iter().filter(|todo| todo.completed).count();
         let head = format!("Steps {done}/{}", self.todos.len());
         let mut rows = vec![Line::from(vec![
-            Span::styled(head, theme.style(Name::Title)),
+            Span::styled(head, theme.style(StyleName::Title)),
             Span::styled(
                 format!("  {key} {}", if self.is_shown { "hides them" } else { "shows them" }),
-                theme.style(Name::Dim),
+                theme.style(StyleName::Dim),
             ),
         ])];
         if !self.is_shown {
@@ -72,9 +72,9 @@ impl Steps {
         for (at, todo) in self.todos.iter().enumerate().skip(from).take(room) {
             let is_now = self.current.as_ref().map_or(at == next, |title| *title == todo.text);
             let (sign, name) = match (todo.completed, is_now) {
-                (true, _) => ("✓", Name::Dim),
-                (false, true) => ("▸", Name::Accent),
-                (false, false) => ("·", Name::Text),
+                (true, _) => ("✓", StyleName::Dim),
+                (false, true) => ("▸", StyleName::Accent),
+                (false, false) => ("·", StyleName::Text),
             };
             let line = cut(&format!(" {sign} {}", tame(&todo.text)), width);
             rows.push(Line::from(Span::styled(line, theme.style(name))));

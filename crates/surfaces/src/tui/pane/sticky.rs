@@ -5,7 +5,7 @@ use trimtab_vocab::event::{AnswerFact, RequestFact};
 use trimtab_vocab::{Event, Fact, NextStep};
 
 use crate::tui::text::{cut, first_line};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::step_text;
 
 /// Next steps that are offered.
@@ -62,11 +62,11 @@ impl Sticky {
         let room = width.saturating_sub(2 + right.chars().count());
         let summary = self.summary.trim_start_matches(SIGNS).replace("**", "").replace('`', "");
         let mut head = vec![
-            Span::styled("✓ ", style(Name::Good)),
-            Span::styled(first_line(&summary, room.max(10)), style(Name::Text)),
+            Span::styled("✓ ", style(StyleName::Good)),
+            Span::styled(first_line(&summary, room.max(10)), style(StyleName::Text)),
         ];
         if room >= 10 {
-            head.push(Span::styled(right, style(Name::Dim)));
+            head.push(Span::styled(right, style(StyleName::Dim)));
         }
         let mut rows = vec![Line::from(head)];
         let mut offers = Vec::new();
@@ -74,8 +74,8 @@ impl Sticky {
         for (number, next) in self.next.iter().take(OFFERED).enumerate() {
             let key = format!("alt-{} ", number + 1);
             let label = cut(&offered(next), each.saturating_sub(key.len() + 2));
-            offers.push(Span::styled(key, style(Name::Key)));
-            offers.push(Span::styled(format!("{label}  "), style(Name::Text)));
+            offers.push(Span::styled(key, style(StyleName::Key)));
+            offers.push(Span::styled(format!("{label}  "), style(StyleName::Text)));
         }
         if !offers.is_empty() {
             rows.push(Line::from(offers));

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Picker;
 use crate::diff::visible::cells;
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 
 impl Picker {
     /// Rows that the list wants, of at most so many.
@@ -25,7 +25,7 @@ impl Picker {
         self.page = usize::from(area.height);
         if self.found() == 0 {
             let words = if self.has_none() { self.empty.clone() } else { "Nothing fits.".to_owned() };
-            put(buf, area, 2, &words, theme.style(Name::Dim));
+            put(buf, area, 2, &words, theme.style(StyleName::Dim));
             return;
         }
         self.top = self.top.min(self.chosen).max((self.chosen + 1).saturating_sub(self.page));
@@ -47,7 +47,7 @@ impl Picker {
             return;
         }
         let row = Rect { y: area.y + area.height - 1, height: 1, ..area };
-        put(buf, row, usize::from(area.width) - count.len(), &count, theme.style(Name::Dim));
+        put(buf, row, usize::from(area.width) - count.len(), &count, theme.style(StyleName::Dim));
     }
 
     /// Where the notes of what is shown begin: one below the other, unless a text is too long for that.
@@ -62,9 +62,9 @@ impl Picker {
     fn draw_item(&mut self, at: usize, is_chosen: bool, notes: usize, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let items = std::sync::Arc::clone(self.items());
         let Some(item) = items.get(at) else { return };
-        let base = if is_chosen { theme.style(Name::Selected) } else { Style::default() };
+        let base = if is_chosen { theme.style(StyleName::Selected) } else { Style::default() };
         buf.set_style(line, base);
-        put(buf, line, 0, if is_chosen { "›" } else { " " }, base.patch(theme.style(Name::Accent)));
+        put(buf, line, 0, if is_chosen { "›" } else { " " }, base.patch(theme.style(StyleName::Accent)));
         let first = item.text.lines().next().unwrap_or_default();
         let marks = self.search.marks(&item.text);
         let starts: Vec<usize> = first.grapheme_indices(true).map(|(at, _)| at).collect();
@@ -72,7 +72,7 @@ impl Picker {
         let mut column = 2;
         for cell in cells(first.as_bytes(), 0) {
             let is_marked = marked.binary_search(&cell.at).is_ok();
-            let style = if is_marked { base.patch(theme.style(Name::Match)) } else { base };
+            let style = if is_marked { base.patch(theme.style(StyleName::Match)) } else { base };
             if column + cell.width + 1 > usize::from(line.width) {
                 put(buf, line, column, "…", base);
                 return;
@@ -81,12 +81,12 @@ impl Picker {
             column += cell.width;
         }
         if first.len() < item.text.len() {
-            put(buf, line, column, " …", base.patch(theme.style(Name::Dim)));
+            put(buf, line, column, " …", base.patch(theme.style(StyleName::Dim)));
             column += 2;
         }
         if !item.note.is_empty() {
             let note: String = cells(item.note.as_bytes(), 0).into_iter().map(|cell| cell.text).collect();
-            put(buf, line, column.max(notes) + 2, &note, base.patch(theme.style(Name::Dim)));
+            put(buf, line, column.max(notes) + 2, &note, base.patch(theme.style(StyleName::Dim)));
         }
     }
 
@@ -99,11 +99,11 @@ impl Picker {
         let head = Rect { height: 1, ..area };
         let count = format!("{}/{}", self.found(), self.items().len());
         let title = format!("{} ", self.title);
-        let column = put(buf, head, 0, &title, theme.style(Name::Title));
+        let column = put(buf, head, 0, &title, theme.style(StyleName::Title));
         let query: String = cells(self.query().as_bytes(), 0).into_iter().map(|cell| cell.text).collect();
         let end = put(buf, head, column, &query, Style::default());
         if end + count.len() + 2 < usize::from(area.width) {
-            put(buf, head, usize::from(area.width) - count.len(), &count, theme.style(Name::Dim));
+            put(buf, head, usize::from(area.width) - count.len(), &count, theme.style(StyleName::Dim));
         }
         self.draw(Rect { y: area.y + 1, height: area.height - 1, ..area }, buf, theme);
         let x = area.x + u16::try_from(end).unwrap_or(u16::MAX).min(area.width - 1);

@@ -5,19 +5,19 @@ mod search;
 
 use std::sync::Arc;
 
-use super::keys::{Action, Chord, Input, KeyMap};
-use search::Search;
+use super::keys::{Chord, KeyAction, KeyMap, TerminalInput};
+use search::PickerSearch;
 
 /// Something that can be picked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Item {
+pub struct PickerItem {
     /// What is searched and picked.
     pub text: String,
     /// What is said about it.
     pub note: String,
 }
 
-impl Item {
+impl PickerItem {
     /// Something with nothing to say about it.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), note: String::new() }
@@ -31,7 +31,7 @@ impl Item {
 
 /// What came of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PickerOutcome {
     /// The key means nothing here.
     Passed,
     /// Something else is shown or chosen now.
@@ -47,7 +47,7 @@ pub enum Outcome {
 pub struct Picker {
     title: String,
     empty: String,
-    search: Search,
+    search: PickerSearch,
     /// Place of the chosen one among those found.
     chosen: usize,
     /// Place of the first one on the screen.
@@ -60,7 +60,7 @@ impl Picker {
     /// A list under a title; `empty` is said where there is nothing to pick from.
     pub fn new(title: impl Into<String>, empty: impl Into<String>) -> Self {
         let (title, empty) = (title.into(), empty.into());
-        Self { title, empty, search: Search::default(), chosen: 0, top: 0, page: 1 }
+        Self { title, empty, search: PickerSearch::default(), chosen: 0, top: 0, page: 1 }
     }
 
     /// A list whose items are looked for elsewhere: all that are given fit what is searched.
@@ -71,7 +71,7 @@ impl Picker {
 
     /// Gives the items, in the order in which they are shown while nothing is searched. Equally good finds
     /// keep it.
-    pub fn set_items(&mut self, items: Arc<Vec<Item>>) {
+    pub fn set_items(&mut self, items: Arc<Vec<PickerItem>>) {
         let kept = self.chosen().and_then(|at| self.search.items().get(at).cloned());
         self.search.set_items(items);
         let place = kept.and_then(|item| {
@@ -94,7 +94,7 @@ impl Picker {
     }
 
     /// The items.
-    pub fn items(&self) -> &Arc<Vec<Item>> {
+    pub fn items(&self) -> &Arc<Vec<PickerItem>> {
         self.search.items()
     }
 
@@ -109,7 +109,7 @@ impl Picker {
     }
 
     /// The chosen item.
-    pub fn item(&self) -> Option<&Item> {
+    pub fn item(&self) -> Option<&PickerItem> {
         self.search.items().get(self.chosen()?)
     }
 
@@ -119,57 +119,59 @@ impl Picker {
     }
 
     /// Moves, picks or closes; does not write.
-    pub fn act(&mut self, action: Action) -> Outcome {
+    pub fn act(&mut self, action: KeyAction) -> PickerOutcome {
         let count = self.found();
         let last = count.saturating_sub(1);
         self.chosen = match action {
-            Action::Send | Action::Queue => return self.chosen().map_or(Outcome::Moved, Outcome::Picked),
-            Action::Interrupt | Action::Quit => return Outcome::Closed,
-            Action::Up if self.chosen == 0 => last,
-            Action::Up => self.chosen - 1,
-            Action::Down if self.chosen >= last => 0,
-            Action::Down => self.chosen + 1,
-            Action::PageUp => self.chosen.saturating_sub(self.page),
-            Action::PageDown => (self.chosen + self.page).min(last),
-            Action::TextStart => 0,
-            Action::TextEnd => last,
-            _ => return Outcome::Passed,
+            KeyAction::Send | KeyAction::Queue => {
+                return self.chosen().map_or(PickerOutcome::Moved, PickerOutcome::Picked);
+            }
+            KeyAction::Interrupt | KeyAction::Quit => return PickerOutcome::Closed,
+            KeyAction::Up if self.chosen == 0 => last,
+            KeyAction::Up => self.chosen - 1,
+            KeyAction::Down if self.chosen >= last => 0,
+            KeyAction::Down => self.chosen + 1,
+            KeyAction::PageUp => self.chosen.saturating_sub(self.page),
+            KeyAction::PageDown => (self.chosen + self.page).min(last),
+            KeyAction::TextStart => 0,
+            KeyAction::TextEnd => last,
+            _ => return PickerOutcome::Passed,
         };
-        Outcome::Moved
+        PickerOutcome::Moved
     }
 
     /// For a list with a line of its own to write in: the same, and typing searches.
-    pub fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> PickerOutcome {
         let text = match input {
-            Input::Key(chord) => return self.key(*chord, keys),
-            Input::Paste(text) => text.lines().next().unwrap_or_default(),
-            Input::Wheel(turn) => return self.act(if *turn < 0 { Action::Up } else { Action::Down }),
-            Input::Resize { .. } | Input::Focus(_) => return Outcome::Passed,
+            TerminalInput::Key(chord) => return self.key(*chord, keys),
+            TerminalInput::Paste(text) => text.lines().next().unwrap_or_default(),
+            TerminalInput::Wheel(turn) => return self.act(if *turn < 0 { KeyAction::Up } else { KeyAction::Down }),
+            TerminalInput::Resize { .. } | TerminalInput::Focus(_) => return PickerOutcome::Passed,
         };
         let query = format!("{}{text}", self.query());
         self.set_query(&query);
-        Outcome::Moved
+        PickerOutcome::Moved
     }
 
-    fn key(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+    fn key(&mut self, chord: Chord, keys: &KeyMap) -> PickerOutcome {
         let mut query = self.query().to_owned();
         match (chord.typed(), keys.action(chord)) {
             (Some(c), _) => query.push(c),
-            (None, Some(Action::Backspace)) => {
+            (None, Some(KeyAction::Backspace)) => {
                 query = super::composer::text::without_last(&query).to_owned();
             }
-            (None, Some(Action::DeleteWordLeft)) => {
+            (None, Some(KeyAction::DeleteWordLeft)) => {
                 let at = super::composer::text::word_left(&query, query.len());
                 query.truncate(at);
             }
-            (None, Some(Action::KillToStart)) => query.clear(),
+            (None, Some(KeyAction::KillToStart)) => query.clear(),
             // The same key that opened a search goes to the next older find, as shells do it.
-            (None, Some(Action::History)) => return self.act(Action::Down),
+            (None, Some(KeyAction::History)) => return self.act(KeyAction::Down),
             (None, Some(action)) => return self.act(action),
-            (None, None) => return Outcome::Passed,
+            (None, None) => return PickerOutcome::Passed,
         }
         self.set_query(&query);
-        Outcome::Moved
+        PickerOutcome::Moved
     }
 }
 

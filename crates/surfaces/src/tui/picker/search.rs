@@ -5,14 +5,14 @@ use std::sync::Arc;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::Item;
+use super::PickerItem;
 
 /// Characters of an item that are searched.
 const LONGEST: usize = 1_000;
 
 #[derive(Debug, Clone)]
-pub(super) struct Search {
-    items: Arc<Vec<Item>>,
+pub(super) struct PickerSearch {
+    items: Arc<Vec<PickerItem>>,
     query: String,
     found: Vec<u32>,
     pattern: Pattern,
@@ -21,7 +21,7 @@ pub(super) struct Search {
     keeps_all: bool,
 }
 
-impl Default for Search {
+impl Default for PickerSearch {
     fn default() -> Self {
         let matcher = Matcher::new(Config::DEFAULT.match_paths());
         let (items, pattern) = (Arc::default(), Pattern::default());
@@ -29,8 +29,8 @@ impl Default for Search {
     }
 }
 
-impl Search {
-    pub(super) fn items(&self) -> &Arc<Vec<Item>> {
+impl PickerSearch {
+    pub(super) fn items(&self) -> &Arc<Vec<PickerItem>> {
         &self.items
     }
 
@@ -52,7 +52,7 @@ impl Search {
         self.keeps_all
     }
 
-    pub(super) fn set_items(&mut self, items: Arc<Vec<Item>>) {
+    pub(super) fn set_items(&mut self, items: Arc<Vec<PickerItem>>) {
         self.items = items;
         self.search(false);
     }

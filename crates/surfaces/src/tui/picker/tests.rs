@@ -10,7 +10,7 @@ use crate::tui::theme::Theme;
 
 fn picker(texts: &[&str]) -> Picker {
     let mut picker = Picker::new("Files", "There are no files.");
-    picker.set_items(Arc::new(texts.iter().map(|text| Item::new(*text)).collect()));
+    picker.set_items(Arc::new(texts.iter().map(|text| PickerItem::new(*text)).collect()));
     picker
 }
 
@@ -49,27 +49,27 @@ fn equally_good_finds_keep_their_order() {
 #[test]
 fn the_chosen_item_stays_chosen_when_more_items_come() {
     let mut picker = picker(&["a", "b"]);
-    picker.act(Action::Down);
-    picker.set_items(Arc::new(["x", "y", "b", "a"].iter().map(|text| Item::new(*text)).collect()));
+    picker.act(KeyAction::Down);
+    picker.set_items(Arc::new(["x", "y", "b", "a"].iter().map(|text| PickerItem::new(*text)).collect()));
     assert_eq!(picker.item().map(|item| item.text.as_str()), Some("b"));
 }
 
 #[test]
 fn keys_move_in_a_circle_pick_and_close() {
     let mut picker = picker(&["a", "b", "c"]);
-    assert_eq!(picker.act(Action::Up), Outcome::Moved);
-    assert_eq!(picker.act(Action::Send), Outcome::Picked(2));
-    picker.act(Action::Down);
-    assert_eq!(picker.act(Action::Queue), Outcome::Picked(0));
-    assert_eq!(picker.act(Action::Interrupt), Outcome::Closed);
-    assert_eq!(picker.act(Action::Steps), Outcome::Passed);
+    assert_eq!(picker.act(KeyAction::Up), PickerOutcome::Moved);
+    assert_eq!(picker.act(KeyAction::Send), PickerOutcome::Picked(2));
+    picker.act(KeyAction::Down);
+    assert_eq!(picker.act(KeyAction::Queue), PickerOutcome::Picked(0));
+    assert_eq!(picker.act(KeyAction::Interrupt), PickerOutcome::Closed);
+    assert_eq!(picker.act(KeyAction::Steps), PickerOutcome::Passed);
     let keys = KeyMap::default();
     for key in ["c", "?"] {
-        picker.input(&Input::Key(key.parse().expect("a key")), &keys);
+        picker.input(&TerminalInput::Key(key.parse().expect("a key")), &keys);
     }
     assert_eq!((picker.query(), picker.found()), ("c?", 0), "letters are written, whatever they mean elsewhere");
-    assert_eq!(picker.act(Action::Send), Outcome::Moved, "there is nothing to pick");
-    picker.input(&Input::Key("backspace".parse().expect("a key")), &keys);
+    assert_eq!(picker.act(KeyAction::Send), PickerOutcome::Moved, "there is nothing to pick");
+    picker.input(&TerminalInput::Key("backspace".parse().expect("a key")), &keys);
     assert_eq!((picker.query(), picker.chosen()), ("c", Some(2)));
 }
 
@@ -78,8 +78,8 @@ fn the_list_follows_what_is_chosen() {
     let texts: Vec<String> = (0..20).map(|number| format!("file{number:02}.rs")).collect();
     let mut picker = picker(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     drawn(&mut picker, 24, 4);
-    picker.act(Action::PageDown);
-    picker.act(Action::PageDown);
+    picker.act(KeyAction::PageDown);
+    picker.act(KeyAction::PageDown);
     insta::assert_snapshot!(drawn(&mut picker, 24, 4), @"
     Files              20/20
       file04.rs
@@ -127,7 +127,7 @@ proptest! {
         let mut picker = picker(&texts.iter().map(String::as_str).collect::<Vec<_>>());
         picker.set_query(&query);
         for _ in 0..down {
-            picker.act(Action::Down);
+            picker.act(KeyAction::Down);
         }
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);

@@ -5,7 +5,7 @@ use super::*;
 
 /// A terminal that understands what is written to it.
 struct Terminal {
-    screen: Screen<Vec<u8>>,
+    screen: TerminalScreen<Vec<u8>>,
     parser: vt100::Parser,
     bytes: Vec<u8>,
 }
@@ -16,7 +16,7 @@ impl Terminal {
         for number in 0..row {
             parser.process(format!("$ {number}\r\n").as_bytes());
         }
-        let screen = Screen::new(Vec::new(), Size { width, height }, row, false);
+        let screen = TerminalScreen::new(Vec::new(), Size { width, height }, row, false);
         Self { screen, parser, bytes: Vec::new() }
     }
 
@@ -25,7 +25,7 @@ impl Terminal {
         let width = self.screen.size().width;
         let cells = Buffer::with_lines(live.iter().map(|text| format!("{text:width$}", width = usize::from(width))));
         let cursor = (!live.is_empty()).then(|| Position { x: 1, y: cells.area.height - 1 });
-        self.screen.frame(&lines, Drawn { cells, cursor }).expect("writes");
+        self.screen.frame(&lines, DrawnRows { cells, cursor }).expect("writes");
         self.flush();
     }
 
@@ -130,8 +130,10 @@ fn a_cover_leaves_the_screen_below_as_it_was() {
     let mut terminal = Terminal::new(20, 6, 1);
     terminal.frame(&["a", "b"], &[">", "status"]);
     let before = terminal.screen();
-    let cover =
-        |text: &str| Drawn { cells: Buffer::with_lines([text, "", "", "", "", "the end             "]), cursor: None };
+    let cover = |text: &str| DrawnRows {
+        cells: Buffer::with_lines([text, "", "", "", "", "the end             "]),
+        cursor: None,
+    };
     terminal.screen.cover(cover("changes             ")).expect("writes");
     terminal.flush();
     assert_eq!(terminal.screen(), "changes\n\n\n\n\nthe end");
@@ -160,9 +162,9 @@ fn a_new_size_keeps_the_finished_lines_and_draws_the_region_once() {
 
 #[test]
 fn a_terminal_that_lays_lines_out_anew_is_followed() {
-    let mut screen = Screen::new(Vec::new(), Size { width: 20, height: 10 }, 2, true);
+    let mut screen = TerminalScreen::new(Vec::new(), Size { width: 20, height: 10 }, 2, true);
     let rows = Buffer::with_lines(["a line of 20 columns", "> word              ", "short               "]);
-    screen.frame(&[], Drawn { cells: rows, cursor: Some(Position { x: 6, y: 1 }) }).expect("writes");
+    screen.frame(&[], DrawnRows { cells: rows, cursor: Some(Position { x: 6, y: 1 }) }).expect("writes");
     // On 10 columns, the first row takes two: the cursor, which was on row 3, is on row 4 now.
     screen.resized(Size { width: 10, height: 10 }, Some(Position { x: 6, y: 4 }));
     assert_eq!(screen.end, 2, "the region begins where it began");
@@ -199,7 +201,7 @@ fn the_screen_is_never_cleared() {
     for number in 0..20 {
         terminal.frame(&["line"], &[&format!("{number}"), ">"]);
     }
-    terminal.screen.cover(Drawn { cells: Buffer::with_lines(["cover"]), cursor: None }).expect("writes");
+    terminal.screen.cover(DrawnRows { cells: Buffer::with_lines(["cover"]), cursor: None }).expect("writes");
     terminal.screen.uncover().expect("writes");
     terminal.flush();
     let written = String::from_utf8(terminal.bytes).expect("text");

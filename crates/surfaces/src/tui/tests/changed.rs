@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trimtab_host::{History, Refusal, Set};
+use trimtab_host::{History, RewindRefusal, Set};
 use trimtab_vocab::event::Conflict;
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, FileState, FileWrite, OnConflict, Time};
 use unicode_width::UnicodeWidthStr;
 
 use super::Stage;
-use crate::diff::Loaded;
-use crate::tui::news::{News, Wish};
+use crate::diff::LoadedDiff;
+use crate::tui::news::{Cmd, Msg};
 
 fn id(name: &str) -> ChangeSetId {
     name.parse().expect("a name")
@@ -40,31 +40,31 @@ fn set(name: &str, paths: &[&str]) -> Set {
     }
 }
 
-fn history(sets: Vec<Set>, in_force: usize, last: u64) -> News {
-    News::History(Box::new(History { sets, in_force, last, ..History::default() }))
+fn history(sets: Vec<Set>, in_force: usize, last: u64) -> Msg {
+    Msg::History(Box::new(History { sets, in_force, last, ..History::default() }))
 }
 
 /// Thirty lines of which the second and the last but one are other ones: two hunks.
-fn two_hunks() -> Loaded {
+fn two_hunks() -> LoadedDiff {
     let lines: Vec<String> = (1..=30).map(|n| format!("line {n}")).collect();
     let before = lines.join("\n") + "\n";
     let after = before.replace("line 2\n", "second\n").replace("line 29\n", "last but one\n");
-    Loaded::made_up("notes.txt", Some(before.as_bytes()), Some(after.as_bytes()))
+    LoadedDiff::made_up("notes.txt", Some(before.as_bytes()), Some(after.as_bytes()))
 }
 
 /// Opens the history with a set whose files these are.
-fn opened(width: u16, height: u16, files: Vec<Loaded>) -> Stage {
+fn opened(width: u16, height: u16, files: Vec<LoadedDiff>) -> Stage {
     let mut stage = Stage::new(width, height);
-    assert!(stage.key("alt-c").contains(&Wish::LoadHistory));
+    assert!(stage.key("alt-c").contains(&Cmd::LoadHistory));
     let wishes = stage.tell(history(vec![set("a", &["notes.txt"])], 1, 9));
-    assert!(matches!(&wishes[..], [Wish::LoadSet { set, .. }] if *set == id("a")), "{wishes:?}");
-    stage.tell(News::SetDiff { set: id("a"), files: Arc::new(files) });
+    assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id("a")), "{wishes:?}");
+    stage.tell(Msg::SetDiff { set: id("a"), files: Arc::new(files) });
     stage
 }
 
-fn control(wishes: &[Wish]) -> Option<&Control> {
+fn control(wishes: &[Cmd]) -> Option<&Control> {
     wishes.iter().find_map(|wish| match wish {
-        Wish::Control(control) => Some(control),
+        Cmd::Control(control) => Some(control),
         _ => None,
     })
 }
@@ -119,27 +119,27 @@ fn every_sort_of_content_is_drawn_within_every_screen() {
     let long = format!("{}\n", "wörd 漢字 ".repeat(150));
     let longer = long.replace("漢字 wörd", "漢字 word");
     let binary: Vec<u8> = (0..=255).collect();
-    let sorts: Vec<(&str, Vec<Loaded>)> = vec![
+    let sorts: Vec<(&str, Vec<LoadedDiff>)> = vec![
         (
             "wide characters",
-            vec![Loaded::made_up("漢字.txt", Some("一二三\n".as_bytes()), Some("一二三四🦀\n".as_bytes()))],
+            vec![LoadedDiff::made_up("漢字.txt", Some("一二三\n".as_bytes()), Some("一二三四🦀\n".as_bytes()))],
         ),
-        ("tabs", vec![Loaded::made_up("Makefile", Some(b"all:\n\tcc a.c\n"), Some(b"all:\n\tcc\ta.c\tb.c\n"))]),
-        ("carriage returns", vec![Loaded::made_up("dos.txt", Some(b"one\r\ntwo\r\n"), Some(b"one\r\nthree\r\n"))]),
-        ("control characters", vec![Loaded::made_up("wild", Some(b"a\x1b[2Jb\n"), Some(b"a\x1b]0;x\x07b\n"))]),
-        ("a long line", vec![Loaded::made_up("long.txt", Some(long.as_bytes()), Some(longer.as_bytes()))]),
-        ("bytes that are no text", vec![Loaded::made_up("a.bin", Some(&binary), Some(&binary[1..]))]),
-        ("a new file without an end", vec![Loaded::made_up("new.txt", None, Some(b"no end"))]),
-        ("an empty file", vec![Loaded::made_up("empty", None, Some(b""))]),
-        ("a file that went away", vec![Loaded::made_up("gone.txt", Some(b"one\n"), None)]),
-        ("nothing", vec![Loaded::made_up("same.txt", Some(b"one\n"), Some(b"one\n"))]),
+        ("tabs", vec![LoadedDiff::made_up("Makefile", Some(b"all:\n\tcc a.c\n"), Some(b"all:\n\tcc\ta.c\tb.c\n"))]),
+        ("carriage returns", vec![LoadedDiff::made_up("dos.txt", Some(b"one\r\ntwo\r\n"), Some(b"one\r\nthree\r\n"))]),
+        ("control characters", vec![LoadedDiff::made_up("wild", Some(b"a\x1b[2Jb\n"), Some(b"a\x1b]0;x\x07b\n"))]),
+        ("a long line", vec![LoadedDiff::made_up("long.txt", Some(long.as_bytes()), Some(longer.as_bytes()))]),
+        ("bytes that are no text", vec![LoadedDiff::made_up("a.bin", Some(&binary), Some(&binary[1..]))]),
+        ("a new file without an end", vec![LoadedDiff::made_up("new.txt", None, Some(b"no end"))]),
+        ("an empty file", vec![LoadedDiff::made_up("empty", None, Some(b""))]),
+        ("a file that went away", vec![LoadedDiff::made_up("gone.txt", Some(b"one\n"), None)]),
+        ("nothing", vec![LoadedDiff::made_up("same.txt", Some(b"one\n"), Some(b"one\n"))]),
         ("no file", Vec::new()),
     ];
     for (sort, files) in sorts {
         let files = Arc::new(files);
         for (width, height) in [(1, 1), (7, 4), (40, 14), (112, 30), (200, 40)] {
             let mut stage = opened(width, height, Vec::new());
-            stage.tell(News::SetDiff { set: id("a"), files: Arc::clone(&files) });
+            stage.tell(Msg::SetDiff { set: id("a"), files: Arc::clone(&files) });
             for key in ["n", "space", "G", "k", "p", "g"] {
                 stage.key(key);
                 let view = stage.view();
@@ -188,9 +188,9 @@ fn a_move_is_previewed_made_once_and_told() {
 /// Tells that a wish was refused.
 fn refused(stage: &mut Stage, conflicts: Vec<Conflict>) {
     let reason = "You have edited this file since.".to_owned();
-    let refused = Some(Refusal { at: 11, reason, conflicts });
+    let refused = Some(RewindRefusal { at: 11, reason, conflicts });
     let sets = vec![set("a", &["notes.txt"])];
-    stage.tell(News::History(Box::new(History { sets, in_force: 1, last: 11, refused, ..History::default() })));
+    stage.tell(Msg::History(Box::new(History { sets, in_force: 1, last: 11, refused, ..History::default() })));
 }
 
 #[test]
@@ -237,18 +237,18 @@ fn marked_hunks_are_taken_back_and_nothing_else() {
 
 #[test]
 fn a_set_that_took_the_place_of_another_is_shown_as_it_is() {
-    let mut stage = opened(80, 14, vec![Loaded::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"))]);
+    let mut stage = opened(80, 14, vec![LoadedDiff::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"))]);
     assert!(stage.view().contains("the old set"));
     // It was taken back, and something else was changed.
     let wishes = stage.tell(history(vec![set("b", &["other.txt"])], 1, 20));
-    assert!(matches!(&wishes[..], [Wish::LoadSet { set, .. }] if *set == id("b")), "{wishes:?}");
+    assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id("b")), "{wishes:?}");
     assert!(!stage.view().contains("the old set"), "{}", stage.view());
     // What was loaded for the old one comes too late.
-    let late = Loaded::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"));
-    stage.tell(News::SetDiff { set: id("a"), files: Arc::new(vec![late]) });
+    let late = LoadedDiff::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"));
+    stage.tell(Msg::SetDiff { set: id("a"), files: Arc::new(vec![late]) });
     assert!(!stage.view().contains("the old set"), "{}", stage.view());
-    let new = Loaded::made_up("other.txt", Some(b"a\n"), Some(b"the new set\n"));
-    stage.tell(News::SetDiff { set: id("b"), files: Arc::new(vec![new]) });
+    let new = LoadedDiff::made_up("other.txt", Some(b"a\n"), Some(b"the new set\n"));
+    stage.tell(Msg::SetDiff { set: id("b"), files: Arc::new(vec![new]) });
     assert!(stage.view().contains("the new set"), "{}", stage.view());
 }
 
@@ -261,7 +261,7 @@ fn many_sets_scroll_and_the_chosen_one_stays_in_sight() {
     stage.tell(history(sets(), 40, 99));
     for place in (1..40).rev() {
         let wishes = stage.key("down");
-        assert!(matches!(&wishes[..], [Wish::LoadSet { set, .. }] if *set == id(&format!("c{place}"))), "{wishes:?}");
+        assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id(&format!("c{place}"))), "{wishes:?}");
         assert!(stage.view().contains(&format!("#{place} 2 files")), "{}", stage.view());
     }
     assert_eq!(stage.key("down"), [], "there is none before the first");
@@ -271,7 +271,7 @@ fn many_sets_scroll_and_the_chosen_one_stays_in_sight() {
 }
 
 /// A question about a change of these files.
-fn asked(stage: &mut Stage, files: Vec<Loaded>, hunks: Option<u32>) {
+fn asked(stage: &mut Stage, files: Vec<LoadedDiff>, hunks: Option<u32>) {
     let mut question: Value = json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "permission",
         "title": "Change notes.txt?", "choices": [{"id": "allow", "label": "Allow this time"},
         {"id": "never", "label": "Never allow"}], "about": "tool", "call": "c1", "tool": "edit_file",
@@ -281,7 +281,7 @@ fn asked(stage: &mut Stage, files: Vec<Loaded>, hunks: Option<u32>) {
     }
     stage.said("x");
     stage.asked(question);
-    stage.tell(News::Diff { call: "c1".parse().expect("a name"), files: Arc::new(files) });
+    stage.tell(Msg::Diff { call: "c1".parse().expect("a name"), files: Arc::new(files) });
     stage.key("d");
 }
 
@@ -319,7 +319,7 @@ fn hunks_of_a_question_can_be_left_out() {
     let view = stage.view();
     assert!(view.contains("1 of 2 hunks · enter allows them") && view.contains("✗ "), "{view}");
     let wishes = stage.key("enter");
-    let [Wish::AllowParts { checkpoint, parts }] = &wishes[..] else { panic!("{wishes:?}") };
+    let [Cmd::AllowParts { checkpoint, parts }] = &wishes[..] else { panic!("{wishes:?}") };
     assert_eq!(checkpoint.as_str(), "k1");
     assert_eq!(parts, &[ChangePart { path: "notes.txt".into(), hunks: vec![2] }]);
     assert!(stage.app.view.is_none());
@@ -343,8 +343,8 @@ fn leaving_everything_out_or_nothing_answers_no_question() {
 
 #[test]
 fn a_question_that_takes_no_part_offers_none() {
-    let one_hunk = || vec![Loaded::made_up("a", Some(b"a\n"), Some(b"b\n"))];
-    let no_text = || vec![Loaded::made_up("a.bin", Some(b"\0a"), Some(b"\0b"))];
+    let one_hunk = || vec![LoadedDiff::made_up("a", Some(b"a\n"), Some(b"b\n"))];
+    let no_text = || vec![LoadedDiff::made_up("a.bin", Some(b"\0a"), Some(b"\0b"))];
     for width in [24, 70, 140] {
         let sorts = [
             ("no parts are offered", vec![two_hunks()], None),

@@ -5,7 +5,7 @@ use trimtab_host::{JobRow, JobState, SessionRow};
 use trimtab_vocab::Time;
 
 use super::{Stage, at_work, permission};
-use crate::tui::news::{News, Wish};
+use crate::tui::news::{Cmd, Msg};
 
 #[test]
 fn what_took_how_long_is_a_waterfall() {
@@ -68,13 +68,13 @@ fn sessions(stage: &mut Stage, query: &str, rows: &[(&str, &str)]) {
         created: Time::from_millis(0),
     }];
     let rows = rows.iter().map(|(id, title)| row(id, title)).collect();
-    stage.tell(News::Sessions { query: query.into(), rows, jobs });
+    stage.tell(Msg::Sessions { query: query.into(), rows, jobs });
 }
 
 #[test]
 fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     let mut stage = Stage::new(80, 10);
-    assert!(stage.key("alt-s").contains(&Wish::LoadSessions { query: String::new() }));
+    assert!(stage.key("alt-s").contains(&Cmd::LoadSessions { query: String::new() }));
     sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
     insta::assert_snapshot!(stage.view(), @"
     Earlier sessions of this folder
@@ -88,14 +88,14 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
 
     enter opens · alt-f forks · alt-r names · alt-x forgets … esc closes
     ");
-    assert!(stage.key("o").contains(&Wish::LoadSessions { query: "o".into() }));
-    assert!(stage.key("a").contains(&Wish::LoadSessions { query: "oa".into() }));
+    assert!(stage.key("o").contains(&Cmd::LoadSessions { query: "o".into() }));
+    assert!(stage.key("a").contains(&Cmd::LoadSessions { query: "oa".into() }));
     sessions(&mut stage, "o", &[("s3", "Too late")]);
     assert!(!stage.view().contains("Too late"), "what was asked for before the last letter");
     sessions(&mut stage, "oa", &[("s2", "Mend the sail")]);
     let view = stage.view();
     assert!(view.contains("Mend the sail") && !view.contains("Paint"), "found by what was said in it: {view}");
-    assert!(stage.key("enter").contains(&Wish::Open("s2".parse().expect("a name"))));
+    assert!(stage.key("enter").contains(&Cmd::Open("s2".parse().expect("a name"))));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_session_is_forgotten_only_after_a_second_key_and_the_one_on_the_screen_is_l
     let mut stage = Stage::new(80, 10);
     stage.key("alt-s");
     sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
-    let forgotten = |wishes: &[Wish]| wishes.iter().any(|wish| matches!(wish, Wish::Forget { .. }));
+    let forgotten = |wishes: &[Cmd]| wishes.iter().any(|wish| matches!(wish, Cmd::Forget { .. }));
     assert!(!forgotten(&stage.key("alt-x")));
     assert!(stage.view().contains("Forget “Paint the hull”?"), "{}", stage.view());
     assert!(!forgotten(&stage.key("q")));
@@ -111,9 +111,9 @@ fn a_session_is_forgotten_only_after_a_second_key_and_the_one_on_the_screen_is_l
     assert!(stage.view().contains("Mend the sail"), "{}", stage.view());
     stage.key("alt-x");
     let wishes = stage.key("y");
-    assert_eq!(wishes[0], Wish::New, "{wishes:?}");
+    assert_eq!(wishes[0], Cmd::New, "{wishes:?}");
     assert!(forgotten(&wishes) && stage.app.session.is_none());
-    stage.tell(News::Failed(trimtab_vocab::Problem::new(trimtab_vocab::ProblemKind::Store, "It is in use.")));
+    stage.tell(Msg::Failed(trimtab_vocab::Problem::new(trimtab_vocab::ProblemKind::Store, "It is in use.")));
     assert!(stage.view().contains("It is in use."), "{}", stage.view());
 }
 
@@ -225,7 +225,7 @@ fn after_a_talk_one_key_goes_over_to_the_work() {
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
     assert!(stage.screen().contains("alt-i implements it now"), "{}", stage.screen());
     let wishes = stage.key("alt-i");
-    let is_sent = |wish: &Wish| matches!(wish, Wish::Send(saying) if saying.mode == trimtab_vocab::Mode::Implement);
+    let is_sent = |wish: &Cmd| matches!(wish, Cmd::Send(saying) if saying.mode == trimtab_vocab::Mode::Implement);
     assert!(wishes.iter().any(is_sent), "{wishes:?}");
 }
 
@@ -280,10 +280,10 @@ fn a_session_is_forked_before_anything_that_was_said() {
     stage.key("down");
     let session: trimtab_vocab::SessionId = "s1".parse().expect("a name");
     let wishes = stage.key("enter");
-    let before = Wish::Fork { session, at: Some(2), words: Some("In red".into()) };
+    let before = Cmd::Fork { session, at: Some(2), words: Some("In red".into()) };
     assert!(wishes.contains(&before), "{wishes:?}");
-    let wishes = stage.tell(News::Forked { session: "s5".parse().expect("a name"), words: Some("In red".into()) });
-    assert!(wishes.contains(&Wish::Open("s5".parse().expect("a name"))), "{wishes:?}");
+    let wishes = stage.tell(Msg::Forked { session: "s5".parse().expect("a name"), words: Some("In red".into()) });
+    assert!(wishes.contains(&Cmd::Open("s5".parse().expect("a name"))), "{wishes:?}");
     assert_eq!(stage.app.composer.draft().text(), "In red", "to be said in another way");
 }
 
@@ -293,15 +293,15 @@ fn a_session_can_be_named_forked_and_written_into_a_file_from_the_list() {
     stage.key("alt-s");
     sessions(&mut stage, "", &[("s2", "Mend the sail")]);
     let session: trimtab_vocab::SessionId = "s2".parse().expect("a name");
-    assert!(stage.key("alt-e").contains(&Wish::Export(session.clone())));
-    assert!(stage.key("alt-f").contains(&Wish::Fork { session: session.clone(), at: None, words: None }));
+    assert!(stage.key("alt-e").contains(&Cmd::Export(session.clone())));
+    assert!(stage.key("alt-f").contains(&Cmd::Fork { session: session.clone(), at: None, words: None }));
     stage.key("alt-r");
     stage.write("s");
     assert!(stage.view().contains("Mend the sails"), "{}", stage.view());
-    let named = Wish::Rename { session, title: "Mend the sails".into(), query: String::new() };
+    let named = Cmd::Rename { session, title: "Mend the sails".into(), query: String::new() };
     let wishes = stage.key("enter");
     assert!(wishes.contains(&named), "{wishes:?}");
-    stage.tell(News::Told("The session is called “Mend the sails” now.".into()));
+    stage.tell(Msg::Told("The session is called “Mend the sails” now.".into()));
     assert!(stage.view().contains("is called “Mend the sails” now"), "{}", stage.view());
 }
 

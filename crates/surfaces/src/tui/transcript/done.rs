@@ -10,14 +10,14 @@ const NAMED: usize = 3;
 
 /// What was done.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Done {
+pub(super) struct FinishedSummary {
     /// Lines that were added and removed, by file.
     files: BTreeMap<String, (u64, u64)>,
     commands: u32,
     failed: u32,
 }
 
-impl Done {
+impl FinishedSummary {
     pub(super) fn see(&mut self, fact: &Fact) {
         match fact {
             Fact::Change(ChangeFact::Applied(change)) => {

@@ -6,29 +6,29 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
-use super::{Reply, Tool};
+use super::{ReplyEntry, ToolEntry};
 use crate::diff::grouped;
 use crate::form;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
 use crate::tui::text::{tame, wrapped};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::elapsed;
 use crate::words::wrap;
 
 /// One thing that was said or done.
 #[derive(Debug)]
-pub(in crate::tui) enum Entry {
+pub(in crate::tui) enum TranscriptEntry {
     /// A person's words, and what became of them if that is not plain.
     Said { text: String, note: Option<String> },
     /// A model's words.
-    Reply(Reply),
+    Reply(ReplyEntry),
     /// What a model thought before it spoke.
     Thought { text: String },
     /// A tool that was used.
-    Tool(Box<Tool>),
+    Tool(Box<ToolEntry>),
     /// A line that a person should see.
-    Note { mark: Mark, text: String },
+    Note { mark: LineMark, text: String },
     /// Lines that belong together: a list of steps, a block about a command.
     Block { lines: Vec<String> },
     /// What an answer has beside its words.
@@ -39,7 +39,7 @@ pub(in crate::tui) enum Entry {
 
 /// What sort of line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tui) enum Mark {
+pub(in crate::tui) enum LineMark {
     /// Said in passing.
     Quiet,
     /// Worth knowing.
@@ -52,14 +52,14 @@ pub(in crate::tui) enum Mark {
     Good,
 }
 
-impl Mark {
-    fn sign(self) -> (&'static str, Name) {
+impl LineMark {
+    fn sign(self) -> (&'static str, StyleName) {
         match self {
-            Self::Quiet => ("·", Name::Dim),
-            Self::Info => ("•", Name::Accent),
-            Self::Warning => ("!", Name::Warning),
-            Self::Bad => ("✗", Name::Bad),
-            Self::Good => ("✓", Name::Good),
+            Self::Quiet => ("·", StyleName::Dim),
+            Self::Info => ("•", StyleName::Accent),
+            Self::Warning => ("!", StyleName::Warning),
+            Self::Bad => ("✗", StyleName::Bad),
+            Self::Good => ("✓", StyleName::Good),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Mark {
 /// A sign, a blank, and words that hang under their own beginning.
 pub(in crate::tui) fn signed(
     sign: &str,
-    sign_style: Name,
+    sign_style: StyleName,
     words: Vec<Span<'static>>,
     width: usize,
     theme: &Theme,
@@ -77,7 +77,7 @@ pub(in crate::tui) fn signed(
     wrap(&Line::from(spans), width, 2)
 }
 
-impl Entry {
+impl TranscriptEntry {
     /// Whether it will not change any more.
     pub(super) fn is_done(&self) -> bool {
         match self {
@@ -96,11 +96,16 @@ impl Entry {
     pub(super) fn whole(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         match self {
             Self::Thought { text } => {
-                let mut rows =
-                    self::signed("✻", Name::Dim, vec![Span::styled("Thought", theme.style(Name::Dim))], width, theme);
+                let mut rows = self::signed(
+                    "✻",
+                    StyleName::Dim,
+                    vec![Span::styled("Thought", theme.style(StyleName::Dim))],
+                    width,
+                    theme,
+                );
                 let text = tame(text.trim());
                 rows.extend(text.lines().flat_map(|line| {
-                    wrap(&Line::from(Span::styled(format!("  {line}"), theme.style(Name::Quote))), width, 2)
+                    wrap(&Line::from(Span::styled(format!("  {line}"), theme.style(StyleName::Quote))), width, 2)
                 }));
                 rows
             }
@@ -119,14 +124,20 @@ impl Entry {
                     let sign = if at == 0 { "›" } else { " " };
                     rows.extend(signed(
                         sign,
-                        Name::Person,
-                        vec![Span::styled(line.to_owned(), style(Name::Person))],
+                        StyleName::Person,
+                        vec![Span::styled(line.to_owned(), style(StyleName::Person))],
                         width,
                         theme,
                     ));
                 }
                 if let Some(note) = note {
-                    rows.extend(signed(" ", Name::Dim, vec![Span::styled(tame(note), style(Name::Dim))], width, theme));
+                    rows.extend(signed(
+                        " ",
+                        StyleName::Dim,
+                        vec![Span::styled(tame(note), style(StyleName::Dim))],
+                        width,
+                        theme,
+                    ));
                 }
                 rows
             }
@@ -135,12 +146,12 @@ impl Entry {
                 let lines = text.trim().lines().count();
                 let words = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
                 let words = format!("Thought about it ({words})");
-                signed("✻", Name::Dim, vec![Span::styled(words, style(Name::Dim))], width, theme)
+                signed("✻", StyleName::Dim, vec![Span::styled(words, style(StyleName::Dim))], width, theme)
             }
             Self::Tool(tool) => tool.lines(width, theme),
             Self::Note { mark, text } => {
                 let (sign, name) = mark.sign();
-                let words = if *mark == Mark::Info { Name::Text } else { name };
+                let words = if *mark == LineMark::Info { StyleName::Text } else { name };
                 let mut rows = Vec::new();
                 for (at, line) in tame(text).lines().enumerate() {
                     let sign = if at == 0 { sign } else { " " };
@@ -149,14 +160,14 @@ impl Entry {
                 rows
             }
             Self::Block { lines } => {
-                lines.iter().flat_map(|line| wrapped(&tame(line), style(Name::Dim), width)).collect()
+                lines.iter().flat_map(|line| wrapped(&tame(line), style(StyleName::Dim), width)).collect()
             }
             Self::Answer { answer } => beside(answer, width, theme),
             Self::Ended { status, error, took, usage, done } => {
                 let mut rows = ended(*status, error.as_ref(), *took, usage, width, theme);
                 if let Some(done) = done {
-                    let words = vec![Span::styled(tame(done), style(Name::Dim))];
-                    rows.extend(signed(" ", Name::Dim, words, width, theme));
+                    let words = vec![Span::styled(tame(done), style(StyleName::Dim))];
+                    rows.extend(signed(" ", StyleName::Dim, words, width, theme));
                 }
                 rows
             }
@@ -172,27 +183,27 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         if !rows.is_empty() {
             rows.push(Line::default());
         }
-        rows.extend(wrapped(&tame(&section.heading), style(Name::Heading), width));
+        rows.extend(wrapped(&tame(&section.heading), style(StyleName::Heading), width));
         rows.extend(render(&form::body(section), u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
     let offers = &answer.next_steps[..answer.next_steps.len().min(3)];
     if !offers.is_empty() && !rows.is_empty() {
         rows.push(Line::default());
     }
-    let key = |at: usize| Span::styled(format!("alt-{} ", at + 1), style(Name::Key));
+    let key = |at: usize| Span::styled(format!("alt-{} ", at + 1), style(StyleName::Key));
     // Where the words have just listed them, the keys are enough.
     let listed = answer.sections.is_empty()
         && offers.iter().all(|next| answer.summary.contains(&next.input_text) && next.label() == next.input_text);
     if listed && !offers.is_empty() {
         let what = if offers.len() == 1 { "takes this next step" } else { "take one of these next steps" };
         let mut words: Vec<Span<'static>> = (0..offers.len()).map(key).collect();
-        words.push(Span::styled(what, style(Name::Dim)));
-        rows.extend(signed("→", Name::Accent, words, width, theme));
+        words.push(Span::styled(what, style(StyleName::Dim)));
+        rows.extend(signed("→", StyleName::Accent, words, width, theme));
         return rows;
     }
     for (at, next) in offers.iter().enumerate() {
-        let words = vec![key(at), Span::styled(offered(next), style(Name::Text))];
-        rows.extend(signed("→", Name::Accent, words, width, theme));
+        let words = vec![key(at), Span::styled(offered(next), style(StyleName::Text))];
+        rows.extend(signed("→", StyleName::Accent, words, width, theme));
     }
     rows
 }
@@ -219,28 +230,36 @@ fn ended(
     }
     let facts = facts.join(" · ");
     let (sign, name, word) = match status {
-        Status::Completed => ("✓", Name::Good, "Done"),
-        Status::Failed => ("✗", Name::Bad, "Not done"),
-        Status::Cancelled => ("■", Name::Warning, "Stopped; what was said is kept"),
-        Status::NeedsUser => ("?", Name::Warning, "Pending: it waits for your answer"),
-        Status::Limit => ("!", Name::Warning, "A limit is reached"),
+        Status::Completed => ("✓", StyleName::Good, "Done"),
+        Status::Failed => ("✗", StyleName::Bad, "Not done"),
+        Status::Cancelled => ("■", StyleName::Warning, "Stopped; what was said is kept"),
+        Status::NeedsUser => ("?", StyleName::Warning, "Pending: it waits for your answer"),
+        Status::Limit => ("!", StyleName::Warning, "A limit is reached"),
     };
     let mut rows = Vec::new();
     if let Some(problem) = error {
-        let words = vec![Span::styled(tame(&problem.message), style(Name::Bad))];
-        rows.extend(signed("✗", Name::Bad, words, width, theme));
+        let words = vec![Span::styled(tame(&problem.message), style(StyleName::Bad))];
+        rows.extend(signed("✗", StyleName::Bad, words, width, theme));
         if let Some(hint) = &problem.hint {
-            rows.extend(signed(" ", Name::Dim, vec![Span::styled(tame(hint), style(Name::Text))], width, theme));
+            rows.extend(signed(
+                " ",
+                StyleName::Dim,
+                vec![Span::styled(tame(hint), style(StyleName::Text))],
+                width,
+                theme,
+            ));
         }
         if problem.kind == ProblemKind::Auth {
-            let way =
-                vec![Span::styled("/setup", style(Name::Key)), Span::styled(" takes another key.", style(Name::Text))];
-            rows.extend(signed(" ", Name::Dim, way, width, theme));
+            let way = vec![
+                Span::styled("/setup", style(StyleName::Key)),
+                Span::styled(" takes another key.", style(StyleName::Text)),
+            ];
+            rows.extend(signed(" ", StyleName::Dim, way, width, theme));
         }
     }
     let mut words = vec![Span::styled(word, style(name))];
     if !facts.is_empty() {
-        words.push(Span::styled(format!(" · {facts}"), style(Name::Dim)));
+        words.push(Span::styled(format!(" · {facts}"), style(StyleName::Dim)));
     }
     rows.extend(signed(sign, name, words, width, theme));
     rows

@@ -8,11 +8,11 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{Event, Fact, Message, Part, SeriesState, StepStatus};
 
-use super::tool::Command;
-use super::{Asked, Entry, Mark, Reply, Tool, Transcript};
+use super::tool::CommandEntry;
+use super::{LineMark, OpenQuestion, ReplyEntry, ToolEntry, Transcript, TranscriptEntry};
 use crate::diff::grouped;
 use crate::diff::written;
-use crate::form::{self, Speech};
+use crate::form::{self, StructuredAnswer};
 use crate::words::{self, effects};
 
 pub(super) fn see(transcript: &mut Transcript, event: &Event) {
@@ -33,7 +33,7 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
         Fact::Tool(fact) => tools(transcript, fact),
         Fact::Image(fact) => {
             if let Some(line) = words::of_picture(fact) {
-                transcript.note(Mark::Info, line.trim().to_owned());
+                transcript.note(LineMark::Info, line.trim().to_owned());
             }
         }
         Fact::Command(fact) => commands(transcript, fact),
@@ -45,17 +45,19 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
         }
         Fact::Commands(CommandsFact { series, progress, .. }) => {
             if !progress.is_empty() && series.total > 1 {
-                transcript.entries.push(Entry::Block { lines: progress.lines().map(str::to_owned).collect() });
+                transcript
+                    .entries
+                    .push(TranscriptEntry::Block { lines: progress.lines().map(str::to_owned).collect() });
             }
             if series.state == SeriesState::Done && series.total > 1 {
                 let (ok, failed, done, total) = (series.ok, series.failed, series.done, series.total);
                 let line = format!("🖥 CLI Execution  ✓ {ok}  ✗ {failed}  {done}/{total} ({}%)", series.percent);
-                transcript.entries.push(Entry::Block { lines: vec![line] });
+                transcript.entries.push(TranscriptEntry::Block { lines: vec![line] });
             }
         }
         Fact::Plan(fact) => plans(transcript, fact),
         Fact::Intent(IntentFact { phrase, accepted: true, .. }) if !phrase.is_empty() => {
-            transcript.note(Mark::Info, format!("Heard “{phrase}”: going over from talk to work."));
+            transcript.note(LineMark::Info, format!("Heard “{phrase}”: going over from talk to work."));
         }
         Fact::Steps(StepsFact { todos }) if !transcript.in_plan => {
             let line =
@@ -63,29 +65,29 @@ pub(super) fn see(transcript: &mut Transcript, event: &Event) {
             // The list as it is now stands in the panel; what is kept for later is the first and the last of it.
             let is_news = todos.iter().all(|todo| !todo.completed) || todos.iter().all(|todo| todo.completed);
             if is_news && !todos.is_empty() {
-                transcript.entries.push(Entry::Block { lines: todos.iter().map(line).collect() });
+                transcript.entries.push(TranscriptEntry::Block { lines: todos.iter().map(line).collect() });
             }
         }
         Fact::Checkpoint(fact) => questions(transcript, fact),
         Fact::Context(ContextFact::Compressed { before, after, .. }) => {
             let (before, after) = (grouped(*before), grouped(*after));
-            transcript.note(Mark::Quiet, format!("Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."));
+            transcript.note(LineMark::Quiet, format!("Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."));
         }
         Fact::Banner(BannerFact { level, text }) => {
-            let mark = if *level == Level::Info { Mark::Info } else { Mark::Warning };
+            let mark = if *level == Level::Info { LineMark::Info } else { LineMark::Warning };
             transcript.note(mark, text.clone());
         }
         Fact::Answer(AnswerFact { answer }) => {
             let summary = answer.summary.trim();
             let is_said = !summary.is_empty() && last_reply(transcript).is_some_and(|reply| reply.comes_to(summary));
             if !is_said && !summary.is_empty() {
-                let mut reply = Reply::new(last_call(transcript));
+                let mut reply = ReplyEntry::new(last_call(transcript));
                 reply.push(&answer.summary);
                 reply.end();
-                transcript.entries.push(Entry::Reply(reply));
+                transcript.entries.push(TranscriptEntry::Reply(reply));
             }
             if !answer.sections.is_empty() || !answer.next_steps.is_empty() {
-                transcript.entries.push(Entry::Answer { answer: Box::new(answer.clone()) });
+                transcript.entries.push(TranscriptEntry::Answer { answer: Box::new(answer.clone()) });
             }
         }
         _ => {}
@@ -103,7 +105,7 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
                     tool.is_waiting = call.is_none_or(|call| call == tool.call.as_str());
                 }
             }
-            let asked = Asked {
+            let asked = OpenQuestion {
                 is_permission: *kind == CheckpointKind::Permission,
                 title: title.clone(),
                 choices: choices.clone(),
@@ -123,22 +125,23 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
             };
             if !(asked.is_permission && by == "user" && words.is_empty()) {
                 let title = asked.title.lines().next().unwrap_or_default();
-                transcript.note(Mark::Quiet, format!("{title} → {answer}{who}"));
+                transcript.note(LineMark::Quiet, format!("{title} → {answer}{who}"));
             }
         }
     }
 }
 
 /// The last words of a model since the person spoke.
-fn last_reply(transcript: &mut Transcript) -> Option<&mut Reply> {
-    let mut since = transcript.entries.iter_mut().rev().take_while(|entry| !matches!(entry, Entry::Said { .. }));
-    since.find_map(|entry| if let Entry::Reply(reply) = entry { Some(reply) } else { None })
+fn last_reply(transcript: &mut Transcript) -> Option<&mut ReplyEntry> {
+    let mut since =
+        transcript.entries.iter_mut().rev().take_while(|entry| !matches!(entry, TranscriptEntry::Said { .. }));
+    since.find_map(|entry| if let TranscriptEntry::Reply(reply) = entry { Some(reply) } else { None })
 }
 
 fn last_call(transcript: &Transcript) -> trimtab_vocab::CallId {
     let call = transcript.entries.iter().rev().find_map(|entry| match entry {
-        Entry::Reply(reply) => Some(reply.call.clone()),
-        Entry::Tool(tool) => Some(tool.call.clone()),
+        TranscriptEntry::Reply(reply) => Some(reply.call.clone()),
+        TranscriptEntry::Tool(tool) => Some(tool.call.clone()),
         _ => None,
     });
     // Any name does: nothing is looked up by it.
@@ -150,17 +153,17 @@ fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
         RequestFact::Received { text, pill, images, settings, .. } => {
             transcript.in_form = form::is_used(settings, !images.is_empty());
             let note = pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from));
-            transcript.entries.push(Entry::Said { text: text.clone(), note });
+            transcript.entries.push(TranscriptEntry::Said { text: text.clone(), note });
         }
         RequestFact::Joined { text, checkpoint, .. } => {
             let note = match checkpoint {
                 Some(_) => "taken as your answer",
                 None => "passed on: the model reads it at its next step",
             };
-            transcript.entries.push(Entry::Said { text: text.clone(), note: Some(note.into()) });
+            transcript.entries.push(TranscriptEntry::Said { text: text.clone(), note: Some(note.into()) });
         }
         RequestFact::Steered { text, by } if by == "user" => {
-            transcript.entries.push(Entry::Said { text: text.clone(), note: None });
+            transcript.entries.push(TranscriptEntry::Said { text: text.clone(), note: None });
         }
         RequestFact::Finished { status, error, usage, .. } => {
             finish_open(transcript);
@@ -169,7 +172,7 @@ fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
             let took = elapsed.filter(|elapsed| elapsed.is_known()).map(|elapsed| elapsed.at(event.time));
             let (error, usage) = (error.clone(), *usage);
             let done = event.request.as_ref().and_then(|request| transcript.done.get(request)?.line());
-            transcript.entries.push(Entry::Ended { status: *status, error, took, usage, done });
+            transcript.entries.push(TranscriptEntry::Ended { status: *status, error, took, usage, done });
         }
         _ => {}
     }
@@ -180,8 +183,8 @@ fn finish_open(transcript: &mut Transcript) {
     let printed = transcript.printed.min(transcript.entries.len());
     for entry in &mut transcript.entries[printed..] {
         match entry {
-            Entry::Reply(reply) => reply.end(),
-            Entry::Tool(tool) if tool.status.is_none() => {
+            TranscriptEntry::Reply(reply) => reply.end(),
+            TranscriptEntry::Tool(tool) if tool.status.is_none() => {
                 tool.status = Some(trimtab_vocab::event::ToolStatus::Interrupted)
             }
             _ => {}
@@ -197,14 +200,14 @@ fn sessions(transcript: &mut Transcript, fact: &SessionFact) {
                 1 => " 1 change went with it.".into(),
                 all => format!(" {all} changes went with it."),
             };
-            transcript.note(Mark::Info, format!("The work goes on in a new session, {child}.{changes}"));
+            transcript.note(LineMark::Info, format!("The work goes on in a new session, {child}.{changes}"));
         }
         SessionFact::Inherited { text, .. } => {
-            transcript.entries.push(Entry::Block { lines: text.lines().map(str::to_owned).collect() });
+            transcript.entries.push(TranscriptEntry::Block { lines: text.lines().map(str::to_owned).collect() });
         }
-        SessionFact::Forked { from, .. } => transcript.note(Mark::Info, format!("Forked from session {from}.")),
-        SessionFact::Extended { .. } => transcript.note(Mark::Info, words::EXTENDED),
-        SessionFact::Refused { reason } => transcript.note(Mark::Warning, reason.clone()),
+        SessionFact::Forked { from, .. } => transcript.note(LineMark::Info, format!("Forked from session {from}.")),
+        SessionFact::Extended { .. } => transcript.note(LineMark::Info, words::EXTENDED),
+        SessionFact::Refused { reason } => transcript.note(LineMark::Warning, reason.clone()),
         _ => {}
     }
 }
@@ -224,7 +227,7 @@ fn models(transcript: &mut Transcript, fact: &ModelFact) {
                     millis => format!("in {:.1} s", *millis as f64 / 1_000.0),
                 };
                 let what = words::failed(&mut transcript.failure, &error.message);
-                transcript.note(Mark::Warning, format!("{what} Trying again {when}."));
+                transcript.note(LineMark::Warning, format!("{what} Trying again {when}."));
             }
         }
     }
@@ -235,8 +238,8 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
         ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. } if transcript.aside.as_ref() == Some(call) => {}
         ReplyFact::Delta { call, text } => {
             if transcript.reply(call).is_none() {
-                let speech = Speech::new(transcript.in_form);
-                transcript.entries.push(Entry::Reply(Reply::of(call.clone(), speech)));
+                let speech = StructuredAnswer::new(transcript.in_form);
+                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::of(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.push(text);
@@ -250,24 +253,24 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
                 let at = transcript
                     .entries
                     .iter()
-                    .rposition(|entry| matches!(entry, Entry::Reply(reply) if reply.call == *call));
+                    .rposition(|entry| matches!(entry, TranscriptEntry::Reply(reply) if reply.call == *call));
                 let at = at.filter(|at| {
                     *at >= transcript.printed
-                        && matches!(&transcript.entries[*at], Entry::Reply(reply) if !reply.is_begun)
+                        && matches!(&transcript.entries[*at], TranscriptEntry::Reply(reply) if !reply.is_begun)
                 });
                 let at = at.unwrap_or(transcript.entries.len());
-                transcript.entries.insert(at, Entry::Thought { text: thought });
+                transcript.entries.insert(at, TranscriptEntry::Thought { text: thought });
             }
-            if !is_known && !Speech::new(transcript.in_form).take(&words).trim().is_empty() {
-                let speech = Speech::new(transcript.in_form);
-                transcript.entries.push(Entry::Reply(Reply::of(call.clone(), speech)));
+            if !is_known && !StructuredAnswer::new(transcript.in_form).take(&words).trim().is_empty() {
+                let speech = StructuredAnswer::new(transcript.in_form);
+                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::of(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.complete(&words);
                 reply.end();
             }
             if *partial && !words.trim().is_empty() {
-                transcript.note(Mark::Quiet, "The reply broke off here.");
+                transcript.note(LineMark::Quiet, "The reply broke off here.");
             }
         }
     }
@@ -284,8 +287,8 @@ fn tools(transcript: &mut Transcript, fact: &ToolFact) {
             // Steps, plans and questions have places of their own. A tool that waited for its permission is told once.
             let is_told = !matches!(name.as_str(), "set_steps" | "propose_plan" | "ask_user");
             if is_told && transcript.tool(call).is_none() {
-                let tool = Tool::new(call.clone(), name.clone(), input.clone());
-                transcript.entries.push(Entry::Tool(Box::new(tool)));
+                let tool = ToolEntry::new(call.clone(), name.clone(), input.clone());
+                transcript.entries.push(TranscriptEntry::Tool(Box::new(tool)));
             }
         }
         ToolFact::Finished { call, status, preview, .. } => {
@@ -304,7 +307,7 @@ fn commands(transcript: &mut Transcript, fact: &CommandFact) {
     match fact {
         CommandFact::Started { call: Some(call), command, edited_from, .. } => {
             if let Some(tool) = transcript.tool(call) {
-                tool.command = Some(Command::default());
+                tool.command = Some(CommandEntry::default());
                 if edited_from.is_some() {
                     tool.effects.push("as you have edited it".into());
                     tool.input["command"] = command.clone().into();
@@ -347,20 +350,20 @@ fn changes(transcript: &mut Transcript, fact: &ChangeFact) {
             }
             None => {
                 let open = transcript.entries.iter_mut().rev().find_map(|entry| match entry {
-                    Entry::Tool(tool) if !tool.writes.is_empty() && tool.changed.is_empty() => Some(tool),
+                    TranscriptEntry::Tool(tool) if !tool.writes.is_empty() && tool.changed.is_empty() => Some(tool),
                     _ => None,
                 });
                 match open {
                     Some(tool) => tool.changed.clone_from(&change.files),
-                    None => transcript.note(Mark::Info, format!("Changed {}", list(&change.files))),
+                    None => transcript.note(LineMark::Info, format!("Changed {}", list(&change.files))),
                 }
             }
         },
-        ChangeFact::Reverted(change) => transcript.note(Mark::Info, format!("Taken back: {}", list(&change.files))),
+        ChangeFact::Reverted(change) => transcript.note(LineMark::Info, format!("Taken back: {}", list(&change.files))),
         ChangeFact::Reapplied(change) => {
-            transcript.note(Mark::Info, format!("Brought forward: {}", list(&change.files)))
+            transcript.note(LineMark::Info, format!("Brought forward: {}", list(&change.files)))
         }
-        ChangeFact::Refused { reason, .. } => transcript.note(Mark::Warning, reason.clone()),
+        ChangeFact::Refused { reason, .. } => transcript.note(LineMark::Warning, reason.clone()),
         ChangeFact::Moving { .. } | ChangeFact::Inherited(_) | ChangeFact::Expired { .. } => {}
     }
 }
@@ -369,11 +372,11 @@ fn plans(transcript: &mut Transcript, fact: &PlanFact) {
     let PlanFact::Step { number, of, title, status, note, .. } = fact else { return };
     transcript.in_plan = true;
     match status {
-        StepStatus::Running => transcript.note(Mark::Info, format!("Step {number} of {of}: {title}")),
-        StepStatus::Skipped => transcript.note(Mark::Quiet, format!("Step {number} of {of} is left out: {title}")),
+        StepStatus::Running => transcript.note(LineMark::Info, format!("Step {number} of {of}: {title}")),
+        StepStatus::Skipped => transcript.note(LineMark::Quiet, format!("Step {number} of {of} is left out: {title}")),
         StepStatus::Failed => {
-            transcript.note(Mark::Warning, format!("Step {number} of {of} is not done: {title}. {note}"))
+            transcript.note(LineMark::Warning, format!("Step {number} of {of} is not done: {title}. {note}"))
         }
-        StepStatus::Done => transcript.note(Mark::Good, format!("Step {number} of {of} is done: {title}")),
+        StepStatus::Done => transcript.note(LineMark::Good, format!("Step {number} of {of} is done: {title}")),
     }
 }

@@ -13,9 +13,9 @@ mod tool;
 use ratatui::text::Line;
 use trimtab_vocab::{CallId, Event, RequestId};
 
-pub(super) use entry::{Entry, Mark, dollars};
-pub(super) use reply::Reply;
-pub(super) use tool::Tool;
+pub(super) use entry::{LineMark, TranscriptEntry, dollars};
+pub(super) use reply::ReplyEntry;
+pub(super) use tool::ToolEntry;
 
 /// What a running tool does, in words: what, and with what.
 pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, String) {
@@ -30,7 +30,7 @@ const TAIL: usize = 60;
 /// What was said and done.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// How many of them are printed.
     printed: usize,
     /// Rows that were printed since the last reply began, its own among them.
@@ -42,11 +42,11 @@ pub(super) struct Transcript {
     /// A call whose words are not for the person.
     aside: Option<CallId>,
     /// What is asked.
-    asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, Asked>,
+    asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, OpenQuestion>,
     /// When requests began, for what is said at their end.
     times: std::collections::BTreeMap<RequestId, crate::words::elapsed::Elapsed>,
     /// What requests have done so far.
-    done: std::collections::BTreeMap<RequestId, done::Done>,
+    done: std::collections::BTreeMap<RequestId, done::FinishedSummary>,
     /// It was said that what commands do to files is not seen.
     unobserved: bool,
     /// A step of a plan is under way: the list of steps is told by the plan.
@@ -57,7 +57,7 @@ pub(super) struct Transcript {
 
 /// A question that is open.
 #[derive(Debug)]
-struct Asked {
+struct OpenQuestion {
     is_permission: bool,
     title: String,
     choices: Vec<trimtab_vocab::event::Choice>,
@@ -75,13 +75,13 @@ impl Transcript {
     }
 
     /// All entries, the oldest first.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 
     /// Adds something that no fact tells.
-    pub(super) fn note(&mut self, mark: Mark, text: impl Into<String>) {
-        self.entries.push(Entry::Note { mark, text: text.into() });
+    pub(super) fn note(&mut self, mark: LineMark, text: impl Into<String>) {
+        self.entries.push(TranscriptEntry::Note { mark, text: text.into() });
     }
 
     /// Takes a fact in.
@@ -99,14 +99,16 @@ impl Transcript {
         while from > 0 && (rows < TAIL || from == self.entries.len()) {
             from -= 1;
             rows += self.entries[from].lines(width, theme).len() + 1;
-            if matches!(self.entries[from], Entry::Said { .. }) {
+            if matches!(self.entries[from], TranscriptEntry::Said { .. }) {
                 said = Some(from);
             }
         }
         let from = if from == 0 { 0 } else { said.unwrap_or(from) };
         if from > 0 {
-            let hint =
-                Entry::Note { mark: Mark::Quiet, text: "Earlier parts of this session are not shown here.".into() };
+            let hint = TranscriptEntry::Note {
+                mark: LineMark::Quiet,
+                text: "Earlier parts of this session are not shown here.".into(),
+            };
             self.entries.insert(from, hint);
         }
         self.printed = from;
@@ -122,7 +124,7 @@ impl Transcript {
         while rows.len() < most && self.printed < self.entries.len() {
             let gap = self.gap_before(self.printed);
             let entry = &mut self.entries[self.printed];
-            if let Entry::Reply(reply) = entry {
+            if let TranscriptEntry::Reply(reply) = entry {
                 let settled = reply.settle(width, theme);
                 if !settled.is_empty() && !std::mem::replace(&mut reply.is_begun, true) {
                     rows.extend(gap.then(Line::default));
@@ -165,7 +167,7 @@ impl Transcript {
             let gap = self.gap_before(at);
             let entry = &mut self.entries[at];
             let (lines, begun) = match entry {
-                Entry::Reply(reply) => (reply.tail(width, theme), reply.is_begun),
+                TranscriptEntry::Reply(reply) => (reply.tail(width, theme), reply.is_begun),
                 entry => (entry.lines(width, theme), false),
             };
             if gap && !begun && !lines.is_empty() {
@@ -191,23 +193,23 @@ impl Transcript {
         at > 0 && !(self.entries[at].is_close() && self.entries[at - 1].is_close())
     }
 
-    fn tool(&mut self, call: &CallId) -> Option<&mut Tool> {
+    fn tool(&mut self, call: &CallId) -> Option<&mut ToolEntry> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Tool(tool) if tool.call == *call => Some(&mut **tool),
+            TranscriptEntry::Tool(tool) if tool.call == *call => Some(&mut **tool),
             _ => None,
         })
     }
 
     /// The tools that may still change on the screen, newest first.
-    fn tools(&mut self) -> impl Iterator<Item = &mut Tool> {
+    fn tools(&mut self) -> impl Iterator<Item = &mut ToolEntry> {
         self.entries[self.printed..].iter_mut().rev().filter_map(|entry| match entry {
-            Entry::Tool(tool) => Some(&mut **tool),
+            TranscriptEntry::Tool(tool) => Some(&mut **tool),
             _ => None,
         })
     }
 
     /// The changes of a tool call, as they can be drawn.
-    pub(super) fn set_diff(&mut self, call: &CallId, files: std::sync::Arc<Vec<crate::diff::Loaded>>) {
+    pub(super) fn set_diff(&mut self, call: &CallId, files: std::sync::Arc<Vec<crate::diff::LoadedDiff>>) {
         if let Some(tool) = self.tool(call) {
             tool.diff = Some(files);
         }
@@ -217,7 +219,7 @@ impl Transcript {
     pub(super) fn wanted_diffs(&mut self) -> Vec<(CallId, Vec<trimtab_vocab::FileWrite>)> {
         let mut wanted = Vec::new();
         for entry in &mut self.entries[self.printed..] {
-            if let Entry::Tool(tool) = entry
+            if let TranscriptEntry::Tool(tool) = entry
                 && !tool.writes.is_empty()
                 && !std::mem::replace(&mut tool.is_asked, true)
             {
@@ -227,9 +229,9 @@ impl Transcript {
         wanted
     }
 
-    fn reply(&mut self, call: &CallId) -> Option<&mut Reply> {
+    fn reply(&mut self, call: &CallId) -> Option<&mut ReplyEntry> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Reply(reply) if reply.call == *call => Some(reply),
+            TranscriptEntry::Reply(reply) if reply.call == *call => Some(reply),
             _ => None,
         })
     }

@@ -3,14 +3,14 @@
 use ratatui::text::Line;
 use trimtab_vocab::CallId;
 
-use crate::form::Speech;
-use crate::tui::markdown::{Stream, render};
+use crate::form::StructuredAnswer;
+use crate::tui::markdown::{MarkdownStream, render};
 use crate::tui::theme::Theme;
 use crate::words::wrap;
 
 /// What a model says.
 #[derive(Debug)]
-pub(in crate::tui) struct Reply {
+pub(in crate::tui) struct ReplyEntry {
     pub(super) call: CallId,
     /// The words as they came.
     pub(in crate::tui) text: String,
@@ -18,19 +18,19 @@ pub(in crate::tui) struct Reply {
     /// Some of it is printed.
     pub(super) is_begun: bool,
     /// How it is laid out, for the width that it began with.
-    stream: Option<(Stream, usize)>,
+    stream: Option<(MarkdownStream, usize)>,
     /// Bytes of the text that the layout has.
     laid_out: usize,
     /// Which of what comes is words.
-    speech: Speech,
+    speech: StructuredAnswer,
 }
 
-impl Reply {
+impl ReplyEntry {
     pub(super) fn new(call: CallId) -> Self {
-        Self::of(call, Speech::default())
+        Self::of(call, StructuredAnswer::default())
     }
 
-    pub(super) fn of(call: CallId, speech: Speech) -> Self {
+    pub(super) fn of(call: CallId, speech: StructuredAnswer) -> Self {
         Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0, speech }
     }
 
@@ -61,8 +61,8 @@ impl Reply {
         is_said
     }
 
-    fn lay_out(&mut self, width: usize, theme: &Theme) -> (&mut Stream, usize) {
-        let (stream, begun) = self.stream.get_or_insert_with(|| (Stream::new(columns(width), *theme), width));
+    fn lay_out(&mut self, width: usize, theme: &Theme) -> (&mut MarkdownStream, usize) {
+        let (stream, begun) = self.stream.get_or_insert_with(|| (MarkdownStream::new(columns(width), *theme), width));
         if self.laid_out < self.text.len() {
             stream.push(&self.text[self.laid_out..]);
             self.laid_out = self.text.len();

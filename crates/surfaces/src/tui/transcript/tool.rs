@@ -9,10 +9,10 @@ use trimtab_vocab::event::{ChangedFile, ToolStatus};
 use trimtab_vocab::{CallId, FileWrite};
 
 use super::entry::signed;
-use crate::diff::Loaded;
+use crate::diff::LoadedDiff;
 use crate::tui::diffs;
 use crate::tui::text::{cut, first_line, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::{elapsed, result_for_person, whole_result_for_person, wrap};
 
 /// Rows of a command's output while it runs.
@@ -26,7 +26,7 @@ const KEPT: usize = 16 * 1024;
 
 /// A tool that is or was used.
 #[derive(Debug)]
-pub(in crate::tui) struct Tool {
+pub(in crate::tui) struct ToolEntry {
     pub(in crate::tui) call: CallId,
     pub(in crate::tui) name: String,
     pub(in crate::tui) input: Value,
@@ -35,12 +35,12 @@ pub(in crate::tui) struct Tool {
     /// A person is asked whether it may.
     pub(super) is_waiting: bool,
     /// It is a command: what ran, and how it ended.
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<CommandEntry>,
     /// Files that it would write or has written.
     pub(super) writes: Vec<FileWrite>,
     /// Their bytes were asked for.
     pub(super) is_asked: bool,
-    pub(super) diff: Option<Arc<Vec<Loaded>>>,
+    pub(super) diff: Option<Arc<Vec<LoadedDiff>>>,
     /// What it changed.
     pub(super) changed: Vec<ChangedFile>,
     /// Lines about what a command did to files.
@@ -49,7 +49,7 @@ pub(in crate::tui) struct Tool {
 
 /// A command that a tool runs.
 #[derive(Debug, Default)]
-pub(super) struct Command {
+pub(super) struct CommandEntry {
     pub(super) output: String,
     pub(super) exit_code: Option<i32>,
     pub(super) signal: Option<String>,
@@ -58,7 +58,7 @@ pub(super) struct Command {
     pub(super) is_over: bool,
 }
 
-impl Command {
+impl CommandEntry {
     pub(super) fn push(&mut self, text: &str) {
         self.output.push_str(text);
         if self.output.len() > 2 * KEPT {
@@ -68,7 +68,7 @@ impl Command {
     }
 }
 
-impl Tool {
+impl ToolEntry {
     pub(super) fn new(call: CallId, name: String, input: Value) -> Self {
         Self {
             call,
@@ -94,12 +94,12 @@ impl Tool {
     pub(super) fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         let (sign, name) = match self.status {
-            None => ("○", Name::Accent),
-            Some(ToolStatus::Ok | ToolStatus::Partial) if self.failed() => ("✗", Name::Bad),
-            Some(ToolStatus::Ok | ToolStatus::Partial) => ("●", Name::Good),
-            Some(ToolStatus::Blocked) => ("⊘", Name::Warning),
-            Some(ToolStatus::Interrupted) => ("■", Name::Warning),
-            Some(ToolStatus::Error) => ("✗", Name::Bad),
+            None => ("○", StyleName::Accent),
+            Some(ToolStatus::Ok | ToolStatus::Partial) if self.failed() => ("✗", StyleName::Bad),
+            Some(ToolStatus::Ok | ToolStatus::Partial) => ("●", StyleName::Good),
+            Some(ToolStatus::Blocked) => ("⊘", StyleName::Warning),
+            Some(ToolStatus::Interrupted) => ("■", StyleName::Warning),
+            Some(ToolStatus::Error) => ("✗", StyleName::Bad),
         };
         // A change that failed has changed nothing; a command that failed has run all the same.
         let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial))
@@ -119,13 +119,13 @@ impl Tool {
         };
         let facts = self.facts();
         let room = width.saturating_sub(4 + verb.len() + facts.chars().count());
-        let mut spans = vec![Span::styled(verb, style(Name::Strong))];
+        let mut spans = vec![Span::styled(verb, style(StyleName::Strong))];
         if !what.is_empty() {
             spans.push(Span::raw(" "));
-            spans.push(Span::styled(first_line(&what, room.max(12)), style(Name::Code)));
+            spans.push(Span::styled(first_line(&what, room.max(12)), style(StyleName::Code)));
         }
         if !facts.is_empty() {
-            spans.push(Span::styled(format!("  {facts}"), style(Name::Dim)));
+            spans.push(Span::styled(format!("  {facts}"), style(StyleName::Dim)));
         }
         let mut rows = signed(sign, name, spans, width, theme);
         match (&self.command, &self.diff) {
@@ -136,13 +136,13 @@ impl Tool {
             _ => {}
         }
         for line in &self.effects {
-            rows.push(Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), style(Name::Dim))));
+            rows.push(Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), style(StyleName::Dim))));
         }
         if matches!(self.status, Some(ToolStatus::Error | ToolStatus::Blocked | ToolStatus::Interrupted))
             && self.command.is_none()
         {
             let why = result_for_person(&self.preview).map(|why| first_line(&why, width.saturating_sub(2)));
-            rows.extend(why.map(|why| Line::from(Span::styled(format!("  {why}"), style(Name::Dim)))));
+            rows.extend(why.map(|why| Line::from(Span::styled(format!("  {why}"), style(StyleName::Dim)))));
         }
         rows
     }
@@ -157,17 +157,15 @@ impl Tool {
             let text = tame(whole_result_for_person(&self.preview).trim_end());
             for line in text.lines() {
                 let line = Line::from(vec![
-                    Span::styled("  │ ", theme.style(Name::Frame)),
-                    Span::styled(line.to_owned(), theme.style(Name::Text)),
+                    Span::styled("  │ ", theme.style(StyleName::Frame)),
+                    Span::styled(line.to_owned(), theme.style(StyleName::Text)),
                 ]);
                 rows.extend(wrap(&line, width, 4));
             }
         }
-        rows.extend(
-            self.effects.iter().map(|line| {
-                Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), theme.style(Name::Dim)))
-            }),
-        );
+        rows.extend(self.effects.iter().map(|line| {
+            Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), theme.style(StyleName::Dim)))
+        }));
         rows
     }
 
@@ -211,7 +209,7 @@ impl Tool {
         facts.join(" · ")
     }
 
-    fn output(&self, command: &Command, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    fn output(&self, command: &CommandEntry, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let text = if command.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
         let text = tame(text.trim_end());
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -219,8 +217,8 @@ impl Tool {
         let hidden = lines.len().saturating_sub(most);
         let row = |line: &str| {
             Line::from(vec![
-                Span::styled("  │ ", theme.style(Name::Frame)),
-                Span::styled(cut(line, width.saturating_sub(4)), theme.style(Name::Dim)),
+                Span::styled("  │ ", theme.style(StyleName::Frame)),
+                Span::styled(cut(line, width.saturating_sub(4)), theme.style(StyleName::Dim)),
             ])
         };
         let mut rows = Vec::new();

@@ -9,14 +9,14 @@ use ratatui::text::{Line, Span};
 use trimtab_host::History;
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, OnConflict, Time};
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager::{self, Pager};
-use crate::diff::Loaded;
-use crate::tui::diffs::{self, Row};
-use crate::tui::keys::{Action, Chord, Input, KeyMap};
-use crate::tui::news::Wish;
+use crate::diff::LoadedDiff;
+use crate::tui::diffs::{self, DiffRow};
+use crate::tui::keys::{Chord, KeyAction, KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
 use crate::tui::text::{cut, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::age;
 use crate::words::wrap;
 
@@ -27,13 +27,13 @@ const LIST: u16 = 40;
 
 /// The change history.
 #[derive(Debug)]
-pub(in crate::tui) struct Changes {
+pub(in crate::tui) struct ChangesView {
     history: Option<Box<History>>,
     now: Time,
     /// The chosen set, by its place in the history.
     chosen: usize,
     /// Its bytes, and whose they are: a set may take the place of one that was taken back.
-    files: Option<(ChangeSetId, Arc<Vec<Loaded>>)>,
+    files: Option<(ChangeSetId, Arc<Vec<LoadedDiff>>)>,
     /// The change has the keys, and not the list.
     in_change: bool,
     pager: Pager,
@@ -41,27 +41,27 @@ pub(in crate::tui) struct Changes {
     hunk: usize,
     marked: BTreeSet<usize>,
     /// What is about to be done.
-    asked: Option<Asked>,
+    asked: Option<PendingMove>,
     /// The last fact that was read when something was wished for.
     wished: Option<u64>,
-    rows: Vec<Row>,
+    rows: Vec<DiffRow>,
     /// The columns that the rows were laid out for.
     laid_out: Option<usize>,
 }
 
 /// A move that a person is asked about.
 #[derive(Debug)]
-struct Asked {
+struct PendingMove {
     control: Control,
     /// What it means.
     lines: Vec<String>,
-    stage: Stage,
+    stage: MoveStage,
 }
 
 /// How far such a move has come. Each takes other keys: one that was pressed twice moves nothing twice, and nobody's
 /// edits are given up by a key that was not named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum MoveStage {
     /// It waits for a yes.
     Proposed,
     /// It is on its way.
@@ -72,7 +72,7 @@ enum Stage {
     Refused,
 }
 
-impl Changes {
+impl ChangesView {
     pub(in crate::tui) fn new(now: Time) -> Self {
         Self {
             history: None,
@@ -91,7 +91,7 @@ impl Changes {
     }
 
     /// The history as it is; what is to be loaded for it.
-    pub(in crate::tui) fn set(&mut self, history: Box<History>) -> Option<Wish> {
+    pub(in crate::tui) fn set(&mut self, history: Box<History>) -> Option<Cmd> {
         let is_first = self.history.is_none();
         if is_first || self.chosen >= history.sets.len() {
             self.chosen = history.in_force.max(1).min(history.sets.len()).saturating_sub(1);
@@ -107,9 +107,9 @@ impl Changes {
                 lines.push(format!("  {}{place}  {}", tame(&conflict.path), tame(&conflict.reason)));
             }
             let (stage, keys) = match refused.conflicts.is_empty() {
-                true => (Stage::Refused, "Nothing was moved · esc goes back"),
+                true => (MoveStage::Refused, "Nothing was moved · esc goes back"),
                 false => (
-                    Stage::InTheWay,
+                    MoveStage::InTheWay,
                     "m leaves your lines as they are and moves the rest · o takes the history's · esc leaves it",
                 ),
             };
@@ -123,7 +123,7 @@ impl Changes {
     }
 
     /// The bytes of a set.
-    pub(in crate::tui) fn set_files(&mut self, set: ChangeSetId, files: Arc<Vec<Loaded>>) {
+    pub(in crate::tui) fn set_files(&mut self, set: ChangeSetId, files: Arc<Vec<LoadedDiff>>) {
         let chosen = self.history.as_ref().and_then(|history| history.sets.get(self.chosen));
         if chosen.is_some_and(|chosen| chosen.id == set) {
             self.files = Some((set, files));
@@ -131,7 +131,7 @@ impl Changes {
         }
     }
 
-    fn load(&mut self) -> Option<Wish> {
+    fn load(&mut self) -> Option<Cmd> {
         let set = self.history.as_ref()?.sets.get(self.chosen)?;
         if self.files.as_ref().is_some_and(|(of, _)| *of == set.id) {
             return None;
@@ -139,29 +139,29 @@ impl Changes {
         (self.hunk, self.pager, self.files) = (0, Pager::default(), None);
         self.marked.clear();
         self.rows.clear();
-        Some(Wish::LoadSet { set: set.id.clone(), writes: set.writes.clone() })
+        Some(Cmd::LoadSet { set: set.id.clone(), writes: set.writes.clone() })
     }
 
-    fn choose(&mut self, by: isize) -> Outcome {
+    fn choose(&mut self, by: isize) -> ViewOutcome {
         let count = self.history.as_ref().map_or(0, |history| history.sets.len());
         let chosen = self.chosen.saturating_add_signed(by).min(count.saturating_sub(1));
         if chosen == self.chosen {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         self.chosen = chosen;
-        self.load().map_or(Outcome::Moved, Outcome::Wish)
+        self.load().map_or(ViewOutcome::Moved, ViewOutcome::Wish)
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         if self.asked.is_some() {
             return match input {
-                Input::Key(chord) => self.confirm(*chord, keys),
-                _ => Outcome::Moved,
+                TerminalInput::Key(chord) => self.confirm(*chord, keys),
+                _ => ViewOutcome::Moved,
             };
         }
-        if let Input::Key(chord) = input {
+        if let TerminalInput::Key(chord) = input {
             match (chord.typed(), keys.action(*chord)) {
-                (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
+                (Some('q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Close,
                 (Some('r'), _) => return self.ask_rewind(),
                 (Some('f'), _) => return self.ask_forward(),
                 (Some('u'), _) => return self.ask_undo(),
@@ -171,65 +171,65 @@ impl Changes {
                     if !self.marked.remove(&self.hunk) {
                         self.marked.insert(self.hunk);
                     }
-                    return Outcome::Moved;
+                    return ViewOutcome::Moved;
                 }
-                (_, Some(Action::Send | Action::Right)) => {
+                (_, Some(KeyAction::Send | KeyAction::Right)) => {
                     self.in_change = true;
-                    return Outcome::Moved;
+                    return ViewOutcome::Moved;
                 }
-                (_, Some(Action::Left)) => {
+                (_, Some(KeyAction::Left)) => {
                     self.in_change = false;
-                    return Outcome::Moved;
+                    return ViewOutcome::Moved;
                 }
                 // The newest stands first: down is back in time.
-                (Some('j'), _) | (_, Some(Action::Down)) if !self.in_change => return self.choose(-1),
-                (Some('k'), _) | (_, Some(Action::Up)) if !self.in_change => return self.choose(1),
+                (Some('j'), _) | (_, Some(KeyAction::Down)) if !self.in_change => return self.choose(-1),
+                (Some('k'), _) | (_, Some(KeyAction::Up)) if !self.in_change => return self.choose(1),
                 _ => {}
             }
         }
         self.pager.input(input, keys);
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     fn hunks(&self) -> usize {
         self.rows.iter().filter_map(|row| row.hunk).max().map_or(0, |last| last + 1)
     }
 
-    fn go_to_hunk(&mut self, by: isize) -> Outcome {
+    fn go_to_hunk(&mut self, by: isize) -> ViewOutcome {
         let count = self.hunks();
         self.hunk = self.hunk.saturating_add_signed(by).min(count.saturating_sub(1));
         if let Some(at) = self.rows.iter().position(|row| row.hunk == Some(self.hunk)) {
             (self.pager.top, self.pager.at_end) = (at, false);
         }
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
-    fn ask_rewind(&mut self) -> Outcome {
-        let Some(history) = &self.history else { return Outcome::Moved };
+    fn ask_rewind(&mut self) -> ViewOutcome {
+        let Some(history) = &self.history else { return ViewOutcome::Moved };
         if self.chosen >= history.in_force {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         let steps = u32::try_from(history.in_force - self.chosen).unwrap_or(u32::MAX);
         let lines = self.preview(self.chosen..history.in_force, "Take back");
         self.ask(Control::Rewind { steps, on_conflict: OnConflict::Refuse }, lines);
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
-    fn ask_forward(&mut self) -> Outcome {
-        let Some(history) = &self.history else { return Outcome::Moved };
+    fn ask_forward(&mut self) -> ViewOutcome {
+        let Some(history) = &self.history else { return ViewOutcome::Moved };
         if self.chosen < history.in_force || self.chosen >= history.sets.len() {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         let steps = u32::try_from(self.chosen + 1 - history.in_force).unwrap_or(u32::MAX);
         let lines = self.preview(history.in_force..self.chosen + 1, "Bring forward");
         self.ask(Control::Forward { steps, on_conflict: OnConflict::Refuse }, lines);
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     /// Takes the marked hunks back, or the one that is looked at.
-    fn ask_undo(&mut self) -> Outcome {
+    fn ask_undo(&mut self) -> ViewOutcome {
         let Some(set) = self.history.as_ref().and_then(|history| history.sets.get(self.chosen)) else {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         };
         let wanted: BTreeSet<usize> = match self.marked.is_empty() {
             true => [self.hunk].into(),
@@ -243,18 +243,18 @@ impl Changes {
             }
         }
         if parts.is_empty() {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
         lines.extend(parts.iter().map(|part| format!("  {}: {}", tame(&part.path), numbers(&part.hunks))));
         lines.push("y does it, as a change of its own that can be undone too · esc leaves it".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     fn ask(&mut self, control: Control, lines: Vec<String>) {
-        self.asked = Some(Asked { control, lines, stage: Stage::Proposed });
+        self.asked = Some(PendingMove { control, lines, stage: MoveStage::Proposed });
     }
 
     fn preview(&self, range: std::ops::Range<usize>, what: &str) -> Vec<String> {
@@ -271,18 +271,18 @@ impl Changes {
         lines
     }
 
-    fn confirm(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
-        let Some(Asked { control, stage, .. }) = &self.asked else { return Outcome::Moved };
+    fn confirm(&mut self, chord: Chord, keys: &KeyMap) -> ViewOutcome {
+        let Some(PendingMove { control, stage, .. }) = &self.asked else { return ViewOutcome::Moved };
         let (control, stage) = (control.clone(), *stage);
         let on_conflict = match (chord.typed(), keys.action(chord)) {
-            (Some('y'), _) if stage == Stage::Proposed => OnConflict::Refuse,
-            (Some('m'), _) if stage == Stage::InTheWay => OnConflict::KeepMine,
-            (Some('o'), _) if stage == Stage::InTheWay => OnConflict::DiscardMine,
-            (Some('n' | 'q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => {
+            (Some('y'), _) if stage == MoveStage::Proposed => OnConflict::Refuse,
+            (Some('m'), _) if stage == MoveStage::InTheWay => OnConflict::KeepMine,
+            (Some('o'), _) if stage == MoveStage::InTheWay => OnConflict::DiscardMine,
+            (Some('n' | 'q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => {
                 (self.asked, self.wished) = (None, None);
-                return Outcome::Moved;
+                return ViewOutcome::Moved;
             }
-            _ => return Outcome::Moved,
+            _ => return ViewOutcome::Moved,
         };
         let control = match control {
             Control::Rewind { steps, .. } => Control::Rewind { steps, on_conflict },
@@ -291,8 +291,9 @@ impl Changes {
             other => other,
         };
         self.wished = Some(self.history.as_ref().map_or(0, |history| history.last));
-        self.asked = Some(Asked { control: control.clone(), lines: vec!["Moving…".into()], stage: Stage::Moving });
-        Outcome::Wish(Wish::Control(control))
+        self.asked =
+            Some(PendingMove { control: control.clone(), lines: vec!["Moving…".into()], stage: MoveStage::Moving });
+        ViewOutcome::Wish(Cmd::Control(control))
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
@@ -306,7 +307,7 @@ impl Changes {
         let inner = pager::frame(area, buf, theme, "Change History", hint);
         let is_empty = self.history.as_ref().is_some_and(|history| history.sets.is_empty());
         if is_empty {
-            let line = Line::styled("No files were changed in this session.", theme.style(Name::Dim));
+            let line = Line::styled("No files were changed in this session.", theme.style(StyleName::Dim));
             pager::put(inner, buf, &[line]);
             return None;
         }
@@ -330,7 +331,7 @@ impl Changes {
                     .lines
                     .iter()
                     .flat_map(|line| {
-                        let line = Line::styled(line.clone(), theme.style(Name::Text));
+                        let line = Line::styled(line.clone(), theme.style(StyleName::Text));
                         wrap(&line, usize::from(change.width), 2)
                     })
                     .collect();
@@ -360,9 +361,9 @@ impl Changes {
             let line =
                 format!("{mark} #{} {}{gone}  +{added} −{removed}  {}", at + 1, tame(&what), age(set.time, self.now));
             let name = match at == self.chosen {
-                true => Name::Selected,
-                false if at >= history.in_force => Name::Dim,
-                false => Name::Text,
+                true => StyleName::Selected,
+                false if at >= history.in_force => StyleName::Dim,
+                false => StyleName::Text,
             };
             rows.push(Line::from(Span::styled(cut(&line, usize::from(area.width)), theme.style(name))));
         }
@@ -396,7 +397,7 @@ impl Changes {
                     _ => "  ",
                 };
                 let mut line = row.line.clone();
-                line.spans.insert(0, Span::styled(sign, theme.style(Name::Accent)));
+                line.spans.insert(0, Span::styled(sign, theme.style(StyleName::Accent)));
                 line
             })
             .collect();

@@ -8,21 +8,21 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use trimtab_vocab::{ChangePart, CheckpointId};
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager::{self, Pager};
-use crate::diff::Loaded;
-use crate::tui::diffs::{self, Row};
-use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::news::Wish;
-use crate::tui::theme::{Name, Theme};
+use crate::diff::LoadedDiff;
+use crate::tui::diffs::{self, DiffRow};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
+use crate::tui::theme::{StyleName, Theme};
 
 /// The change.
 #[derive(Debug)]
-pub(in crate::tui) struct Diff {
+pub(in crate::tui) struct DiffOverlay {
     /// The question that can be answered with a part of it.
     asked: Option<CheckpointId>,
-    files: Arc<Vec<Loaded>>,
-    rows: Vec<Row>,
+    files: Arc<Vec<LoadedDiff>>,
+    rows: Vec<DiffRow>,
     /// The columns that the rows were laid out for.
     width: Option<usize>,
     pager: Pager,
@@ -34,8 +34,8 @@ pub(in crate::tui) struct Diff {
     is_read: bool,
 }
 
-impl Diff {
-    pub(in crate::tui) fn new(files: Arc<Vec<Loaded>>, asked: Option<CheckpointId>) -> Self {
+impl DiffOverlay {
+    pub(in crate::tui) fn new(files: Arc<Vec<LoadedDiff>>, asked: Option<CheckpointId>) -> Self {
         let (rows, pager, left) = (Vec::new(), Pager::default(), BTreeSet::new());
         Self { asked, files, rows, width: None, pager, hunk: 0, left, is_read: false }
     }
@@ -45,11 +45,11 @@ impl Diff {
         self.is_read
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        if let Input::Key(chord) = input {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
+        if let TerminalInput::Key(chord) = input {
             match (chord.typed(), keys.action(*chord)) {
-                (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
-                (_, Some(Action::Send)) => return self.allow(),
+                (Some('q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Close,
+                (_, Some(KeyAction::Send)) => return self.allow(),
                 (Some('n' | ']'), _) => self.go_to(1),
                 (Some('p' | '['), _) => self.go_to(-1),
                 (Some(' '), _) if self.can_choose() => {
@@ -61,10 +61,10 @@ impl Diff {
                     self.pager.input(input, keys);
                 }
             }
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         self.pager.input(input, keys);
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     fn count(&self) -> usize {
@@ -83,10 +83,10 @@ impl Diff {
     }
 
     /// Some hunks are left out: the rest is allowed. Otherwise the question is what answers.
-    fn allow(&mut self) -> Outcome {
-        let (Some(checkpoint), false) = (self.asked.clone(), self.left.is_empty()) else { return Outcome::Close };
+    fn allow(&mut self) -> ViewOutcome {
+        let (Some(checkpoint), false) = (self.asked.clone(), self.left.is_empty()) else { return ViewOutcome::Close };
         if !self.is_read {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
         let mut parts: Vec<ChangePart> = Vec::new();
         for row in self.rows.iter().filter(|row| row.is_head && row.hunk.is_some_and(|at| !self.left.contains(&at))) {
@@ -97,8 +97,8 @@ impl Diff {
         }
         match parts.is_empty() {
             // To leave everything out is another answer.
-            true => Outcome::Close,
-            false => Outcome::CloseWith(Wish::AllowParts { checkpoint, parts }),
+            true => ViewOutcome::Close,
+            false => ViewOutcome::CloseWith(Cmd::AllowParts { checkpoint, parts }),
         }
     }
 
@@ -125,7 +125,7 @@ impl Diff {
         let from = self.pager.fit(self.rows.len(), page);
         self.is_read |= from + page >= self.rows.len();
         let (can_choose, left, hunk) = (self.can_choose(), &self.left, self.hunk);
-        let sign = |row: &Row| match (row.hunk, row.is_head) {
+        let sign = |row: &DiffRow| match (row.hunk, row.is_head) {
             (Some(at), true) if left.contains(&at) => "✗ ",
             (Some(at), false) if left.contains(&at) => "╎ ",
             (Some(at), true) if can_choose && at == hunk => "› ",
@@ -138,9 +138,9 @@ impl Diff {
             .map(|row| {
                 let mut line = row.line.clone();
                 if row.hunk.is_some_and(|at| left.contains(&at)) {
-                    line = Line::styled(line.to_string(), theme.style(Name::Dim));
+                    line = Line::styled(line.to_string(), theme.style(StyleName::Dim));
                 }
-                line.spans.insert(0, Span::styled(sign(row), theme.style(Name::Accent)));
+                line.spans.insert(0, Span::styled(sign(row), theme.style(StyleName::Accent)));
                 line
             })
             .collect();

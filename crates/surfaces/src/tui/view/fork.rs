@@ -6,11 +6,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use trimtab_vocab::SessionId;
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager;
-use crate::tui::keys::{Input, KeyMap};
-use crate::tui::news::Wish;
-use crate::tui::picker::{self, Item, Picker};
+use crate::tui::keys::{KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
+use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::theme::Theme;
 
 /// The places.
@@ -25,23 +25,23 @@ pub(in crate::tui) struct Fork {
 impl Fork {
     pub(in crate::tui) fn new(session: SessionId, said: &[(u64, String)]) -> Self {
         let said: Vec<(u64, String)> = said.iter().rev().cloned().collect();
-        let whole = Item::noted("Behind everything", "all that was said and done so far");
-        let before = said.iter().map(|(_, words)| Item::new(format!("Before: {words}")));
+        let whole = PickerItem::noted("Behind everything", "all that was said and done so far");
+        let before = said.iter().map(|(_, words)| PickerItem::new(format!("Before: {words}")));
         let mut picker = Picker::new("Fork:", "");
         picker.set_items(Arc::new(std::iter::once(whole).chain(before).collect()));
         Self { session, picker, said }
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         match self.picker.input(input, keys) {
-            picker::Outcome::Picked(at) => {
+            picker::PickerOutcome::Picked(at) => {
                 let said = at.checked_sub(1).and_then(|at| self.said.get(at));
                 let at = said.map(|(seq, _)| seq.saturating_sub(1));
                 let words = said.map(|(_, words)| words.clone());
-                Outcome::CloseWith(Wish::Fork { session: self.session.clone(), at, words })
+                ViewOutcome::CloseWith(Cmd::Fork { session: self.session.clone(), at, words })
             }
-            picker::Outcome::Closed => Outcome::Close,
-            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+            picker::PickerOutcome::Closed => ViewOutcome::Close,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => ViewOutcome::Moved,
         }
     }
 

@@ -5,11 +5,11 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager::{self, Pager};
 use crate::tui::command::COMMANDS;
-use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::wrap;
 
 /// Columns for keys.
@@ -22,14 +22,16 @@ pub(in crate::tui) struct Help {
 }
 
 impl Help {
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         if self.pager.input(input, keys) {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
-        let Input::Key(chord) = input else { return Outcome::Moved };
-        let closes =
-            matches!(keys.action(*chord), Some(Action::Interrupt | Action::Quit | Action::Help | Action::Send));
-        if closes || chord.typed() == Some('q') { Outcome::Close } else { Outcome::Moved }
+        let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
+        let closes = matches!(
+            keys.action(*chord),
+            Some(KeyAction::Interrupt | KeyAction::Quit | KeyAction::Help | KeyAction::Send)
+        );
+        if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, keys: &KeyMap) -> Option<Position> {
@@ -52,12 +54,12 @@ fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
         if group != Some(line.group) {
             group = Some(line.group);
             rows.push(Line::default());
-            rows.push(Line::styled(line.group.title(), theme.style(Name::Heading)));
+            rows.push(Line::styled(line.group.title(), theme.style(StyleName::Heading)));
         }
         rows.extend(row(&line.keys, line.help));
     }
     rows.push(Line::default());
-    rows.push(Line::styled("Commands", theme.style(Name::Heading)));
+    rows.push(Line::styled("Commands", theme.style(StyleName::Heading)));
     for command in COMMANDS {
         rows.extend(row(&format!("/{}", command.name), command.help));
     }
@@ -66,8 +68,8 @@ fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
 
 /// A key and what it does, side by side; keys that need more than their column have a row of their own.
 fn row(key: &str, words: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let cell = Span::styled(format!("  {key:KEYS$} "), theme.style(Name::Key));
-    let words = Span::styled(words.to_owned(), theme.style(Name::Text));
+    let cell = Span::styled(format!("  {key:KEYS$} "), theme.style(StyleName::Key));
+    let words = Span::styled(words.to_owned(), theme.style(StyleName::Text));
     if key.width() <= KEYS {
         return wrap(&Line::from(vec![cell, words]), width, KEYS + 3);
     }

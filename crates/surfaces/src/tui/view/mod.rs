@@ -16,43 +16,43 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use trimtab_vocab::Time;
 
-use super::keys::{Input, KeyMap};
-use super::news::Wish;
-use super::setup::{self, Setup};
+use super::keys::{KeyMap, TerminalInput};
+use super::news::Cmd;
+use super::setup::{self, SetupDialog};
 use super::theme::Theme;
-use super::trace::Trace;
+use super::trace::TraceSpans;
 use super::transcript::Transcript;
 
 /// What covers the screen.
 #[derive(Debug)]
-pub(super) enum View {
-    Changes(Box<changes::Changes>),
-    Diff(diff::Diff),
+pub(super) enum Overlay {
+    Changes(Box<changes::ChangesView>),
+    Diff(diff::DiffOverlay),
     Fork(Box<fork::Fork>),
     Help(help::Help),
-    Models(Box<models::Models>),
+    Models(Box<models::ModelsView>),
     Plan(Box<plan::PlanEditor>),
     Trace(trace::Waterfall),
     Transcript(transcript::Whole),
-    Sessions(Box<sessions::Sessions>),
-    Setup(Box<Setup>),
+    Sessions(Box<sessions::SessionsView>),
+    Setup(Box<SetupDialog>),
 }
 
 /// What came of a key.
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum ViewOutcome {
     /// Something else is shown, or nothing.
     Moved,
     /// The view is not needed any more.
     Close,
     /// Something should be done; the view stays.
-    Wish(Wish),
+    Wish(Cmd),
     /// Something should be done; the view is not needed any more.
-    CloseWith(Wish),
+    CloseWith(Cmd),
 }
 
-impl View {
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+impl Overlay {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         match self {
             Self::Changes(view) => view.input(input, keys),
             Self::Diff(view) => view.input(input, keys),
@@ -64,11 +64,11 @@ impl View {
             Self::Transcript(view) => view.input(input, keys),
             Self::Sessions(view) => view.input(input, keys),
             Self::Setup(view) => match view.input(input, keys) {
-                setup::Outcome::Moved => Outcome::Moved,
-                setup::Outcome::Key { provider, key } => Outcome::Wish(Wish::KeepKey { provider, key }),
-                setup::Outcome::Local => Outcome::Wish(Wish::Local),
-                setup::Outcome::Demo => Outcome::Wish(Wish::Demo),
-                setup::Outcome::Closed => Outcome::Close,
+                setup::SetupChoice::Moved => ViewOutcome::Moved,
+                setup::SetupChoice::Key { provider, key } => ViewOutcome::Wish(Cmd::KeepKey { provider, key }),
+                setup::SetupChoice::Local => ViewOutcome::Wish(Cmd::Local),
+                setup::SetupChoice::Demo => ViewOutcome::Wish(Cmd::Demo),
+                setup::SetupChoice::Closed => ViewOutcome::Close,
             },
         }
     }
@@ -79,7 +79,7 @@ impl View {
         buf: &mut Buffer,
         theme: &Theme,
         keys: &KeyMap,
-        (transcript, trace, now): (&mut Transcript, &Trace, Time),
+        (transcript, trace, now): (&mut Transcript, &TraceSpans, Time),
     ) -> Option<Position> {
         match self {
             Self::Changes(view) => view.draw(area, buf, theme, keys),

@@ -5,38 +5,38 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager;
-use crate::tui::keys::{Input, KeyMap};
-use crate::tui::news::Wish;
-use crate::tui::picker::{self, Item, Picker};
+use crate::tui::keys::{KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
+use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::theme::Theme;
 
 /// The list.
 #[derive(Debug)]
-pub(in crate::tui) struct Models {
+pub(in crate::tui) struct ModelsView {
     picker: Picker,
 }
 
-impl Models {
+impl ModelsView {
     pub(in crate::tui) fn new() -> Self {
         Self { picker: Picker::new("Models:", "The providers are asked…") }
     }
 
     /// More models are known.
-    pub(in crate::tui) fn add(&mut self, models: Vec<Item>) {
+    pub(in crate::tui) fn add(&mut self, models: Vec<PickerItem>) {
         let known = self.picker.items().iter().cloned();
         self.picker.set_items(Arc::new(known.chain(models).collect()));
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         match self.picker.input(input, keys) {
-            picker::Outcome::Picked(at) => match self.picker.items().get(at) {
-                Some(item) => Outcome::CloseWith(Wish::Model(item.text.clone())),
-                None => Outcome::Moved,
+            picker::PickerOutcome::Picked(at) => match self.picker.items().get(at) {
+                Some(item) => ViewOutcome::CloseWith(Cmd::Model(item.text.clone())),
+                None => ViewOutcome::Moved,
             },
-            picker::Outcome::Closed => Outcome::Close,
-            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+            picker::PickerOutcome::Closed => ViewOutcome::Close,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => ViewOutcome::Moved,
         }
     }
 

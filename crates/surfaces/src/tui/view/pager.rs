@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget};
 
-use crate::tui::keys::{Action, Input, KeyMap};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::tui::text::{cut, hints};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 
 /// Which part of the rows is shown.
 #[derive(Debug, Default, Clone)]
@@ -28,17 +28,17 @@ impl Pager {
     }
 
     /// Moves; whether the key was one for it.
-    pub(in crate::tui) fn input(&mut self, input: &Input, keys: &KeyMap) -> bool {
+    pub(in crate::tui) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> bool {
         let page = self.page.saturating_sub(1).max(1);
         let by = match input {
-            Input::Wheel(turn) => isize::from(*turn) * 3,
-            Input::Key(chord) => match (chord.typed(), keys.action(*chord)) {
-                (Some('j'), _) | (_, Some(Action::Down)) => 1,
-                (Some('k'), _) | (_, Some(Action::Up)) => -1,
-                (Some(' '), _) | (_, Some(Action::PageDown)) => page.cast_signed(),
-                (Some('b'), _) | (_, Some(Action::PageUp)) => -page.cast_signed(),
-                (Some('g'), _) | (_, Some(Action::LineStart | Action::TextStart)) => isize::MIN,
-                (Some('G'), _) | (_, Some(Action::LineEnd | Action::TextEnd)) => isize::MAX,
+            TerminalInput::Wheel(turn) => isize::from(*turn) * 3,
+            TerminalInput::Key(chord) => match (chord.typed(), keys.action(*chord)) {
+                (Some('j'), _) | (_, Some(KeyAction::Down)) => 1,
+                (Some('k'), _) | (_, Some(KeyAction::Up)) => -1,
+                (Some(' '), _) | (_, Some(KeyAction::PageDown)) => page.cast_signed(),
+                (Some('b'), _) | (_, Some(KeyAction::PageUp)) => -page.cast_signed(),
+                (Some('g'), _) | (_, Some(KeyAction::LineStart | KeyAction::TextStart)) => isize::MIN,
+                (Some('G'), _) | (_, Some(KeyAction::LineEnd | KeyAction::TextEnd)) => isize::MAX,
                 _ => return false,
             },
             _ => return false,
@@ -83,12 +83,12 @@ impl Pager {
 pub(in crate::tui) fn frame(area: Rect, buf: &mut Buffer, theme: &Theme, title: &str, hint: &str) -> Rect {
     let width = usize::from(area.width);
     let top = Rect { height: 1, ..area };
-    Paragraph::new(Line::styled(cut(title, width), theme.style(Name::Title))).render(top, buf);
+    Paragraph::new(Line::styled(cut(title, width), theme.style(StyleName::Title))).render(top, buf);
     if area.height < 3 {
         return Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     }
     let bottom = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    Paragraph::new(Line::styled(hints(hint, width), theme.style(Name::Dim))).render(bottom, buf);
+    Paragraph::new(Line::styled(hints(hint, width), theme.style(StyleName::Dim))).render(bottom, buf);
     Rect { y: area.y + 1, height: area.height - 2, ..area }
 }
 

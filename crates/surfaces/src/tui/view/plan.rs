@@ -5,13 +5,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use trimtab_vocab::PlanStep;
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager;
-use crate::tui::composer::{Composer, Draft, Outcome as Typed};
-use crate::tui::keys::{Action, Input, KeyMap};
-use crate::tui::news::Wish;
+use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
 use crate::tui::text::tame;
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::wrap;
 
 /// The plan under the editor.
@@ -42,7 +42,7 @@ impl PlanEditor {
 
     fn write(&mut self, text: &str, is_new: bool) {
         let mut words = Composer::for_words();
-        words.set_draft(&Draft::new(text));
+        words.set_draft(&ComposerDraft::new(text));
         self.field = Some((words, is_new));
     }
 
@@ -62,43 +62,43 @@ impl PlanEditor {
         }
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         if let Some((words, is_new)) = &mut self.field {
             let is_new = *is_new;
             match words.input(input, keys) {
                 Typed::Send(draft) | Typed::Queue(draft) => self.written(draft.text(), is_new),
-                Typed::Passed(Some(Action::Interrupt | Action::Quit)) => self.field = None,
+                Typed::Passed(Some(KeyAction::Interrupt | KeyAction::Quit)) => self.field = None,
                 _ => {}
             }
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
-        let Input::Key(chord) = input else { return Outcome::Moved };
+        let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
         match (chord.typed(), keys.action(*chord)) {
             (Some('J'), _) => self.swap(self.chosen + 1),
             (Some('K'), _) => self.swap(self.chosen.saturating_sub(1)),
-            (Some('j'), _) | (_, Some(Action::Down)) => self.chosen = (self.chosen + 1).min(self.last()),
-            (Some('k'), _) | (_, Some(Action::Up)) => self.chosen = self.chosen.saturating_sub(1),
+            (Some('j'), _) | (_, Some(KeyAction::Down)) => self.chosen = (self.chosen + 1).min(self.last()),
+            (Some('k'), _) | (_, Some(KeyAction::Up)) => self.chosen = self.chosen.saturating_sub(1),
             (Some('e'), _) => {
                 if let Some(title) = self.steps.get(self.chosen).map(|step| step.title.clone()) {
                     self.write(&title, false);
                 }
             }
             (Some('a'), _) => self.write("", true),
-            (Some('d' | 'x'), _) | (_, Some(Action::Delete)) if !self.steps.is_empty() => {
+            (Some('d' | 'x'), _) | (_, Some(KeyAction::Delete)) if !self.steps.is_empty() => {
                 self.steps.remove(self.chosen);
                 (self.chosen, self.is_changed) = (self.chosen.min(self.last()), true);
             }
-            (Some('s'), _) | (_, Some(Action::Send)) if !self.steps.is_empty() => {
+            (Some('s'), _) | (_, Some(KeyAction::Send)) if !self.steps.is_empty() => {
                 let steps = self.steps.clone();
                 return match self.is_changed {
-                    true => Outcome::CloseWith(Wish::Plan(steps)),
-                    false => Outcome::Close,
+                    true => ViewOutcome::CloseWith(Cmd::Plan(steps)),
+                    false => ViewOutcome::Close,
                 };
             }
-            (Some('q'), _) | (_, Some(Action::Interrupt | Action::Quit)) => return Outcome::Close,
+            (Some('q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Close,
             _ => {}
         }
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
@@ -116,10 +116,10 @@ impl PlanEditor {
             if at == self.chosen {
                 place = rows.len();
             }
-            let name = if at == self.chosen { Name::Selected } else { Name::Text };
+            let name = if at == self.chosen { StyleName::Selected } else { StyleName::Text };
             let mark = if at == self.chosen { "›" } else { " " };
             let line = Line::from(vec![
-                Span::styled(format!("{mark} {:>2}. ", at + 1), theme.style(Name::Key)),
+                Span::styled(format!("{mark} {:>2}. ", at + 1), theme.style(StyleName::Key)),
                 Span::styled(tame(&step.title), theme.style(name)),
             ]);
             rows.extend(wrap(&line, width, 6));
@@ -128,7 +128,7 @@ impl PlanEditor {
                 more.extend((!list.is_empty()).then(|| format!("{what}: {}", tame(&list.join(", ")))));
             }
             for line in more {
-                let line = Line::from(Span::styled(format!("      {line}"), theme.style(Name::Dim)));
+                let line = Line::from(Span::styled(format!("      {line}"), theme.style(StyleName::Dim)));
                 rows.extend(wrap(&line, width, 6));
             }
         }

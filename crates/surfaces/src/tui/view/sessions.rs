@@ -8,19 +8,19 @@ use ratatui::text::Line;
 use trimtab_host::{JobRow, JobState, SessionRow};
 use trimtab_vocab::{SessionId, Time};
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager;
-use crate::tui::composer::{Composer, Draft, Outcome as Typed};
-use crate::tui::keys::{Action, Chord, Input, Key, KeyMap};
-use crate::tui::news::Wish;
-use crate::tui::picker::{self, Item, Picker};
+use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
+use crate::tui::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
+use crate::tui::news::Cmd;
+use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::text::{cut, tame};
-use crate::tui::theme::{Name, Theme};
+use crate::tui::theme::{StyleName, Theme};
 use crate::words::age;
 
 /// The list.
 #[derive(Debug)]
-pub(in crate::tui) struct Sessions {
+pub(in crate::tui) struct SessionsView {
     picker: Picker,
     rows: Vec<SessionRow>,
     /// The session on the screen below.
@@ -40,7 +40,7 @@ enum Doing {
     Forget { session: SessionId, title: String },
 }
 
-impl Sessions {
+impl SessionsView {
     pub(in crate::tui) fn new(current: Option<SessionId>) -> Self {
         let picker = Picker::new("Sessions:", "There are no sessions in this folder yet.").found_elsewhere();
         Self { picker, rows: Vec::new(), current, doing: None, told: None }
@@ -60,7 +60,7 @@ impl Sessions {
                 Some(_) => " · waits",
             };
             let here = if self.current.as_ref() == Some(&row.id) { " · on the screen" } else { "" };
-            Item::noted(title(row), format!("{}{state}{here}", age(row.updated, now)))
+            PickerItem::noted(title(row), format!("{}{state}{here}", age(row.updated, now)))
         };
         self.picker.set_items(Arc::new(rows.iter().map(item).collect()));
         self.rows = rows;
@@ -75,8 +75,8 @@ impl Sessions {
         self.rows.get(self.picker.chosen()?)
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        if let Input::Key(chord) = input {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
+        if let TerminalInput::Key(chord) = input {
             self.told = None;
             if let Some(Doing::Forget { .. }) = &self.doing {
                 return self.forget(*chord, keys);
@@ -92,65 +92,65 @@ impl Sessions {
         }
         let query = self.picker.query().to_owned();
         match self.picker.input(input, keys) {
-            picker::Outcome::Picked(at) => match self.rows.get(at) {
-                Some(row) => Outcome::CloseWith(Wish::Open(row.id.clone())),
-                None => Outcome::Moved,
+            picker::PickerOutcome::Picked(at) => match self.rows.get(at) {
+                Some(row) => ViewOutcome::CloseWith(Cmd::Open(row.id.clone())),
+                None => ViewOutcome::Moved,
             },
-            picker::Outcome::Closed => Outcome::Close,
-            picker::Outcome::Moved | picker::Outcome::Passed if self.picker.query() != query => {
-                Outcome::Wish(Wish::LoadSessions { query: self.picker.query().to_owned() })
+            picker::PickerOutcome::Closed => ViewOutcome::Close,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed if self.picker.query() != query => {
+                ViewOutcome::Wish(Cmd::LoadSessions { query: self.picker.query().to_owned() })
             }
-            picker::Outcome::Moved | picker::Outcome::Passed => Outcome::Moved,
+            picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => ViewOutcome::Moved,
         }
     }
 
     /// Letters search, so what can be done with a session has Alt held.
-    fn begin(&mut self, chord: Chord) -> Option<Outcome> {
+    fn begin(&mut self, chord: Chord) -> Option<ViewOutcome> {
         let (Key::Char(letter), true, false) = (chord.key, chord.alt, chord.ctrl) else { return None };
         let row = self.chosen()?;
         let (session, title) = (row.id.clone(), title(row));
         match letter {
-            'f' => return Some(Outcome::Wish(Wish::Fork { session, at: None, words: None })),
-            'e' => return Some(Outcome::Wish(Wish::Export(session))),
+            'f' => return Some(ViewOutcome::Wish(Cmd::Fork { session, at: None, words: None })),
+            'e' => return Some(ViewOutcome::Wish(Cmd::Export(session))),
             'r' => {
                 let mut name = Box::new(Composer::for_words());
-                name.set_draft(&Draft::new(title));
+                name.set_draft(&ComposerDraft::new(title));
                 self.doing = Some(Doing::Rename { session, name });
             }
             'x' => self.doing = Some(Doing::Forget { session, title }),
             _ => return None,
         }
-        Some(Outcome::Moved)
+        Some(ViewOutcome::Moved)
     }
 
-    fn forget(&mut self, chord: Chord, keys: &KeyMap) -> Outcome {
+    fn forget(&mut self, chord: Chord, keys: &KeyMap) -> ViewOutcome {
         let is_over = chord.typed() == Some('y') || self.leaves(chord, keys);
         match self.doing.take() {
             Some(Doing::Forget { session, .. }) if chord.typed() == Some('y') => {
-                Outcome::Wish(Wish::Forget { session, query: self.picker.query().to_owned() })
+                ViewOutcome::Wish(Cmd::Forget { session, query: self.picker.query().to_owned() })
             }
             doing => {
                 self.doing = doing.filter(|_| !is_over);
-                Outcome::Moved
+                ViewOutcome::Moved
             }
         }
     }
 
-    fn rename(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
-        let Some(Doing::Rename { session, mut name }) = self.doing.take() else { return Outcome::Moved };
+    fn rename(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
+        let Some(Doing::Rename { session, mut name }) = self.doing.take() else { return ViewOutcome::Moved };
         match name.input(input, keys) {
             Typed::Send(draft) | Typed::Queue(draft) => {
                 let (title, query) = (draft.text(), self.picker.query().to_owned());
-                return Outcome::Wish(Wish::Rename { session, title, query });
+                return ViewOutcome::Wish(Cmd::Rename { session, title, query });
             }
-            Typed::Passed(Some(Action::Interrupt | Action::Quit)) => return Outcome::Moved,
+            Typed::Passed(Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Moved,
             _ => self.doing = Some(Doing::Rename { session, name }),
         }
-        Outcome::Moved
+        ViewOutcome::Moved
     }
 
     fn leaves(&self, chord: Chord, keys: &KeyMap) -> bool {
-        chord.typed() == Some('n') || matches!(keys.action(chord), Some(Action::Interrupt | Action::Quit))
+        chord.typed() == Some('n') || matches!(keys.action(chord), Some(KeyAction::Interrupt | KeyAction::Quit))
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
@@ -168,14 +168,14 @@ impl Sessions {
         match &mut self.doing {
             None => self.picker.draw_whole(inner, buf, theme),
             Some(Doing::Rename { name, .. }) => {
-                pager::put(inner, buf, &[Line::styled(cut("Its name:", width), theme.style(Name::Title))]);
+                pager::put(inner, buf, &[Line::styled(cut("Its name:", width), theme.style(StyleName::Title))]);
                 let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1).min(3), ..inner };
                 name.draw(below, buf, theme)
             }
             Some(Doing::Forget { title, .. }) => {
-                let text = |words: &str| Line::styled(cut(words, width), theme.style(Name::Text));
+                let text = |words: &str| Line::styled(cut(words, width), theme.style(StyleName::Text));
                 let rows = [
-                    Line::styled(cut(&format!("Forget “{}”?", tame(title)), width), theme.style(Name::Warning)),
+                    Line::styled(cut(&format!("Forget “{}”?", tame(title)), width), theme.style(StyleName::Warning)),
                     text("What was said in it is gone then, and its changes"),
                     text("can no longer be taken back. Files stay as they are."),
                 ];

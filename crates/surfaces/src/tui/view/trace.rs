@@ -7,12 +7,12 @@ use ratatui::text::{Line, Span as Part};
 use trimtab_vocab::Time;
 use unicode_width::UnicodeWidthStr;
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager::{self, Pager};
-use crate::tui::keys::{Action, Input, KeyMap};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::tui::text::cut;
-use crate::tui::theme::{Name, Theme};
-use crate::tui::trace::{Span, Trace};
+use crate::tui::theme::{StyleName, Theme};
+use crate::tui::trace::{TraceSpan, TraceSpans};
 
 /// Columns of a time: `12.4 s`, `3 min 20 s`.
 const TIME: usize = 11;
@@ -30,13 +30,13 @@ impl Waterfall {
         Self { pager: Pager::from_end() }
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         if self.pager.input(input, keys) {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
-        let Input::Key(chord) = input else { return Outcome::Moved };
-        let closes = matches!(keys.action(*chord), Some(Action::Interrupt | Action::Quit | Action::Trace));
-        if closes || chord.typed() == Some('q') { Outcome::Close } else { Outcome::Moved }
+        let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
+        let closes = matches!(keys.action(*chord), Some(KeyAction::Interrupt | KeyAction::Quit | KeyAction::Trace));
+        if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
     }
 
     pub(super) fn draw(
@@ -44,7 +44,7 @@ impl Waterfall {
         area: Rect,
         buf: &mut Buffer,
         theme: &Theme,
-        trace: &Trace,
+        trace: &TraceSpans,
         now: Time,
     ) -> Option<Position> {
         let hint = format!("↑ ↓ pages move · g first · G last · esc closes   {}", self.pager.place());
@@ -52,7 +52,7 @@ impl Waterfall {
         let width = usize::from(inner.width);
         let count = trace.spans().count();
         if count == 0 {
-            let line = Line::styled("Nothing was done in this session yet.", theme.style(Name::Dim));
+            let line = Line::styled("Nothing was done in this session yet.", theme.style(StyleName::Dim));
             pager::put(inner, buf, &[line]);
             return None;
         }
@@ -65,14 +65,14 @@ impl Waterfall {
     }
 }
 
-fn row(span: &Span, trace: &Trace, width: usize, theme: &Theme, now: Time) -> Line<'static> {
+fn row(span: &TraceSpan, trace: &TraceSpans, width: usize, theme: &Theme, now: Time) -> Line<'static> {
     let style = |name| theme.style(name);
     let time = took(span.millis(now));
     let name = match (span.is_bad, span.ended.is_none()) {
-        (true, _) => Name::Bad,
-        (false, true) => Name::Accent,
-        (false, false) if span.is_request() => Name::Title,
-        (false, false) => Name::Text,
+        (true, _) => StyleName::Bad,
+        (false, true) => StyleName::Accent,
+        (false, false) if span.is_request() => StyleName::Title,
+        (false, false) => StyleName::Text,
     };
     if span.is_request() {
         let note = if span.note.is_empty() { String::new() } else { format!("  {}", span.note) };
@@ -81,7 +81,7 @@ fn row(span: &Span, trace: &Trace, width: usize, theme: &Theme, now: Time) -> Li
         let pad = " ".repeat(room.saturating_sub(label.width()) + 1);
         return Line::from(vec![
             Part::styled(label, style(name)),
-            Part::styled(format!("{pad}{time:>TIME$}{note}"), style(Name::Dim)),
+            Part::styled(format!("{pad}{time:>TIME$}{note}"), style(StyleName::Dim)),
         ]);
     }
     if width < WIDE {
@@ -90,7 +90,7 @@ fn row(span: &Span, trace: &Trace, width: usize, theme: &Theme, now: Time) -> Li
         let pad = " ".repeat(room.saturating_sub(label.width()));
         return Line::from(vec![
             Part::styled(format!("  {label}{pad}"), style(name)),
-            Part::styled(format!("{time:>TIME$}"), style(Name::Dim)),
+            Part::styled(format!("{time:>TIME$}"), style(StyleName::Dim)),
         ]);
     }
     let note = if width >= 100 { 24 } else { 0 };
@@ -100,27 +100,27 @@ fn row(span: &Span, trace: &Trace, width: usize, theme: &Theme, now: Time) -> Li
     let pad = " ".repeat(label.saturating_sub(text.width()) + 1);
     let (before, filled) = place(span, trace, bar, now);
     let colour = match span.kind {
-        _ if span.is_bad => Name::Bad,
+        _ if span.is_bad => StyleName::Bad,
         // Time that a person took, and not the program.
-        "asked" => Name::Warning,
-        _ => Name::Accent,
+        "asked" => StyleName::Warning,
+        _ => StyleName::Accent,
     };
     let mut parts = vec![
-        Part::styled(format!("  {:<6}", span.kind), style(Name::Dim)),
+        Part::styled(format!("  {:<6}", span.kind), style(StyleName::Dim)),
         Part::styled(format!("{text}{pad}"), style(name)),
         Part::raw(" ".repeat(before)),
         Part::styled("▇".repeat(filled), style(colour)),
         Part::raw(" ".repeat(bar.saturating_sub(before + filled))),
-        Part::styled(format!("{time:>TIME$}"), style(Name::Dim)),
+        Part::styled(format!("{time:>TIME$}"), style(StyleName::Dim)),
     ];
     if note > 0 {
-        parts.push(Part::styled(cut(&format!("  {}", span.note), note), style(Name::Dim)));
+        parts.push(Part::styled(cut(&format!("  {}", span.note), note), style(StyleName::Dim)));
     }
     Line::from(parts)
 }
 
 /// Where the bar of a span begins within its request, and how long it is: one column at least, and never beyond.
-fn place(span: &Span, trace: &Trace, columns: usize, now: Time) -> (usize, usize) {
+fn place(span: &TraceSpan, trace: &TraceSpans, columns: usize, now: Time) -> (usize, usize) {
     let (began, whole) = trace.whole(span, now);
     let share = |millis: i64| match whole {
         0 => 0.0,

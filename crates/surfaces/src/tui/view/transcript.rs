@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use super::Outcome;
+use super::ViewOutcome;
 use super::pager::{self, Pager};
-use crate::tui::keys::{Action, Input, KeyMap};
+use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::tui::theme::Theme;
 use crate::tui::transcript::Transcript;
 
@@ -27,13 +27,14 @@ impl Whole {
         Self { pager: Pager::from_end(), rows: Vec::new(), width: 0, from: 0, upto: 0 }
     }
 
-    pub(super) fn input(&mut self, input: &Input, keys: &KeyMap) -> Outcome {
+    pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         if self.pager.input(input, keys) {
-            return Outcome::Moved;
+            return ViewOutcome::Moved;
         }
-        let Input::Key(chord) = input else { return Outcome::Moved };
-        let closes = matches!(keys.action(*chord), Some(Action::Interrupt | Action::Quit | Action::Transcript));
-        if closes || chord.typed() == Some('q') { Outcome::Close } else { Outcome::Moved }
+        let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
+        let closes =
+            matches!(keys.action(*chord), Some(KeyAction::Interrupt | KeyAction::Quit | KeyAction::Transcript));
+        if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
     }
 
     fn lay_out(&mut self, width: usize, page: usize, theme: &Theme, transcript: &mut Transcript) {

@@ -24,7 +24,7 @@ const GRANITE_THINKS: &str = "Write your thoughts between <think></think> and wr
 
 /// How a prompt fits into a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fit {
+pub(super) struct PromptFit {
     /// Tokens of the prompt: rather too many than too few.
     pub(super) prompt: u64,
     /// Those, and the tokens of the reply.
@@ -36,7 +36,7 @@ pub(super) struct Fit {
     pub(super) num_ctx: u64,
 }
 
-impl Fit {
+impl PromptFit {
     pub(super) fn of(model: &str, prompt: &Prompt, window: Option<u64>) -> Self {
         Self::within(tokens(model, prompt), prompt.max_output_tokens, window)
     }
@@ -77,11 +77,11 @@ impl Fit {
 }
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OllamaBody<'a> {
     model: &'a str,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<OllamaMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<OllamaTool<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
@@ -116,7 +116,7 @@ struct Options {
 }
 
 #[derive(Serialize, Default)]
-struct WireMessage<'a> {
+struct OllamaMessage<'a> {
     role: &'static str,
     content: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -124,24 +124,24 @@ struct WireMessage<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<WireCall<'a>>,
+    tool_calls: Vec<OllamaCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct WireCall<'a> {
-    function: WireFunction<'a>,
+struct OllamaCall<'a> {
+    function: OllamaFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct WireFunction<'a> {
+struct OllamaFunction<'a> {
     name: &'a str,
     arguments: &'a Value,
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct OllamaTool<'a> {
     r#type: &'static str,
     function: Described<'a>,
 }
@@ -153,12 +153,12 @@ struct Described<'a> {
     parameters: &'a Value,
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn of(model: &'a str, prompt: &'a Prompt, fit: &Fit, format: Option<WireFormat<'a>>) -> Self {
-        Body {
+impl<'a> OllamaBody<'a> {
+    pub(super) fn of(model: &'a str, prompt: &'a Prompt, fit: &PromptFit, format: Option<WireFormat<'a>>) -> Self {
+        OllamaBody {
             model,
             messages: wire_messages(model, prompt),
-            tools: prompt.tools.iter().map(|tool| WireTool::of(tool)).collect(),
+            tools: prompt.tools.iter().map(|tool| OllamaTool::of(tool)).collect(),
             stream: true,
             think: think(model, prompt.thinking_tokens),
             format,
@@ -171,10 +171,10 @@ impl<'a> Body<'a> {
     }
 }
 
-impl<'a> WireTool<'a> {
+impl<'a> OllamaTool<'a> {
     fn of(tool: &'a ToolSpec) -> Self {
         let ToolSpec { name, description, input_schema } = tool;
-        WireTool { r#type: "function", function: Described { name, description, parameters: input_schema } }
+        OllamaTool { r#type: "function", function: Described { name, description, parameters: input_schema } }
     }
 }
 
@@ -198,7 +198,7 @@ fn is_family(model: &str, family: &str) -> bool {
     model.to_ascii_lowercase().contains(family)
 }
 
-fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
+fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<OllamaMessage<'a>> {
     let granite_thinks = is_granite(model) && prompt.thinking_tokens > 0;
     let mut wire = Vec::new();
     // The instructions stand first: before anything else, Ollama would put the model's own.
@@ -208,10 +208,10 @@ fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
             true => Cow::Owned(format!("{}\n\n{GRANITE_THINKS}", prompt.system)),
             false => Cow::Borrowed(prompt.system.as_str()),
         };
-        wire.push(WireMessage { role: "system", content, ..WireMessage::default() });
+        wire.push(OllamaMessage { role: "system", content, ..OllamaMessage::default() });
     }
     if granite_thinks {
-        wire.push(WireMessage { role: "control", content: "thinking".into(), ..WireMessage::default() });
+        wire.push(OllamaMessage { role: "control", content: "thinking".into(), ..OllamaMessage::default() });
     }
     let mut tools = BTreeMap::new();
     for message in &prompt.messages {
@@ -223,9 +223,9 @@ fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
     wire
 }
 
-fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -> Option<WireMessage<'a>> {
+fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -> Option<OllamaMessage<'a>> {
     static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
-    let mut wire = WireMessage { role: "assistant", ..WireMessage::default() };
+    let mut wire = OllamaMessage { role: "assistant", ..OllamaMessage::default() };
     for part in &message.parts {
         match part {
             Part::Text { text } => append(&mut wire.content, text),
@@ -236,7 +236,7 @@ fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -
                 tools.insert(id, name);
                 // Arguments that were not JSON cannot be sent back as they were: the API wants an object.
                 let arguments = if broken.is_some() { &NOTHING } else { input };
-                wire.tool_calls.push(WireCall { function: WireFunction { name, arguments } });
+                wire.tool_calls.push(OllamaCall { function: OllamaFunction { name, arguments } });
             }
             Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Image { .. } | Part::ToolResult(_) => {}
         }
@@ -253,11 +253,11 @@ fn user<'a>(
     message: &'a Message,
     prompt: &'a Prompt,
     tools: &BTreeMap<&'a str, &'a str>,
-    wire: &mut Vec<WireMessage<'a>>,
+    wire: &mut Vec<OllamaMessage<'a>>,
 ) {
-    let empty = || WireMessage { role: "user", ..WireMessage::default() };
+    let empty = || OllamaMessage { role: "user", ..OllamaMessage::default() };
     let mut said = empty();
-    let flush = |said: &mut WireMessage<'a>, wire: &mut Vec<WireMessage<'a>>| {
+    let flush = |said: &mut OllamaMessage<'a>, wire: &mut Vec<OllamaMessage<'a>>| {
         let said = std::mem::replace(said, empty());
         if !said.content.trim().is_empty() || !said.images.is_empty() {
             wire.push(said);
@@ -269,11 +269,11 @@ fn user<'a>(
             Part::Image { image, .. } => said.images.extend(prompt.images.get(image).map(AsRef::as_ref)),
             Part::ToolResult(result) => {
                 flush(&mut said, wire);
-                wire.push(WireMessage {
+                wire.push(OllamaMessage {
                     role: "tool",
                     content: result.content.as_str().into(),
                     tool_name: tools.get(result.tool_use_id.as_str()).copied(),
-                    ..WireMessage::default()
+                    ..OllamaMessage::default()
                 });
             }
             Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ToolUse(_) => {}
@@ -336,13 +336,13 @@ mod tests {
             (90_000, 100, None, 8_192),
             (u64::MAX, u32::MAX, Some(u64::MAX), u64::MAX),
         ] {
-            assert_eq!(Fit::within(prompt, reply, window).num_ctx, num_ctx, "{prompt} + {reply} in {window:?}");
+            assert_eq!(PromptFit::within(prompt, reply, window).num_ctx, num_ctx, "{prompt} + {reply} in {window:?}");
         }
     }
 
     #[test]
     fn a_warning_comes_when_the_prompt_alone_is_too_large_and_not_before() {
-        let warning = |prompt, window| Fit::within(prompt, 1_000, window).warning("m");
+        let warning = |prompt, window| PromptFit::within(prompt, 1_000, window).warning("m");
         assert_eq!(warning(8_192, Some(8_192)), None);
         assert!(warning(8_193, Some(8_192)).is_some_and(|text| text.contains("8193") && text.contains("only 8192")));
         assert_eq!(warning(8_192, None), None);
@@ -351,12 +351,12 @@ mod tests {
 
     #[test]
     fn a_shortfall_is_seen_only_where_the_window_was_too_small() {
-        let tight = Fit::within(8_000, 1_000, Some(8_192));
+        let tight = PromptFit::within(8_000, 1_000, Some(8_192));
         assert!(tight.shortfall(3_999).is_some_and(|text| text.contains("only 3999 of about 8000")));
         assert_eq!(tight.shortfall(4_000), None);
         // Servers of old did not count what they had in their cache, and told nothing for nothing.
         assert_eq!(tight.shortfall(0), None);
-        let roomy = Fit::within(8_000, 1_000, Some(131_072));
+        let roomy = PromptFit::within(8_000, 1_000, Some(131_072));
         assert_eq!(roomy.shortfall(10), None);
     }
 

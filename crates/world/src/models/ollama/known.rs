@@ -18,23 +18,23 @@ const WORDS: [&str; 2] = ["quince", "medlar"];
 
 /// What is known about one model of one server.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownModel {
     window: OnceCell<Option<u64>>,
     schema: tokio::sync::Mutex<Option<bool>>,
 }
 
 /// By the address of the server and the name of the model.
-type All = HashMap<(String, String), Arc<Known>>;
+type All = HashMap<(String, String), Arc<KnownModel>>;
 
 /// What is known about a model so far.
-pub(super) fn about(base_url: &str, model: &str) -> Arc<Known> {
+pub(super) fn about(base_url: &str, model: &str) -> Arc<KnownModel> {
     static ALL: LazyLock<Mutex<All>> = LazyLock::new(Mutex::default);
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let name = (base_url.trim_end_matches('/').to_owned(), model.to_owned());
     Arc::clone(all.entry(name).or_default())
 }
 
-impl Known {
+impl KnownModel {
     /// How many tokens the model can hold, if the server says so. A question that fails is asked again
     /// with the next call: the model may have been fetched in the meantime.
     pub(super) async fn window(&self, ollama: &Ollama) -> Option<u64> {

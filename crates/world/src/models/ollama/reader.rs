@@ -6,19 +6,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trimtab_vocab::{Fault, Part, ProblemKind, Prompt, Retry, StopReason, Usage};
 
-use super::super::Piece;
+use super::super::ReplyPiece;
 use super::super::http::{self, SentEvent, error_message, fault, printable};
-use super::super::think_tags::{Said, ThinkTags};
-use super::body::{Fit, is_granite};
+use super::super::think_tags::{TaggedText, ThinkTags};
+use super::body::{PromptFit, is_granite};
 
 /// An id that is longer is not one.
 const LONGEST_ID: usize = 200;
 
 #[derive(Deserialize)]
-struct Line {
+struct OllamaLine {
     #[serde(default)]
     error: Value,
-    message: Option<WireMessage>,
+    message: Option<OllamaReplyMessage>,
     done: Option<bool>,
     #[serde(default)]
     done_reason: Value,
@@ -29,33 +29,33 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct WireMessage {
+struct OllamaReplyMessage {
     content: Option<String>,
     thinking: Option<String>,
-    tool_calls: Option<Vec<WireCall>>,
+    tool_calls: Option<Vec<OllamaReplyCall>>,
 }
 
 #[derive(Deserialize)]
-struct WireCall {
+struct OllamaReplyCall {
     #[serde(default)]
     id: Value,
-    function: Option<WireFunction>,
+    function: Option<OllamaReplyFunction>,
 }
 
 #[derive(Deserialize)]
-struct WireFunction {
+struct OllamaReplyFunction {
     name: Option<String>,
     #[serde(default)]
     arguments: Value,
 }
 
 /// Reads one line after the other; remembers what later ones build upon.
-pub(super) struct Reader {
+pub(super) struct OllamaReader {
     tags: ThinkTags,
-    fit: Fit,
+    fit: PromptFit,
     block: u32,
     /// The kind of the part that is under way: another kind begins another part.
-    kind: Option<Kind>,
+    kind: Option<LineKind>,
     /// Every id of the conversation: what is asked for must be told apart from what was.
     ids: BTreeSet<String>,
     calls: u64,
@@ -63,13 +63,13 @@ pub(super) struct Reader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Text,
     Thinking,
 }
 
-impl Reader {
-    pub(super) fn new(model: &str, prompt: &Prompt, fit: &Fit) -> Self {
+impl OllamaReader {
+    pub(super) fn new(model: &str, prompt: &Prompt, fit: &PromptFit) -> Self {
         let parts = prompt.messages.iter().flat_map(|message| &message.parts);
         let ids = parts.filter_map(|part| match part {
             Part::ToolUse(call) => Some(call.id.clone()),
@@ -86,11 +86,11 @@ impl Reader {
         }
     }
 
-    fn message(&mut self, message: WireMessage) -> Vec<Piece> {
+    fn message(&mut self, message: OllamaReplyMessage) -> Vec<ReplyPiece> {
         let mut pieces = Vec::new();
         if let Some(text) = message.thinking.filter(|text| !text.is_empty()) {
             self.tags.skip_thinking();
-            pieces.push(self.said(Said::Thinking(text)));
+            pieces.push(self.said(TaggedText::Thinking(text)));
         }
         if let Some(text) = message.content.filter(|text| !text.is_empty()) {
             let said = self.tags.push(&text);
@@ -100,26 +100,26 @@ impl Reader {
         pieces
     }
 
-    fn said(&mut self, said: Said) -> Piece {
+    fn said(&mut self, said: TaggedText) -> ReplyPiece {
         match said {
-            Said::Thinking(text) => Piece::Thinking { block: self.part(Some(Kind::Thinking)), text },
-            Said::Text(text) => Piece::Text { block: self.part(Some(Kind::Text)), text },
+            TaggedText::Thinking(text) => ReplyPiece::Thinking { block: self.part(Some(LineKind::Thinking)), text },
+            TaggedText::Text(text) => ReplyPiece::Text { block: self.part(Some(LineKind::Text)), text },
         }
     }
 
     /// A wish for a tool comes whole.
-    fn call(&mut self, call: WireCall) -> Piece {
+    fn call(&mut self, call: OllamaReplyCall) -> ReplyPiece {
         self.wants_tools = true;
         let block = self.part(None);
         let id = Some(self.id(call.id.as_str()));
-        let function = call.function.unwrap_or(WireFunction { name: None, arguments: Value::Null });
+        let function = call.function.unwrap_or(OllamaReplyFunction { name: None, arguments: Value::Null });
         let arguments = match function.arguments {
             Value::Null => String::new(),
             // An object within a string, as other APIs have it; anything else in it stays broken.
             Value::String(text) => text,
             value => value.to_string(),
         };
-        Piece::Tool { block, id, name: function.name, arguments }
+        ReplyPiece::Tool { block, id, name: function.name, arguments }
     }
 
     /// The id that the server gives, if it gives one that nothing else has.
@@ -138,7 +138,7 @@ impl Reader {
         }
     }
 
-    fn part(&mut self, kind: Option<Kind>) -> u32 {
+    fn part(&mut self, kind: Option<LineKind>) -> u32 {
         if kind.is_none() || self.kind != kind {
             self.block = self.block.saturating_add(1);
         }
@@ -146,17 +146,17 @@ impl Reader {
         self.block
     }
 
-    fn end(&mut self, line: &Line) -> Vec<Piece> {
+    fn end(&mut self, line: &OllamaLine) -> Vec<ReplyPiece> {
         let said = self.tags.finish();
-        let mut pieces: Vec<Piece> = said.into_iter().map(|said| self.said(said)).collect();
+        let mut pieces: Vec<ReplyPiece> = said.into_iter().map(|said| self.said(said)).collect();
         let (read, written) = (line.prompt_eval_count.as_u64(), line.eval_count.as_u64());
         if read.is_some() || written.is_some() {
             let (input_tokens, output_tokens) = (read.unwrap_or(0), written.unwrap_or(0));
-            pieces.push(Piece::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }));
+            pieces.push(ReplyPiece::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }));
         }
-        pieces.extend(self.stop(line.done_reason.as_str()).map(Piece::Stop));
-        pieces.extend(read.and_then(|read| self.fit.shortfall(read)).map(Piece::Warning));
-        pieces.push(Piece::End);
+        pieces.extend(self.stop(line.done_reason.as_str()).map(ReplyPiece::Stop));
+        pieces.extend(read.and_then(|read| self.fit.shortfall(read)).map(ReplyPiece::Warning));
+        pieces.push(ReplyPiece::End);
         pieces
     }
 
@@ -173,9 +173,9 @@ impl Reader {
     }
 }
 
-impl http::Reader for Reader {
-    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
-        let mut line: Line = serde_json::from_str(&sent.data).map_err(|error| unreadable(sent, &error))?;
+impl http::EventReader for OllamaReader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<ReplyPiece>, Fault> {
+        let mut line: OllamaLine = serde_json::from_str(&sent.data).map_err(|error| unreadable(sent, &error))?;
         if !line.error.is_null() {
             return Err(error_line(line.error));
         }
@@ -184,7 +184,7 @@ impl http::Reader for Reader {
             pieces.extend(self.end(&line));
         }
         if pieces.is_empty() {
-            pieces.push(Piece::Alive);
+            pieces.push(ReplyPiece::Alive);
         }
         Ok(pieces)
     }

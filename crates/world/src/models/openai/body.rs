@@ -6,15 +6,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use trimtab_vocab::{Format, Message, Part, Prompt, Role, ToolCall, ToolSpec};
 
-use super::server::{Name, SentBack, Server, effort};
+use super::server::{ModelName, SentBack, ServerKind, effort};
 use super::strict;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OpenAiBody<'a> {
     model: &'a str,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<OpenAiMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<OpenAiTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning>,
+    reasoning: Option<OpenRouterReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     stream: bool,
@@ -34,7 +34,7 @@ pub(super) struct Body<'a> {
 
 /// OpenRouter's own way to say how much to think, which it translates for the model.
 #[derive(Serialize)]
-struct Reasoning {
+struct OpenRouterReasoning {
     max_tokens: u32,
 }
 
@@ -45,12 +45,12 @@ struct StreamOptions {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-enum WireMessage<'a> {
+enum OpenAiMessage<'a> {
     System {
         content: &'a str,
     },
     User {
-        content: Content<'a>,
+        content: OpenAiContent<'a>,
     },
     Assistant {
         content: Option<String>,
@@ -59,7 +59,7 @@ enum WireMessage<'a> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         reasoning_details: Vec<Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<WireCall<'a>>,
+        tool_calls: Vec<OpenAiCall<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -69,7 +69,7 @@ enum WireMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum OpenAiContent<'a> {
     /// What every server takes, some nothing else.
     Text(String),
     Parts(Vec<ContentPart<'a>>),
@@ -88,20 +88,20 @@ struct ImageUrl {
 }
 
 #[derive(Serialize)]
-struct WireCall<'a> {
+struct OpenAiCall<'a> {
     id: &'a str,
     r#type: &'static str,
-    function: WireFunction<'a>,
+    function: OpenAiFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct WireFunction<'a> {
+struct OpenAiFunction<'a> {
     name: &'a str,
     arguments: String,
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct OpenAiTool<'a> {
     r#type: &'static str,
     function: ToolFunction<'a>,
 }
@@ -136,13 +136,13 @@ struct JsonSchema<'a> {
     strict: bool,
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn of(server: Server, model: &'a str, prompt: &'a Prompt) -> Self {
-        let name = Name::of(model);
+impl<'a> OpenAiBody<'a> {
+    pub(super) fn of(server: ServerKind, model: &'a str, prompt: &'a Prompt) -> Self {
+        let name = ModelName::of(model);
         let longest = Some(prompt.max_output_tokens).filter(|longest| *longest > 0);
-        let newer = server == Server::OpenAi || (server != Server::OpenRouter && name.counts_thinking());
-        let routed = server == Server::OpenRouter && prompt.thinking_tokens > 0;
-        Body {
+        let newer = server == ServerKind::OpenAi || (server != ServerKind::OpenRouter && name.counts_thinking());
+        let routed = server == ServerKind::OpenRouter && prompt.thinking_tokens > 0;
+        OpenAiBody {
             model,
             messages: wire_messages(server, prompt),
             tools: prompt.tools.iter().map(|tool| wire_tool(tool)).collect(),
@@ -150,7 +150,7 @@ impl<'a> Body<'a> {
             max_completion_tokens: longest.filter(|_| newer),
             temperature: prompt.temperature.filter(|_| !name.reasons()),
             reasoning_effort: effort(server, name, prompt),
-            reasoning: routed.then_some(Reasoning { max_tokens: prompt.thinking_tokens }),
+            reasoning: routed.then_some(OpenRouterReasoning { max_tokens: prompt.thinking_tokens }),
             response_format: prompt.format.as_ref().map(|format| response_format(server, format)),
             stream: true,
             stream_options: server.takes_stream_options().then_some(StreamOptions { include_usage: true }),
@@ -158,10 +158,10 @@ impl<'a> Body<'a> {
     }
 }
 
-fn wire_messages(server: Server, prompt: &Prompt) -> Vec<WireMessage<'_>> {
+fn wire_messages(server: ServerKind, prompt: &Prompt) -> Vec<OpenAiMessage<'_>> {
     let mut wire = Vec::new();
     if !prompt.system.is_empty() {
-        wire.push(WireMessage::System { content: &prompt.system });
+        wire.push(OpenAiMessage::System { content: &prompt.system });
     }
     // A model that says nothing does not stand between two messages of the person.
     let used_tools = tool_turns(&prompt.messages);
@@ -208,20 +208,20 @@ fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
 /// Everything that stands between two messages of the model: the results of its tools, which the API
 /// wants directly after it, then what the person said, as one message, because the templates of many
 /// local models want the roles to alternate.
-fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<WireMessage<'a>> {
+fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<OpenAiMessage<'a>> {
     let parts = || run.iter().flat_map(|message| &message.parts);
     let results = parts().filter_map(|part| match part {
         Part::ToolResult(result) => {
-            Some(WireMessage::Tool { tool_call_id: &result.tool_use_id, content: &result.content })
+            Some(OpenAiMessage::Tool { tool_call_id: &result.tool_use_id, content: &result.content })
         }
         _ => None,
     });
     let mut wire: Vec<_> = results.collect();
     let said: Vec<ContentPart<'_>> = parts().filter_map(|part| content_part(part, prompt)).collect();
     if said.iter().any(|part| matches!(part, ContentPart::ImageUrl { .. })) {
-        wire.push(WireMessage::User { content: Content::Parts(said) });
+        wire.push(OpenAiMessage::User { content: OpenAiContent::Parts(said) });
     } else if let Some(text) = joined(parts()) {
-        wire.push(WireMessage::User { content: Content::Text(text) });
+        wire.push(OpenAiMessage::User { content: OpenAiContent::Text(text) });
     }
     wire
 }
@@ -237,7 +237,7 @@ fn content_part<'a>(part: &'a Part, prompt: &Prompt) -> Option<ContentPart<'a>> 
     }
 }
 
-fn from_model(message: &Message, sent_back: SentBack, used_tools: bool) -> WireMessage<'_> {
+fn from_model(message: &Message, sent_back: SentBack, used_tools: bool) -> OpenAiMessage<'_> {
     let content = joined(message.parts.iter());
     let calls = message.parts.iter().filter_map(|part| match part {
         Part::ToolUse(call) => Some(wire_call(call)),
@@ -265,7 +265,7 @@ fn from_model(message: &Message, sent_back: SentBack, used_tools: bool) -> WireM
         }
         _ => Vec::new(),
     };
-    WireMessage::Assistant { content, reasoning_content, reasoning_details, tool_calls: calls.collect() }
+    OpenAiMessage::Assistant { content, reasoning_content, reasoning_details, tool_calls: calls.collect() }
 }
 
 /// The words in one string, part by part; blank parts say nothing, and some servers refuse them.
@@ -281,16 +281,16 @@ fn joined<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<String> {
 /// Arguments go back as the text that they are. Where that was no JSON object it goes back whole
 /// within one, because vLLM, llama.cpp and others read the arguments of the whole conversation and
 /// refuse it for ever after for one that they cannot read.
-fn wire_call(call: &ToolCall) -> WireCall<'_> {
+fn wire_call(call: &ToolCall) -> OpenAiCall<'_> {
     let arguments = match &call.broken {
         Some(broken) => json!({"INVALID_JSON": broken}).to_string(),
         None => call.input.to_string(),
     };
-    WireCall { id: &call.id, r#type: "function", function: WireFunction { name: &call.name, arguments } }
+    OpenAiCall { id: &call.id, r#type: "function", function: OpenAiFunction { name: &call.name, arguments } }
 }
 
 /// OpenAI refuses an object without a list of its properties, even where it has none.
-fn wire_tool(tool: &ToolSpec) -> WireTool<'_> {
+fn wire_tool(tool: &ToolSpec) -> OpenAiTool<'_> {
     let schema = &tool.input_schema;
     let parameters = match schema.as_object() {
         Some(object)
@@ -302,13 +302,13 @@ fn wire_tool(tool: &ToolSpec) -> WireTool<'_> {
         }
         _ => Parameters::AsTheyAre(schema),
     };
-    WireTool {
+    OpenAiTool {
         r#type: "function",
         function: ToolFunction { name: &tool.name, description: &tool.description, parameters },
     }
 }
 
-fn response_format(server: Server, format: &Format) -> ResponseFormat<'_> {
+fn response_format(server: ServerKind, format: &Format) -> ResponseFormat<'_> {
     match format {
         Format::Schema { name, schema } if server.takes_schemas() => ResponseFormat::JsonSchema {
             json_schema: JsonSchema { name: schema_name(name), schema, strict: strict::allows(schema) },

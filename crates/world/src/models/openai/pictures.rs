@@ -8,9 +8,9 @@ use serde_json::Value;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Retry, picture_type};
 
 use super::reader::lenient;
-use super::server::{Name, Server};
+use super::server::{ModelName, ServerKind};
 use crate::models::http::fault;
-use crate::models::{DrawOrder, Drawn};
+use crate::models::{DrawOrder, DrawnImage};
 use crate::tools::{PictureAddress, fetch_picture};
 
 /// Bytes of what a provider says it understood.
@@ -32,14 +32,14 @@ pub(super) struct PictureBody<'a> {
 }
 
 impl<'a> PictureBody<'a> {
-    pub(super) fn of(server: Server, model: &'a str, order: &'a DrawOrder) -> Self {
+    pub(super) fn of(server: ServerKind, model: &'a str, order: &'a DrawOrder) -> Self {
         Self {
             model,
             prompt: &order.prompt,
             n: order.count.max(1),
             // xAI documents that it has no sizes.
-            size: order.size.as_deref().filter(|_| server != Server::Xai),
-            response_format: match Name::of(model) {
+            size: order.size.as_deref().filter(|_| server != ServerKind::Xai),
+            response_format: match ModelName::of(model) {
                 // Always the bytes, and the field is refused.
                 name if name.sends_nothing_but_pictures() => None,
                 // Addresses are refused.
@@ -67,7 +67,7 @@ struct WirePicture {
 
 /// The pictures of an answer, at most `count`. What is whole is kept: a picture that cannot be read does not make
 /// the others worth less.
-pub(super) async fn pictures(server: Server, answer: Value, count: u32) -> Result<Vec<Drawn>, Fault> {
+pub(super) async fn pictures(server: ServerKind, answer: Value, count: u32) -> Result<Vec<DrawnImage>, Fault> {
     let answer =
         PictureAnswer::deserialize(answer).map_err(|_| wrong("The provider's answer has no list of pictures."))?;
     let wanted = usize::try_from(count.max(1)).unwrap_or(1);
@@ -87,7 +87,7 @@ pub(super) async fn pictures(server: Server, answer: Value, count: u32) -> Resul
     }
 }
 
-async fn read(server: Server, picture: WirePicture) -> Result<Drawn, Fault> {
+async fn read(server: ServerKind, picture: WirePicture) -> Result<DrawnImage, Fault> {
     let bytes = match (picture.b64_json.filter(|text| !text.is_empty()), picture.url.filter(|url| !url.is_empty())) {
         (Some(text), _) => base64(&text).ok_or_else(|| wrong("The provider's picture is not in base64."))?,
         // Some servers put the picture itself where the address belongs.
@@ -100,7 +100,7 @@ async fn read(server: Server, picture: WirePicture) -> Result<Drawn, Fault> {
     let media_type =
         picture_type(&bytes).ok_or_else(|| wrong("The provider's picture is neither PNG, JPEG, GIF nor WebP."))?;
     let revised = picture.revised_prompt.map(|prompt| bounded(prompt.trim()).to_owned());
-    Ok(Drawn { bytes, media_type, revised_prompt: revised.filter(|prompt| !prompt.is_empty()) })
+    Ok(DrawnImage { bytes, media_type, revised_prompt: revised.filter(|prompt| !prompt.is_empty()) })
 }
 
 fn bounded(text: &str) -> &str {
@@ -109,8 +109,8 @@ fn bounded(text: &str) -> &str {
 
 /// The bytes behind an address. The provider's key does not go along. A server on this machine or near it may name
 /// addresses like its own; anybody else only such as lie in the open, and encrypted.
-async fn fetched(server: Server, url: &str) -> Result<Vec<u8>, Fault> {
-    let near = server == Server::Local;
+async fn fetched(server: ServerKind, url: &str) -> Result<Vec<u8>, Fault> {
+    let near = server == ServerKind::Local;
     let mut tried = 1;
     loop {
         match fetch_picture(PictureAddress { url, near }).await {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Retry, StopReason, Usage};
 
-use crate::models::Piece;
-use crate::models::http::{self, Meaning, SentEvent, fault, printable};
-use crate::models::think_tags::{Said, ThinkTags};
+use crate::models::ReplyPiece;
+use crate::models::http::{self, ErrorMeaning, SentEvent, fault, printable};
+use crate::models::think_tags::{TaggedText, ThinkTags};
 
 /// No honest reply asks for more at once; what is remembered of each must not fill the memory.
 const MOST_CALLS: usize = 1_000;
@@ -30,32 +30,32 @@ const LATER: Retry = Retry::Later { after_ms: None };
 #[derive(Deserialize)]
 struct Chunk {
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<WireChoice>>,
     #[serde(default, deserialize_with = "lenient")]
-    usage: Option<WireUsage>,
+    usage: Option<OpenAiUsage>,
     #[serde(default, deserialize_with = "lenient")]
     x_groq: Option<Groq>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct WireChoice {
     #[serde(default, deserialize_with = "lenient")]
     index: Option<u64>,
     #[serde(default)]
-    delta: Option<Delta>,
+    delta: Option<OpenAiDelta>,
     #[serde(default)]
     finish_reason: Option<String>,
     #[serde(default)]
     error: Option<Value>,
     /// Moonshot puts it here.
     #[serde(default, deserialize_with = "lenient")]
-    usage: Option<WireUsage>,
+    usage: Option<OpenAiUsage>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Delta {
-    content: Option<Words>,
+struct OpenAiDelta {
+    content: Option<DeltaText>,
     refusal: Option<String>,
     #[serde(deserialize_with = "lenient")]
     reasoning: Option<String>,
@@ -69,7 +69,7 @@ struct Delta {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum DeltaText {
     Text(String),
     /// Mistral's, when the model thinks.
     Parts(Vec<WordsPart>),
@@ -82,7 +82,7 @@ struct WordsPart {
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
-    thinking: Option<Words>,
+    thinking: Option<DeltaText>,
 }
 
 #[derive(Deserialize)]
@@ -106,14 +106,14 @@ struct FunctionDelta {
 #[derive(Deserialize)]
 struct Groq {
     #[serde(default, deserialize_with = "lenient")]
-    usage: Option<WireUsage>,
+    usage: Option<OpenAiUsage>,
     #[serde(default, deserialize_with = "lenient")]
     error: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct WireUsage {
+struct OpenAiUsage {
     #[serde(deserialize_with = "lenient")]
     prompt_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
@@ -167,7 +167,7 @@ pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializ
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or(None))
 }
 
-impl WireUsage {
+impl OpenAiUsage {
     /// None where nothing is told.
     fn figures(&self) -> Option<Usage> {
         if self.prompt_tokens.is_none() && self.completion_tokens.is_none() {
@@ -200,10 +200,10 @@ impl WireUsage {
 }
 
 /// Reads one chunk after the other; remembers what later ones build upon.
-pub(super) struct Reader {
+pub(super) struct OpenAiReader {
     /// The ids that stand in the conversation, and those of this reply as they are settled.
     taken: BTreeSet<String>,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     /// Many servers pass thoughts on as the model wrote them: in its words, between tags.
     tags: ThinkTags,
     details: Vec<Value>,
@@ -215,7 +215,7 @@ pub(super) struct Reader {
 }
 
 /// A tool call as far as it has come.
-struct Call {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
@@ -223,11 +223,11 @@ struct Call {
     begun: bool,
 }
 
-impl http::Reader for Reader {
-    fn read(&mut self, sent: &SentEvent) -> Result<Vec<Piece>, Fault> {
+impl http::EventReader for OpenAiReader {
+    fn read(&mut self, sent: &SentEvent) -> Result<Vec<ReplyPiece>, Fault> {
         let data = sent.data.trim();
         if data.is_empty() {
-            return Ok(vec![Piece::Alive]);
+            return Ok(vec![ReplyPiece::Alive]);
         }
         if data == "[DONE]" {
             return self.done();
@@ -236,7 +236,7 @@ impl http::Reader for Reader {
             Ok(event) => event,
             Err(_) if sent.name == "error" => return Err(stopped(&json!({"error": data}))),
             // Events have no names in this API: what has one is not ours to read.
-            Err(_) if !matches!(sent.name.as_str(), "" | "message") => return Ok(vec![Piece::Alive]),
+            Err(_) if !matches!(sent.name.as_str(), "" | "message") => return Ok(vec![ReplyPiece::Alive]),
             Err(error) => return Err(unreadable(&error, data)),
         };
         if is_error(&event) || (sent.name == "error" && event.get("choices").is_none()) {
@@ -248,12 +248,12 @@ impl http::Reader for Reader {
         let chunk = Chunk::deserialize(event).map_err(|error| unreadable(&error, data))?;
         let mut pieces = self.chunk(chunk)?;
         if pieces.is_empty() {
-            pieces.push(Piece::Alive);
+            pieces.push(ReplyPiece::Alive);
         }
         Ok(pieces)
     }
 
-    fn over(&mut self) -> Vec<Piece> {
+    fn over(&mut self) -> Vec<ReplyPiece> {
         match self.finish.take() {
             Some(reason) => self.last_words(&reason),
             None => Vec::new(),
@@ -265,7 +265,7 @@ impl http::Reader for Reader {
     }
 }
 
-impl Reader {
+impl OpenAiReader {
     pub(super) fn after(messages: &[Arc<Message>]) -> Self {
         let parts = messages.iter().flat_map(|message| &message.parts);
         let ids = parts.filter_map(|part| match part {
@@ -284,7 +284,7 @@ impl Reader {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk) -> Result<Vec<Piece>, Fault> {
+    fn chunk(&mut self, chunk: Chunk) -> Result<Vec<ReplyPiece>, Fault> {
         let Chunk { choices, usage, x_groq } = chunk;
         if let Some(error) = x_groq.as_ref().and_then(|groq| groq.error.as_ref()) {
             return Err(stopped(&json!({"error": error})));
@@ -303,13 +303,20 @@ impl Reader {
             }
             figures = figures.or(choice.usage);
         }
-        pieces.extend(figures.and_then(|figures| figures.figures()).map(Piece::Usage));
+        pieces.extend(figures.and_then(|figures| figures.figures()).map(ReplyPiece::Usage));
         Ok(pieces)
     }
 
-    fn delta(&mut self, delta: Delta, pieces: &mut Vec<Piece>) -> Result<(), Fault> {
-        let Delta { content, refusal, reasoning, reasoning_content, reasoning_details, tool_calls, function_call } =
-            delta;
+    fn delta(&mut self, delta: OpenAiDelta, pieces: &mut Vec<ReplyPiece>) -> Result<(), Fault> {
+        let OpenAiDelta {
+            content,
+            refusal,
+            reasoning,
+            reasoning_content,
+            reasoning_details,
+            tool_calls,
+            function_call,
+        } = delta;
         let details = reasoning_details.unwrap_or_default();
         // The same thoughts may come in several fields, for clients that know one of them.
         let said = |text: &String| !text.is_empty();
@@ -324,7 +331,7 @@ impl Reader {
         }
         if !thoughts.is_empty() {
             self.tags.skip_thinking();
-            pieces.push(Piece::Thinking { block: THINKING, text: thoughts });
+            pieces.push(ReplyPiece::Thinking { block: THINKING, text: thoughts });
         }
         pieces.extend(self.tags.push(&words).into_iter().map(piece_of));
         let legacy = function_call.map(|function| CallDelta { index: Some(0), id: None, function: Some(function) });
@@ -335,7 +342,7 @@ impl Reader {
     }
 
     /// More of a tool call.
-    fn call(&mut self, delta: CallDelta) -> Result<Option<Piece>, Fault> {
+    fn call(&mut self, delta: CallDelta) -> Result<Option<ReplyPiece>, Fault> {
         let FunctionDelta { name, arguments } = delta.function.unwrap_or_default();
         let (id, name) = (delta.id.unwrap_or_default(), name.unwrap_or_default());
         let arguments = match arguments {
@@ -349,7 +356,12 @@ impl Reader {
         let place = match self.known(delta.index, &id, &name) {
             Some(place) => place,
             None if self.calls.len() < MOST_CALLS => {
-                self.calls.push(Call { index: delta.index, id: String::new(), name: String::new(), begun: false });
+                self.calls.push(PartialCall {
+                    index: delta.index,
+                    id: String::new(),
+                    name: String::new(),
+                    begun: false,
+                });
                 self.calls.len() - 1
             }
             None => {
@@ -373,7 +385,7 @@ impl Reader {
             return Err(too_much());
         }
         call.begun |= !arguments.is_empty();
-        Ok(Some(Piece::Tool {
+        Ok(Some(ReplyPiece::Tool {
             block: block_of(place),
             id: new_id.then_some(id),
             name: new_name.then(|| call.name.clone()),
@@ -414,7 +426,7 @@ impl Reader {
         Ok(())
     }
 
-    fn done(&mut self) -> Result<Vec<Piece>, Fault> {
+    fn done(&mut self) -> Result<Vec<ReplyPiece>, Fault> {
         match self.finish.take() {
             Some(reason) => Ok(self.last_words(&reason)),
             None => Err(fault(
@@ -426,8 +438,8 @@ impl Reader {
     }
 
     /// What only the end of the reply settles.
-    fn last_words(&mut self, reason: &str) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = self.tags.finish().into_iter().map(piece_of).collect();
+    fn last_words(&mut self, reason: &str) -> Vec<ReplyPiece> {
+        let mut pieces: Vec<ReplyPiece> = self.tags.finish().into_iter().map(piece_of).collect();
         for (place, call) in self.calls.iter().enumerate() {
             if !call.id.is_empty() && self.taken.insert(call.id.clone()) {
                 continue;
@@ -435,14 +447,19 @@ impl Reader {
             // Results are told apart by these ids, so each must be there and be the only one.
             let id = (place..).map(|n| format!("call_{n}")).find(|id| !self.taken.contains(id)).unwrap_or_default();
             self.taken.insert(id.clone());
-            pieces.push(Piece::Tool { block: block_of(place), id: Some(id), name: None, arguments: String::new() });
+            pieces.push(ReplyPiece::Tool {
+                block: block_of(place),
+                id: Some(id),
+                name: None,
+                arguments: String::new(),
+            });
         }
         if !self.details.is_empty() {
             let text = Value::Array(std::mem::take(&mut self.details)).to_string();
-            pieces.push(Piece::Signature { block: THINKING, text });
+            pieces.push(ReplyPiece::Signature { block: THINKING, text });
         }
-        pieces.push(Piece::Stop(self.stop_reason(reason)));
-        pieces.push(Piece::End);
+        pieces.push(ReplyPiece::Stop(self.stop_reason(reason)));
+        pieces.push(ReplyPiece::End);
         pieces
     }
 
@@ -463,10 +480,10 @@ impl Reader {
     }
 }
 
-fn piece_of(said: Said) -> Piece {
+fn piece_of(said: TaggedText) -> ReplyPiece {
     match said {
-        Said::Thinking(text) => Piece::Thinking { block: THINKING, text },
-        Said::Text(text) => Piece::Text { block: WORDS, text },
+        TaggedText::Thinking(text) => ReplyPiece::Thinking { block: THINKING, text },
+        TaggedText::Text(text) => ReplyPiece::Text { block: WORDS, text },
     }
 }
 
@@ -476,11 +493,11 @@ fn block_of(place: usize) -> u32 {
 }
 
 /// Words and thoughts, from one string or from parts of either kind.
-fn take_apart(content: Option<Words>, words: &mut String, thoughts: &mut String) {
+fn take_apart(content: Option<DeltaText>, words: &mut String, thoughts: &mut String) {
     match content {
         None => {}
-        Some(Words::Text(text)) => *words += &text,
-        Some(Words::Parts(parts)) => {
+        Some(DeltaText::Text(text)) => *words += &text,
+        Some(DeltaText::Parts(parts)) => {
             for part in parts {
                 if matches!(part.r#type.as_deref(), None | Some("text" | "output_text")) {
                     *words += part.text.as_deref().unwrap_or_default();
@@ -551,7 +568,7 @@ fn stopped(event: &Value) -> Fault {
         u16::try_from(number).ok().filter(|status| (400..600).contains(status))
     };
     let status = ["code", "status_code", "status"].into_iter().find_map(status);
-    let (kind, retry, hint) = if let Some(meaning) = http::error_code(event).and_then(Meaning::of) {
+    let (kind, retry, hint) = if let Some(meaning) = http::error_code(event).and_then(ErrorMeaning::of) {
         (meaning.kind, if meaning.may_pass { LATER } else { Retry::Never }, meaning.hint)
     } else if let Some(status) = status {
         let (kind, retry, _, hint) = http::by_status(status, LATER);

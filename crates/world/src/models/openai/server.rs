@@ -8,7 +8,7 @@ use crate::models::http;
 
 /// Who serves the model, as far as it changes what may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Server {
+pub(super) enum ServerKind {
     OpenAi,
     OpenRouter,
     DeepSeek,
@@ -21,7 +21,7 @@ pub(super) enum Server {
     Other,
 }
 
-impl Server {
+impl ServerKind {
     pub(super) fn at(base_url: &str) -> Self {
         let url = reqwest::Url::parse(base_url).ok();
         let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return Self::Other };
@@ -88,9 +88,9 @@ fn is_local(host: &str) -> bool {
 
 /// What a model's own name says of it, whoever serves it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'a>(&'a str);
+pub(super) struct ModelName<'a>(&'a str);
 
-impl<'a> Name<'a> {
+impl<'a> ModelName<'a> {
     pub(super) fn of(model: &'a str) -> Self {
         Self(model.rsplit('/').next().unwrap_or(model))
     }
@@ -141,8 +141,8 @@ impl<'a> Name<'a> {
 }
 
 /// The word for how hard to think, for models that are known to take one; others refuse the request.
-pub(super) fn effort(server: Server, name: Name<'_>, prompt: &Prompt) -> Option<&'static str> {
-    if server == Server::OpenRouter {
+pub(super) fn effort(server: ServerKind, name: ModelName<'_>, prompt: &Prompt) -> Option<&'static str> {
+    if server == ServerKind::OpenRouter {
         return None;
     }
     if name.thinks_or_acts() && !prompt.tools.is_empty() {
@@ -156,7 +156,7 @@ pub(super) fn effort(server: Server, name: Name<'_>, prompt: &Prompt) -> Option<
         return Some(if word == "low" { "low" } else { "high" });
     }
     let takes = match server {
-        Server::DeepSeek => true,
+        ServerKind::DeepSeek => true,
         _ if name.is_one_of(&["o1-mini", "o1-preview"]) => false,
         _ => {
             name.reasons()

@@ -35,7 +35,7 @@ fn prompt(messages: Vec<Message>) -> Prompt {
 }
 
 fn sent(base_url: &str, model: &str, prompt: &Prompt) -> Value {
-    serde_json::to_value(Body::of(Server::at(base_url), model, prompt)).expect("writes")
+    serde_json::to_value(OpenAiBody::of(ServerKind::at(base_url), model, prompt)).expect("writes")
 }
 
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -49,24 +49,24 @@ const OTHER: &str = "https://api.example.com/v1";
 #[test]
 fn a_server_is_known_by_its_host_alone() {
     for (url, expected) in [
-        (OPENAI, Server::OpenAi),
-        ("https://eu.api.openai.com/v1", Server::OpenAi),
-        (OPENROUTER, Server::OpenRouter),
-        (DEEPSEEK, Server::DeepSeek),
-        ("https://api.moonshot.cn/v1", Server::Moonshot),
-        (MISTRAL, Server::Mistral),
-        (XAI, Server::Xai),
-        (LOCAL, Server::Local),
-        ("http://[::1]:8080/v1", Server::Local),
-        ("http://192.168.1.7:1234/v1", Server::Local),
-        ("http://localhost:1234/v1", Server::Local),
-        ("http://gpu.lan/v1", Server::Local),
-        ("https://max.ai/v1", Server::Other),
-        ("https://api.openai.com.example.com/v1", Server::Other),
-        ("https://example.com/api.openai.com/v1", Server::Other),
-        ("not an address", Server::Other),
+        (OPENAI, ServerKind::OpenAi),
+        ("https://eu.api.openai.com/v1", ServerKind::OpenAi),
+        (OPENROUTER, ServerKind::OpenRouter),
+        (DEEPSEEK, ServerKind::DeepSeek),
+        ("https://api.moonshot.cn/v1", ServerKind::Moonshot),
+        (MISTRAL, ServerKind::Mistral),
+        (XAI, ServerKind::Xai),
+        (LOCAL, ServerKind::Local),
+        ("http://[::1]:8080/v1", ServerKind::Local),
+        ("http://192.168.1.7:1234/v1", ServerKind::Local),
+        ("http://localhost:1234/v1", ServerKind::Local),
+        ("http://gpu.lan/v1", ServerKind::Local),
+        ("https://max.ai/v1", ServerKind::Other),
+        ("https://api.openai.com.example.com/v1", ServerKind::Other),
+        ("https://example.com/api.openai.com/v1", ServerKind::Other),
+        ("not an address", ServerKind::Other),
     ] {
-        assert_eq!(Server::at(url), expected, "{url}");
+        assert_eq!(ServerKind::at(url), expected, "{url}");
     }
 }
 
@@ -327,8 +327,9 @@ fn base64_is_read_strictly() {
 #[test]
 fn a_size_goes_only_to_servers_that_have_sizes() {
     let order = DrawOrder { prompt: "A crab".into(), count: 0, size: Some("1024x1024".into()) };
-    let body =
-        |url: &str, model: &str| serde_json::to_value(PictureBody::of(Server::at(url), model, &order)).expect("writes");
+    let body = |url: &str, model: &str| {
+        serde_json::to_value(PictureBody::of(ServerKind::at(url), model, &order)).expect("writes")
+    };
     assert_eq!(
         body(OPENAI, "dall-e-3"),
         json!({"model": "dall-e-3", "prompt": "A crab", "n": 1, "size": "1024x1024", "response_format": "url"})

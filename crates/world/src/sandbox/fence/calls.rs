@@ -9,9 +9,9 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-use super::super::wire::Order;
+use super::super::wire::RunOrder;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that no build or test needs, and by which a fence could be taken down, another program be
 /// controlled, or the kernel itself be attacked.
@@ -78,7 +78,7 @@ const X32_OWN: &[(i64, i64)] = &[
 
 /// Puts the filter on this process. `loopback`: the network ends at the command, so it may be used.
 /// `namespaced`: it is in a network of its own.
-pub(super) fn filter(order: &Order, loopback: bool, namespaced: bool) -> Result<(), String> {
+pub(super) fn filter(order: &RunOrder, loopback: bool, namespaced: bool) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
     let (refusals, absences) = rules(order, loopback && namespaced).map_err(|error| refused(&error))?;
     for (rules, errno) in [(refusals, libc::EPERM), (absences, libc::ENOSYS)] {
@@ -92,8 +92,8 @@ pub(super) fn filter(order: &Order, loopback: bool, namespaced: bool) -> Result<
     Ok(())
 }
 
-fn rules(order: &Order, network: bool) -> Result<(Rules, Rules), seccompiler::BackendError> {
-    let mut rules: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
+fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules), seccompiler::BackendError> {
+    let mut rules: SyscallRules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     // Sockets in the file system lead to programs outside: agents, containers, the session's bus. What
     // is inside can talk through pairs and pipes, and through the network if that ends at the command.
     let families: &[i32] = if network { &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[] };
@@ -114,7 +114,7 @@ fn rules(order: &Order, network: bool) -> Result<(Rules, Rules), seccompiler::Ba
     }
     // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
     // call uses the older one.
-    let mut absent: Rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let mut absent: SyscallRules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     for rules in [&mut rules, &mut absent] {
         add_second_faces(rules);
     }
@@ -123,7 +123,7 @@ fn rules(order: &Order, network: bool) -> Result<(Rules, Rules), seccompiler::Ba
 
 /// Refuses what programs do to others by their numbers. In a process namespace others have none, and the number that
 /// the supervisor has outside is that of one of the command's own.
-fn refuse_others(rules: &mut Rules, supervisor: u32) -> Result<(), seccompiler::BackendError> {
+fn refuse_others(rules: &mut SyscallRules, supervisor: u32) -> Result<(), seccompiler::BackendError> {
     // Landlock keeps signals inside only since Linux 6.12. The supervisor must be out of reach before that
     // as well, for it is the one who kills. -1 is everyone, and a negative number is a group.
     let supervisor = i32::try_from(supervisor).unwrap_or(i32::MAX);
@@ -154,14 +154,14 @@ fn refuse_others(rules: &mut Rules, supervisor: u32) -> Result<(), seccompiler::
 }
 
 #[cfg(target_arch = "x86_64")]
-fn add_second_faces(rules: &mut Rules) {
+fn add_second_faces(rules: &mut SyscallRules) {
     let own = |call: i64| X32_OWN.iter().find(|(known, _)| *known == call).map_or(call, |(_, own)| *own);
-    let second: Rules = rules.iter().map(|(call, rules)| (own(*call) | X32, rules.clone())).collect();
+    let second: SyscallRules = rules.iter().map(|(call, rules)| (own(*call) | X32, rules.clone())).collect();
     rules.extend(second);
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn add_second_faces(_rules: &mut Rules) {}
+fn add_second_faces(_rules: &mut SyscallRules) {}
 
 fn rule(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![is(argument, op, value)?])

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind};
 
-use super::super::wire::Order;
+use super::super::wire::RunOrder;
 
 /// Where they are.
 pub(super) const FOLDER: &str = "/dev";
@@ -33,7 +33,7 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What of it is the command's own.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Own {
+pub(super) struct OwnDevices {
     /// The terminals are, so it may open new ones.
     pub(super) terminals: bool,
     /// Shared memory is, so it may be written.
@@ -41,11 +41,11 @@ pub(super) struct Own {
 }
 
 /// Covers all devices with a few. The process is in a view of files of its own already.
-pub(super) fn cover(order: &Order) -> Result<Own, Errno> {
+pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
     // Whoever works in shared memory sees no other there than the real one.
     if order.folder.starts_with(folder) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
-        return Ok(Own::default());
+        return Ok(OwnDevices::default());
     }
     let open = |path: &str| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
     let names = PLAIN.iter().chain([&TERMINAL]);
@@ -75,7 +75,7 @@ pub(super) fn cover(order: &Order) -> Result<Own, Errno> {
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let shared_memory = mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777").is_ok();
-    Ok(Own { terminals, shared_memory })
+    Ok(OwnDevices { terminals, shared_memory })
 }
 
 fn make(made: std::io::Result<()>) -> Result<(), Errno> {

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::super::wire::Order;
+use super::super::wire::RunOrder;
 
 /// Settings that are in force whatever the repository says.
 const SET: &[(&str, &str)] = &[
@@ -40,7 +40,7 @@ const MOST_OVERRIDES: usize = 200;
 
 /// What a setting means for a command that only looks.
 #[derive(Debug, PartialEq, Eq)]
-enum Meaning {
+enum GitSettingEffect {
     Harmless,
     /// It starts nothing if it has this value instead.
     Override(&'static str),
@@ -50,7 +50,7 @@ enum Meaning {
 
 /// The variables with which git, started in the folders of this order, runs nothing that a repository names; or why
 /// that cannot be had.
-pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> {
+pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, String> {
     if !order.plain_git {
         return Ok(Vec::new());
     }
@@ -62,14 +62,14 @@ pub(super) fn variables(order: &Order) -> Result<Vec<(String, String)>, String> 
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for (name, value) in settings(folder, &["config", "--list", "-z"], true)? {
             match meaning(&name, &value) {
-                Meaning::Harmless => {}
-                Meaning::Override(_) if is_external_diff(&name) => {
+                GitSettingEffect::Harmless => {}
+                GitSettingEffect::Override(_) if is_external_diff(&name) => {
                     if !says("--no-ext-diff") && order.argv.iter().any(|word| word.contains("diff")) {
                         return Err(blocked(&name));
                     }
                 }
-                Meaning::Override(value) => all.push((name, value)),
-                Meaning::Unknown => return Err(blocked(&name)),
+                GitSettingEffect::Override(value) => all.push((name, value)),
+                GitSettingEffect::Unknown => return Err(blocked(&name)),
             }
         }
         if !says("--ignore-submodules=dirty") {
@@ -206,32 +206,32 @@ const NAMES: &str = "blame.blankboundary blame.coloring blame.date blame.showema
     submodule.*.ignore submodule.*.update submodule.*.url submodule.*.path tag.forcesignannotated tag.gpgsign";
 
 /// What one setting means. Names come from git in small letters, but for what a repository has chosen.
-fn meaning(name: &str, value: &str) -> Meaning {
-    let Some((section, rest)) = name.split_once('.') else { return Meaning::Unknown };
+fn meaning(name: &str, value: &str) -> GitSettingEffect {
+    let Some((section, rest)) = name.split_once('.') else { return GitSettingEffect::Unknown };
     let last = rest.rsplit('.').next().unwrap_or(rest);
     let is_chosen = rest.contains('.');
     match (section, last) {
-        ("diff", "textconv") if is_chosen => return Meaning::Override("cat"),
-        ("diff", "external") if !is_chosen => return Meaning::Override(""),
-        ("diff", "command") if is_chosen => return Meaning::Override(""),
-        ("filter", "clean" | "smudge" | "process") => return Meaning::Override(""),
-        ("filter", "required") => return Meaning::Override("false"),
-        ("gpg", "program" | "defaultkeycommand") => return Meaning::Override("false"),
-        ("blame", "ignorerevsfile") => return Meaning::Override(""),
+        ("diff", "textconv") if is_chosen => return GitSettingEffect::Override("cat"),
+        ("diff", "external") if !is_chosen => return GitSettingEffect::Override(""),
+        ("diff", "command") if is_chosen => return GitSettingEffect::Override(""),
+        ("filter", "clean" | "smudge" | "process") => return GitSettingEffect::Override(""),
+        ("filter", "required") => return GitSettingEffect::Override("false"),
+        ("gpg", "program" | "defaultkeycommand") => return GitSettingEffect::Override("false"),
+        ("blame", "ignorerevsfile") => return GitSettingEffect::Override(""),
         // A format may ask for signatures. Formats by name are not used by what runs automatically.
-        ("format", "pretty") => return Meaning::Override("medium"),
-        ("pretty", _) => return Meaning::Harmless,
+        ("format", "pretty") => return GitSettingEffect::Override("medium"),
+        ("pretty", _) => return GitSettingEffect::Harmless,
         // Further keys are only added to these, so that a signature among them cannot be overridden.
-        ("branch" | "tag", "sort") if !is_chosen && value.contains("signature") => return Meaning::Unknown,
-        ("branch" | "tag", "sort") if !is_chosen => return Meaning::Harmless,
+        ("branch" | "tag", "sort") if !is_chosen && value.contains("signature") => return GitSettingEffect::Unknown,
+        ("branch" | "tag", "sort") if !is_chosen => return GitSettingEffect::Harmless,
         _ => {}
     }
     let general = if is_chosen { format!("{section}.*.{last}") } else { name.to_owned() };
     let among = |table: &str, word: &str| table.split_ascii_whitespace().any(|entry| entry == word);
     if among(SECTIONS, section) || among(NAMES, name) || among(NAMES, &general) {
-        Meaning::Harmless
+        GitSettingEffect::Harmless
     } else {
-        Meaning::Unknown
+        GitSettingEffect::Unknown
     }
 }
 
@@ -262,18 +262,18 @@ mod tests {
             "core.pager",
             "pretty.mine",
         ] {
-            assert_eq!(meaning(name, "x"), Meaning::Harmless, "{name}");
+            assert_eq!(meaning(name, "x"), GitSettingEffect::Harmless, "{name}");
         }
         for name in ["filter.lfs.clean", "filter.lfs.process", "diff.x.textconv", "diff.external", "diff.a.b.command"] {
-            assert!(matches!(meaning(name, "x"), Meaning::Override(_)), "{name}");
+            assert!(matches!(meaning(name, "x"), GitSettingEffect::Override(_)), "{name}");
         }
         for name in ["gpg.program", "gpg.ssh.program", "format.pretty", "filter.x.required"] {
-            assert!(matches!(meaning(name, "x"), Meaning::Override(_)), "{name}");
+            assert!(matches!(meaning(name, "x"), GitSettingEffect::Override(_)), "{name}");
         }
         for name in ["core.worktree", "uploadpack.packobjectshook", "made.up", "nodot", "diff.x.new", "core.new"] {
-            assert_eq!(meaning(name, "x"), Meaning::Unknown, "{name}");
+            assert_eq!(meaning(name, "x"), GitSettingEffect::Unknown, "{name}");
         }
-        assert_eq!(meaning("branch.sort", "-signature"), Meaning::Unknown);
-        assert_eq!(meaning("tag.sort", "-version:refname"), Meaning::Harmless);
+        assert_eq!(meaning("branch.sort", "-signature"), GitSettingEffect::Unknown);
+        assert_eq!(meaning("tag.sort", "-version:refname"), GitSettingEffect::Harmless);
     }
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
 use super::super::scan::holds_credential;
-use super::super::wire::Order;
+use super::super::wire::RunOrder;
 use super::namespaces::said;
 
 /// What is kept, relative to the home. No file here holds a credential by its usual use.
@@ -115,7 +115,7 @@ const CACHES: &[&str] = &[
 const NO_HOMES: &[&str] = &["/", "/nonexistent", "/dev/null", "/var/empty", "/proc", "/bin", "/usr/sbin"];
 
 /// Empties the homes; which mounts the command may write. The reason if that cannot be.
-pub(super) fn empty(order: &Order) -> Result<Vec<PathBuf>, String> {
+pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
     let mut homes: Vec<PathBuf> = order.homes.iter().cloned().chain(by_account()).collect();
     homes = homes.iter().filter_map(|home| home.canonicalize().ok()).filter(|home| home.is_dir()).collect();
     homes.retain(|home| !NO_HOMES.iter().any(|none| home == Path::new(none)));
@@ -149,20 +149,20 @@ fn by_account() -> Option<PathBuf> {
         .and_then(|fields| Some(fields.get(5)?.into()))
 }
 
-enum Way {
+enum HomeMount {
     Bound,
     Overlaid,
 }
 
-fn cover(home: &Path, order: &Order) -> Result<Vec<PathBuf>, Errno> {
+fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     let mut writable = vec![home.to_owned()];
     let own: Vec<&PathBuf> = order.temp.iter().chain([&order.folder, &order.cwd]).collect();
     let named = own.iter().copied().chain(&order.kept).filter(|path| path.starts_with(home) && *path != home);
-    let mut kept: Vec<(PathBuf, Way)> = named.map(|path| (path.clone(), Way::Bound)).collect();
+    let mut kept: Vec<(PathBuf, HomeMount)> = named.map(|path| (path.clone(), HomeMount::Bound)).collect();
     let gives_away =
         |name: &str| GIT_SETTINGS.contains(&name) && !order.plain_git && holds_credential(&home.join(name));
-    kept.extend(KEPT.iter().filter(|name| !gives_away(name)).map(|name| (home.join(name), Way::Bound)));
-    kept.extend(CACHES.iter().map(|name| (home.join(name), Way::Overlaid)));
+    kept.extend(KEPT.iter().filter(|name| !gives_away(name)).map(|name| (home.join(name), HomeMount::Bound)));
+    kept.extend(CACHES.iter().map(|name| (home.join(name), HomeMount::Overlaid)));
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
     let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
     kept.retain(|(path, _)| own.contains(&path) || path.canonicalize().is_ok_and(|real| !is_closed(&real)));
@@ -170,13 +170,13 @@ fn cover(home: &Path, order: &Order) -> Result<Vec<PathBuf>, Errno> {
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));
     let open = |path: &Path| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
-    let kept: Vec<(PathBuf, OwnedFd, Way)> =
+    let kept: Vec<(PathBuf, OwnedFd, HomeMount)> =
         kept.into_iter().filter_map(|(path, way)| open(&path).map(|fd| (path, fd, way))).collect();
     mount("tmpfs", home, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0700,size=2g")?;
     for (number, (path, fd, way)) in kept.iter().enumerate() {
         let from = format!("/proc/self/fd/{}", fd.as_raw_fd());
         place(path, Path::new(&from).is_dir())?;
-        match matches!(way, Way::Overlaid) && overlay(home, &from, path, number).is_ok() {
+        match matches!(way, HomeMount::Overlaid) && overlay(home, &from, path, number).is_ok() {
             true => writable.push(path.clone()),
             false => mount_bind_recursive(&from, path)?,
         }

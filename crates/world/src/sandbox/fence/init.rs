@@ -8,13 +8,13 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::super::supervise::AFTERGLOW;
-use super::super::wire::Ready;
+use super::super::wire::FenceReport;
 
 /// How often it looks whether what was left behind has ended.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Waits for the end of the command, and for a moment for what it has left running.
-pub(super) fn attend(command: &Child) -> Ready {
+pub(super) fn attend(command: &Child) -> FenceReport {
     let main = i32::try_from(command.id()).ok().and_then(Pid::from_raw);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -24,7 +24,7 @@ pub(super) fn attend(command: &Child) -> Ready {
         }
     };
     let left = if linger() { others() } else { 0 };
-    Ready::Over {
+    FenceReport::Over {
         exit_code: status.and_then(WaitStatus::exit_status),
         signal: status.and_then(WaitStatus::terminating_signal),
         left,

@@ -5,19 +5,19 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use trimtab_vocab::Sandbox;
 
-use super::super::wire::{Fence, Fences, Order, Ready};
-use super::namespaces::{self, Space, Trouble};
+use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
+use super::namespaces::{self, NamespaceError, Space};
 use super::{calls, paths};
 
 /// Puts up all fences that the order asks for.
-pub(super) fn shut_in(order: &Order) -> Ready {
+pub(super) fn shut_in(order: &RunOrder) -> FenceReport {
     // A session of its own: no terminal, and one group by which it can be told to end.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
     if order.sandbox == Sandbox::Off {
         return match die_with_supervisor(order) {
-            Ok(()) => Ready::Fenced(Fences::none("the sandbox is off")),
-            Err(why) => Ready::Failed(why),
+            Ok(()) => FenceReport::Fenced(Fences::none("the sandbox is off")),
+            Err(why) => FenceReport::Failed(why),
         };
     }
     limit(Resource::Fsize, order.file_size);
@@ -27,7 +27,7 @@ pub(super) fn shut_in(order: &Order) -> Ready {
         Some(why) => Err(why.clone()),
         None => match namespaces::enter(order) {
             Ok(space) => Ok(space),
-            Err(Trouble::Unavailable(why) | Trouble::Halfway(why)) => return Ready::Halfway(why),
+            Err(NamespaceError::Unavailable(why) | NamespaceError::Halfway(why)) => return FenceReport::Halfway(why),
         },
     };
     if space.is_ok() {
@@ -35,15 +35,15 @@ pub(super) fn shut_in(order: &Order) -> Ready {
     }
     // Only now: entering a namespace may undo it.
     if let Err(why) = die_with_supervisor(order) {
-        return Ready::Failed(why);
+        return FenceReport::Failed(why);
     }
     match raise(order, &space) {
-        Ok(fences) => Ready::Fenced(fences),
-        Err(why) => Ready::Failed(why),
+        Ok(fences) => FenceReport::Fenced(fences),
+        Err(why) => FenceReport::Failed(why),
     }
 }
 
-fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String> {
+fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, String> {
     drop_capabilities();
     let landlock = paths::restrict(order, space.as_ref().ok());
     let filter = calls::filter(order, space.as_ref().is_ok_and(|space| space.loopback), space.is_ok());
@@ -100,7 +100,7 @@ fn raise(order: &Order, space: &Result<Space, String>) -> Result<Fences, String>
 }
 
 /// The command is killed when its supervisor is, whatever that one could do no more.
-fn die_with_supervisor(order: &Order) -> Result<(), String> {
+fn die_with_supervisor(order: &RunOrder) -> Result<(), String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let is_there = match order.is_init {
         // The supervisor has no number in this namespace. It holds the other end of standard output until its end.
@@ -145,6 +145,6 @@ fn drop_capabilities() {
 }
 
 /// What is executed.
-pub(super) fn argv(order: &Order) -> Vec<String> {
+pub(super) fn argv(order: &RunOrder) -> Vec<String> {
     order.argv.clone()
 }

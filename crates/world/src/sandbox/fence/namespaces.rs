@@ -12,8 +12,8 @@ use rustix::mount::{
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 
-use super::super::protect::Mark;
-use super::super::wire::{Fence, Order};
+use super::super::protect::MountMark;
+use super::super::wire::{Fence, RunOrder};
 use super::{devices, home};
 
 /// What is so in the new view.
@@ -23,7 +23,7 @@ pub(super) struct Space {
     /// All secrets are hidden.
     pub(super) hidden: Fence,
     /// What of the devices is its own.
-    pub(super) devices: devices::Own,
+    pub(super) devices: devices::OwnDevices,
     /// There is a network that ends at this command.
     pub(super) loopback: bool,
     /// Control files cannot be written.
@@ -32,7 +32,7 @@ pub(super) struct Space {
     pub(super) processes: Fence,
 }
 
-pub(in super::super) enum Trouble {
+pub(in super::super) enum NamespaceError {
     /// Nothing has changed.
     Unavailable(String),
     /// The process is in namespaces where it cannot do what it came for.
@@ -46,11 +46,11 @@ const NEEDED: [CapabilitySet; 3] = [CapabilitySet::SYS_ADMIN, CapabilitySet::NET
 
 /// Enters a user namespace, and a process namespace for whatever is started next: that one is its first process, and
 /// when it ends, the kernel ends all others. It is the supervisor that does this, since nobody can move itself into one.
-pub(in super::super) fn found() -> Result<(), Trouble> {
+pub(in super::super) fn found() -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
-        .map_err(|errno| Trouble::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
-    let halfway = |what: &str, errno: Errno| Trouble::Halfway(format!("{what}: {}", said(errno)));
+        .map_err(|errno| NamespaceError::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
+    let halfway = |what: &str, errno: Errno| NamespaceError::Halfway(format!("{what}: {}", said(errno)));
     // The same person, and nobody else.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
@@ -68,8 +68,8 @@ fn hand_down() -> Result<(), Errno> {
 }
 
 /// Arranges the view of a fence whose supervisor has prepared for it.
-pub(super) fn enter(order: &Order) -> Result<Space, Trouble> {
-    let halfway = |what: &str, errno: Errno| Trouble::Halfway(format!("{what}: {}", said(errno)));
+pub(super) fn enter(order: &RunOrder) -> Result<Space, NamespaceError> {
+    let halfway = |what: &str, errno: Errno| NamespaceError::Halfway(format!("{what}: {}", said(errno)));
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
         .map_err(|errno| halfway("namespaces cannot be entered", errno))?;
     arrange(order).map_err(|(what, errno)| halfway(&what, errno))
@@ -88,14 +88,14 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 const SYSTEM_SECRETS: &[&str] =
     &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers"];
 
-fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
+fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
     let at = |what: &Path| {
         let what = format!("{} cannot be mounted", what.display());
         move |errno| (what.clone(), errno)
     };
     let root = Path::new("/");
     mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(at(root))?;
-    let mut open = Open::default();
+    let mut open = WritableMounts::default();
     let emptied = match order.automatic {
         Some(_) => home::empty(order),
         None => Ok(Vec::new()),
@@ -130,13 +130,13 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
     for mark in &order.marks {
         let done = match mark {
-            Mark::Pinned(path) | Mark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
-            Mark::Absent(path) => cover(path).map_err(said),
+            MountMark::Pinned(path) | MountMark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
+            MountMark::Absent(path) => cover(path).map_err(said),
         };
         match (done, mark) {
-            (Ok(()), Mark::Pinned(_)) => {}
-            (Ok(()), Mark::ReadOnly(path) | Mark::Absent(path)) => open.closed.push(path.clone()),
-            (Err(why), Mark::Absent(path)) => secret.push(format!("{} cannot be hidden: {why}", path.display())),
+            (Ok(()), MountMark::Pinned(_)) => {}
+            (Ok(()), MountMark::ReadOnly(path) | MountMark::Absent(path)) => open.closed.push(path.clone()),
+            (Err(why), MountMark::Absent(path)) => secret.push(format!("{} cannot be hidden: {why}", path.display())),
             (Err(why), mark) => trouble.push(format!("{} cannot be protected: {why}", mark.path().display())),
         }
     }
@@ -145,7 +145,7 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
         Err(errno) => Fence::missing(format!("processes of its own cannot be mounted: {}", said(errno))),
     };
     let (all_read_only, done) = make_read_only(&open);
-    let marked = order.marks.iter().filter(|mark| matches!(mark, Mark::ReadOnly(_))).map(Mark::path);
+    let marked = order.marks.iter().filter(|mark| matches!(mark, MountMark::ReadOnly(_))).map(MountMark::path);
     trouble
         .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
@@ -154,7 +154,7 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
 }
 
 /// Covers a secret with nothing. Whether it is out of sight then.
-fn hide(path: &Path, order: &Order) -> bool {
+fn hide(path: &Path, order: &RunOrder) -> bool {
     let Ok(path) = path.canonicalize() else { return true };
     if order.folder.starts_with(&path) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
         return false;
@@ -179,7 +179,7 @@ fn cover(path: &Path) -> Result<(), Errno> {
 
 /// What stays writable.
 #[derive(Default)]
-struct Open {
+struct WritableMounts {
     /// With all mounts beneath.
     beneath: Vec<PathBuf>,
     /// Without them.
@@ -188,7 +188,7 @@ struct Open {
     closed: Vec<PathBuf>,
 }
 
-impl Open {
+impl WritableMounts {
     fn has(&self, path: &Path) -> bool {
         let any = |of: &[PathBuf]| of.iter().any(|above| path.starts_with(above));
         self.single.iter().any(|single| single == path) || any(&self.beneath) && !any(&self.closed)
@@ -197,7 +197,7 @@ impl Open {
 
 /// Makes every mount read-only that is not open; whether all are, and which. Landlock keeps files
 /// from being written as well, but not their owners, modes and times.
-fn make_read_only(open: &Open) -> (bool, BTreeSet<PathBuf>) {
+fn make_read_only(open: &WritableMounts) -> (bool, BTreeSet<PathBuf>) {
     // Of several on one path, the last covers the others.
     let all: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
     // There is always one; a list without any could not be read.

@@ -4,31 +4,31 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::Sandbox;
 
-use super::super::wire::{Fence, Fences, Order, Ready};
+use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
 use super::seatbelt::{Bounds, fenced};
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 /// Why there are no namespaces.
-pub(in super::super) enum Trouble {
+pub(in super::super) enum NoNamespaces {
     Unavailable(String),
     #[allow(dead_code, reason = "only Linux has namespaces of which some work")]
     Halfway(String),
 }
 
 /// There are no namespaces here.
-pub(in super::super) fn found() -> Result<(), Trouble> {
-    Err(Trouble::Unavailable("this system has no namespaces".into()))
+pub(in super::super) fn found() -> Result<(), NoNamespaces> {
+    Err(NoNamespaces::Unavailable("this system has no namespaces".into()))
 }
 
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
-pub(super) fn shut_in(order: &Order) -> Ready {
+pub(super) fn shut_in(order: &RunOrder) -> FenceReport {
     let _ = rustix::process::setsid();
     if order.sandbox == Sandbox::Off {
-        return Ready::Fenced(Fences::none("the sandbox is off"));
+        return FenceReport::Fenced(Fences::none("the sandbox is off"));
     }
     if !Path::new(SANDBOX_EXEC).exists() {
-        return Ready::Failed(
+        return FenceReport::Failed(
             "The command was not started, since nothing here keeps it from writing elsewhere or off the network."
                 .into(),
         );
@@ -36,13 +36,13 @@ pub(super) fn shut_in(order: &Order) -> Ready {
     // Whoever asks what holds wants to know whether the system takes the profile at all.
     let tried = if order.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
     match tried {
-        Ok(()) => Ready::Fenced(fences(order)),
-        Err(why) => Ready::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
+        Ok(()) => FenceReport::Fenced(fences(order)),
+        Err(why) => FenceReport::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
     }
 }
 
 /// What the profile promises.
-fn fences(order: &Order) -> Fences {
+fn fences(order: &RunOrder) -> Fences {
     let mut fences = Fences::none("its sockets and signals end at the profile, but it may see which programs run");
     fences.writes = Fence::Holds;
     fences.protected = match order.sandbox {
@@ -55,7 +55,7 @@ fn fences(order: &Order) -> Fences {
 }
 
 /// Runs nothing behind the fence.
-fn try_out(order: &Order) -> Result<(), String> {
+fn try_out(order: &RunOrder) -> Result<(), String> {
     let words = within(order, &["/usr/bin/true".to_owned()])?;
     let mut command = super::new(&words[0]);
     let output = command.args(&words[1..]).output().map_err(|error| error.to_string())?;
@@ -66,14 +66,14 @@ fn try_out(order: &Order) -> Result<(), String> {
 }
 
 /// What is executed. Without a fence that is nothing.
-pub(super) fn argv(order: &Order) -> Vec<String> {
+pub(super) fn argv(order: &RunOrder) -> Vec<String> {
     match order.sandbox {
         Sandbox::Off => order.argv.clone(),
         _ => within(order, &order.argv).unwrap_or_default(),
     }
 }
 
-fn within(order: &Order, argv: &[String]) -> Result<Vec<String>, String> {
+fn within(order: &RunOrder, argv: &[String]) -> Result<Vec<String>, String> {
     let bounds = Bounds {
         sandbox: order.sandbox,
         folder: without_links(&order.folder),
@@ -97,7 +97,7 @@ fn without_links(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn order(sandbox: Sandbox, folder: &str) -> Order {
+    fn order(sandbox: Sandbox, folder: &str) -> RunOrder {
         let json = serde_json::json!({
             "argv": ["make", "all"], "cwd": "/w", "folder": folder, "timeout_ms": 1000, "sandbox": sandbox,
             "hidden": ["/h/.ssh"], "temp": "/t/x", "supervisor": 1, "probe": false,

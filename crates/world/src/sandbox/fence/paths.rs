@@ -14,7 +14,7 @@ use landlock::{
 use trimtab_vocab::CommandClass;
 
 use super::super::repository;
-use super::super::wire::Order;
+use super::super::wire::RunOrder;
 use super::devices;
 use super::namespaces::Space;
 
@@ -25,7 +25,7 @@ pub(super) struct Landlock {
     pub(super) version: u32,
 }
 
-pub(super) fn restrict(order: &Order, space: Option<&Space>) -> Result<Landlock, String> {
+pub(super) fn restrict(order: &RunOrder, space: Option<&Space>) -> Result<Landlock, String> {
     let status = try_restrict(order, space).map_err(|error| format!("Landlock refused: {error}"))?;
     match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, LandlockStatus::NotImplemented) => Err("the kernel has no Landlock".into()),
@@ -35,7 +35,10 @@ pub(super) fn restrict(order: &Order, space: Option<&Space>) -> Result<Landlock,
     }
 }
 
-fn try_restrict(order: &Order, space: Option<&Space>) -> Result<landlock::RestrictionStatus, landlock::RulesetError> {
+fn try_restrict(
+    order: &RunOrder,
+    space: Option<&Space>,
+) -> Result<landlock::RestrictionStatus, landlock::RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(TRIED))?
@@ -110,7 +113,7 @@ const SYSTEM: &[&str] = &[
 
 /// What may be read beneath. A command that only reads needs the folder and programs: words that are known only when
 /// it runs (names of files, targets of links) cannot lead it to other projects then.
-fn read_roots(order: &Order) -> Vec<PathBuf> {
+fn read_roots(order: &RunOrder) -> Vec<PathBuf> {
     if order.automatic != Some(CommandClass::Read) {
         return vec!["/".into()];
     }

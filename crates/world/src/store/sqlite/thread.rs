@@ -5,10 +5,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Result, StoreError};
 
-type Work = Box<dyn FnOnce(&mut Connection) + Send>;
+type StoreWork = Box<dyn FnOnce(&mut Connection) + Send>;
 
 pub(super) struct DatabaseThread {
-    work: Option<mpsc::Sender<Work>>,
+    work: Option<mpsc::Sender<StoreWork>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -17,7 +17,7 @@ const QUEUE: usize = 64;
 
 impl DatabaseThread {
     pub(super) fn start(name: &str, mut connection: Connection) -> Result<Self> {
-        let (work, mut orders) = mpsc::channel::<Work>(QUEUE);
+        let (work, mut orders) = mpsc::channel::<StoreWork>(QUEUE);
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
@@ -34,7 +34,7 @@ impl DatabaseThread {
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
-        let order: Work = Box::new(move |connection| {
+        let order: StoreWork = Box::new(move |connection| {
             // Whoever asked may be gone; the work is done all the same.
             let _ = answer.send(work(connection));
         });

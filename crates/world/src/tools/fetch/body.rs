@@ -11,7 +11,7 @@ const HEAD: usize = 1_024;
 
 /// The form of what came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyForm {
     Html,
     Text,
     /// The server does not say.
@@ -20,7 +20,7 @@ pub(super) enum Form {
     Other,
 }
 
-impl Form {
+impl BodyForm {
     /// By the type that the server gives.
     pub(super) fn of(given: Option<&str>) -> Self {
         const TEXTS: &[&str] = &[
@@ -70,10 +70,10 @@ impl Form {
 }
 
 /// The title, if it has one, and the text.
-pub(super) fn read(form: Form, given: Option<&str>, bytes: &[u8]) -> (Option<String>, String) {
+pub(super) fn read(form: BodyForm, given: Option<&str>, bytes: &[u8]) -> (Option<String>, String) {
     let text = decode(form, given, bytes);
     match form.or_by_content(bytes) {
-        Form::Html => {
+        BodyForm::Html => {
             let page = html::read(&text);
             (page.title, page.text)
         }
@@ -84,9 +84,9 @@ pub(super) fn read(form: Form, given: Option<&str>, bytes: &[u8]) -> (Option<Str
 
 /// By its mark, by what the server says, by what the page says of itself; UTF-8 if nobody does, and
 /// what most old pages are if it is not that.
-fn decode<'a>(form: Form, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
+fn decode<'a>(form: BodyForm, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     let by_server = given.and_then(|given| charset(given.as_bytes()));
-    let by_page = || if form == Form::Text { None } else { charset(&bytes[..bytes.len().min(HEAD)]) };
+    let by_page = || if form == BodyForm::Text { None } else { charset(&bytes[..bytes.len().min(HEAD)]) };
     match by_server.or_else(by_page) {
         Some(encoding) => encoding.decode(bytes).0,
         None => {
@@ -124,27 +124,27 @@ mod tests {
     #[test]
     fn the_form_is_told_by_type_and_where_there_is_none_by_content() {
         for (given, form) in [
-            ("text/html; charset=utf-8", Form::Html),
-            ("TEXT/HTML", Form::Html),
-            ("application/xhtml+xml", Form::Html),
-            ("text/markdown", Form::Text),
-            ("application/json", Form::Text),
-            ("application/vnd.api+json", Form::Text),
-            ("image/svg+xml", Form::Text),
-            ("image/png", Form::Other),
-            ("application/octet-stream", Form::Other),
-            ("nonsense", Form::Other),
+            ("text/html; charset=utf-8", BodyForm::Html),
+            ("TEXT/HTML", BodyForm::Html),
+            ("application/xhtml+xml", BodyForm::Html),
+            ("text/markdown", BodyForm::Text),
+            ("application/json", BodyForm::Text),
+            ("application/vnd.api+json", BodyForm::Text),
+            ("image/svg+xml", BodyForm::Text),
+            ("image/png", BodyForm::Other),
+            ("application/octet-stream", BodyForm::Other),
+            ("nonsense", BodyForm::Other),
         ] {
-            assert_eq!(Form::of(Some(given)), form, "{given}");
+            assert_eq!(BodyForm::of(Some(given)), form, "{given}");
         }
-        assert_eq!(Form::of(None).or_by_content(b" <!DOCTYPE html><p>"), Form::Html);
-        assert_eq!(Form::of(None).or_by_content(b"plain"), Form::Text);
-        assert_eq!(Form::of(None).or_by_content(b"a\0b"), Form::Other);
+        assert_eq!(BodyForm::of(None).or_by_content(b" <!DOCTYPE html><p>"), BodyForm::Html);
+        assert_eq!(BodyForm::of(None).or_by_content(b"plain"), BodyForm::Text);
+        assert_eq!(BodyForm::of(None).or_by_content(b"a\0b"), BodyForm::Other);
     }
 
     #[test]
     fn the_encoding_is_taken_from_the_server_then_from_the_page_then_guessed() {
-        let html = |given: &str, bytes: &[u8]| read(Form::Html, Some(given), bytes).1;
+        let html = |given: &str, bytes: &[u8]| read(BodyForm::Html, Some(given), bytes).1;
         assert_eq!(html("text/html; charset=ISO-8859-1", b"caf\xe9 \x80"), "café €");
         assert_eq!(html("text/html; charset=\"utf-8\"", "café".as_bytes()), "café");
         assert_eq!(html("text/html", b"<meta charset='windows-1252'>caf\xe9"), "café");

@@ -13,14 +13,14 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::super::Refusal;
+use super::super::ReadRefusal;
 
 /// Where a name leads is looked up before a proxy is asked, but not for longer than this.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(3);
 
 /// Who knows where names lead.
 #[derive(Debug, Clone)]
-pub(super) enum Names {
+pub(super) enum NameLookup {
     /// The machine.
     System,
     /// A test.
@@ -30,10 +30,10 @@ pub(super) enum Names {
 
 /// Looks names up, and lets no forbidden address through.
 #[derive(Debug, Clone)]
-pub(super) struct Guard(Names);
+pub(super) struct AddressGuard(NameLookup);
 
-impl Guard {
-    pub(super) fn new(names: Names) -> Self {
+impl AddressGuard {
+    pub(super) fn new(names: NameLookup) -> Self {
         Self(names)
     }
 
@@ -41,7 +41,7 @@ impl Guard {
     ///
     /// The resolver below sees each connection that is made from here; what goes through a proxy is
     /// resolved there, so the name is looked up here too. One that cannot be is left to the proxy.
-    pub(super) async fn check(&self, url: &Url) -> Result<bool, Refusal> {
+    pub(super) async fn check(&self, url: &Url) -> Result<bool, ReadRefusal> {
         let host = url.host_str().unwrap_or_default();
         let is_here = is_here(host);
         let addresses = match literal(host) {
@@ -51,12 +51,12 @@ impl Guard {
                 found.ok().and_then(Result::ok).unwrap_or_default()
             }
         };
-        addresses.into_iter().try_for_each(|address| allow(host, address, is_here)).map_err(Refusal)?;
+        addresses.into_iter().try_for_each(|address| allow(host, address, is_here)).map_err(ReadRefusal)?;
         Ok(is_here)
     }
 }
 
-impl Resolve for Guard {
+impl Resolve for AddressGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let names = self.0.clone();
         Box::pin(async move {
@@ -71,10 +71,10 @@ impl Resolve for Guard {
     }
 }
 
-async fn lookup(names: &Names, host: &str) -> io::Result<Vec<IpAddr>> {
+async fn lookup(names: &NameLookup, host: &str) -> io::Result<Vec<IpAddr>> {
     match names {
-        Names::System => Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()),
-        Names::Known(known) => known.get(host).cloned().ok_or_else(|| io::Error::other("no such name")),
+        NameLookup::System => Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()),
+        NameLookup::Known(known) => known.get(host).cloned().ok_or_else(|| io::Error::other("no such name")),
     }
 }
 
@@ -97,9 +97,9 @@ pub(super) fn refused(error: &(dyn Error + 'static)) -> Option<String> {
 
 /// Refuses an address that is forbidden by how it is written. Asks nobody: where a name leads is not
 /// looked up before the person has agreed to the name.
-pub(super) fn check_literal(url: &Url) -> Result<(), Refusal> {
+pub(super) fn check_literal(url: &Url) -> Result<(), ReadRefusal> {
     let host = url.host_str().unwrap_or_default();
-    literal(host).map_or(Ok(()), |address| allow(host, address, is_here(host))).map_err(Refusal)
+    literal(host).map_or(Ok(()), |address| allow(host, address, is_here(host))).map_err(ReadRefusal)
 }
 
 /// Whether an address may be spoken to under a name.

@@ -55,8 +55,8 @@ fn redirect(to: &str) -> Vec<(Vec<u8>, Duration)> {
     answer("302 Found", &format!("location: {to}\r\ncontent-length: 0\r\n"), "")
 }
 
-fn web(limits: Limits) -> Web {
-    Web::new(limits, Names::System).expect("a client")
+fn web(limits: FetchLimits) -> WebClient {
+    WebClient::new(limits, NameLookup::System).expect("a client")
 }
 
 #[tokio::test]
@@ -123,7 +123,8 @@ fn a_redirect_to_encryption_stays_and_the_way_back_does_not() {
 
 #[tokio::test]
 async fn a_page_that_is_too_large_or_too_slow_is_shown_as_far_as_it_came() {
-    let limits = Limits { body: 1_000, text: 800, total: Duration::from_secs(2), idle: Duration::from_millis(300) };
+    let limits =
+        FetchLimits { body: 1_000, text: 800, total: Duration::from_secs(2), idle: Duration::from_millis(300) };
     let (port, _) = serve(move |path| {
         let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n".to_vec();
         let long = Duration::from_secs(30);
@@ -217,7 +218,7 @@ async fn a_name_that_leads_to_metadata_or_to_this_machine_is_refused() {
         ("rebound.example".to_owned(), vec![Ipv4Addr::LOCALHOST.into()]),
         ("app.localhost".to_owned(), vec![Ipv4Addr::LOCALHOST.into()]),
     ]);
-    let web = Web::new(LIMITS, Names::Known(Arc::new(known))).expect("a client");
+    let web = WebClient::new(LIMITS, NameLookup::Known(Arc::new(known))).expect("a client");
     for name in ["metadata.example", "mixed.example", "rebound.example"] {
         let url = Url::parse(&format!("http://{name}:{port}/")).expect("an address");
         let seen = web.fetch(url.as_str()).await;

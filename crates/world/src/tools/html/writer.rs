@@ -1,6 +1,6 @@
 //! Words, and what stands before them.
 
-use super::{Tag, entities, plain};
+use super::{HtmlTag, entities, plain};
 
 /// Deeper lists and quotations are shown like this one.
 const DEEPEST_SHOWN: usize = 6;
@@ -13,7 +13,7 @@ const MOST_TABLES: usize = 32;
 #[derive(Default)]
 pub(super) struct Writer {
     out: String,
-    before: Before,
+    before: PendingSpace,
     /// Numbers of ordered lists, none for the others; how deep lists are beyond what is shown.
     lists: Vec<Option<u32>>,
     deeper_lists: usize,
@@ -27,7 +27,7 @@ pub(super) struct Writer {
 
 /// What stands before the next word.
 #[derive(Default, Clone)]
-struct Before {
+struct PendingSpace {
     lines: usize,
     space: bool,
     marker: Option<String>,
@@ -37,11 +37,11 @@ struct Before {
 struct Link {
     href: String,
     start: usize,
-    before: Before,
+    before: PendingSpace,
 }
 
 impl Writer {
-    pub(super) fn open(&mut self, tag: &Tag<'_>) {
+    pub(super) fn open(&mut self, tag: &HtmlTag<'_>) {
         match tag.name.as_str() {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 self.block(2);
@@ -224,7 +224,7 @@ impl Writer {
 
     /// Writes what stands before the next word.
     fn settle(&mut self) {
-        let Before { lines, space, marker, cells } = std::mem::take(&mut self.before);
+        let PendingSpace { lines, space, marker, cells } = std::mem::take(&mut self.before);
         let is_first = self.out.is_empty();
         if !is_first && lines > 0 {
             self.out.extend(std::iter::repeat_n('\n', lines.min(2)));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{FileSet, FileState, FileWrite, Unkept, WhyUnkept};
 
-use super::{Content, Entry, Snapshot};
+use super::{Snapshot, SnapshotContent, SnapshotEntry};
 
 /// Files that are named of those that cannot be undone.
 const NAMED: usize = 20;
@@ -14,7 +14,7 @@ const WRITES: usize = 100_000;
 
 /// The difference between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Compared {
+pub struct SnapshotDiff {
     /// What can be undone; lines are not counted yet.
     pub writes: Vec<FileWrite>,
     /// What cannot, the first of them.
@@ -24,8 +24,8 @@ pub struct Compared {
 }
 
 /// What happened to the files between `before` and `after`, in the order of their paths.
-pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
-    let mut compared = Compared::default();
+pub fn compare(before: &Snapshot, after: &Snapshot) -> SnapshotDiff {
+    let mut compared = SnapshotDiff::default();
     let mut old = before.entries.iter().peekable();
     let mut new = after.entries.iter().peekable();
     loop {
@@ -54,7 +54,7 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> Compared {
     compared
 }
 
-impl Compared {
+impl SnapshotDiff {
     /// Leaves out what others did to the files of the folder meanwhile, as far as that tells how a file has become what
     /// it is. Where something else has changed the file as well, it stays as it was seen.
     pub fn leave_out(&mut self, folder: &Path, meanwhile: &[FileSet]) {
@@ -75,12 +75,12 @@ impl Compared {
         });
     }
 
-    fn add(&mut self, path: &Path, was: Option<&Entry>, is: Option<&Entry>) {
-        let states = |entry: Option<&Entry>| -> Result<Option<FileState>, WhyUnkept> {
+    fn add(&mut self, path: &Path, was: Option<&SnapshotEntry>, is: Option<&SnapshotEntry>) {
+        let states = |entry: Option<&SnapshotEntry>| -> Result<Option<FileState>, WhyUnkept> {
             match entry.map(|entry| &entry.content) {
                 None => Ok(None),
-                Some(Content::Kept { state, .. } | Content::Seen(state)) => Ok(Some(state.clone())),
-                Some(Content::Unkept(why)) => Err(*why),
+                Some(SnapshotContent::Kept { state, .. } | SnapshotContent::Seen(state)) => Ok(Some(state.clone())),
+                Some(SnapshotContent::Unkept(why)) => Err(*why),
             }
         };
         match (states(was), states(is)) {
@@ -112,26 +112,29 @@ impl Compared {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::Stamp;
+    use super::super::FileStamp;
     use super::*;
 
     /// A snapshot of files: their names, and what is known of each. A number is a hash, anything else a reason.
     fn snapshot(files: &[(&str, &str)]) -> Snapshot {
         let entry = |(n, (path, known)): (usize, &(&str, &str))| {
             let content = match known.strip_prefix('?') {
-                Some(_) => Content::Unkept(WhyUnkept::Large),
-                None => Content::Kept { state: FileState { hash: (*known).to_owned(), mode: 0o644 }, read: n as i64 },
+                Some(_) => SnapshotContent::Unkept(WhyUnkept::Large),
+                None => SnapshotContent::Kept {
+                    state: FileState { hash: (*known).to_owned(), mode: 0o644 },
+                    read: n as i64,
+                },
             };
             // The stamp of a file that was not read is all that there is: `?1` and `?2` differ by it.
             let size = known.len() as u64 + u64::from(known.ends_with('2'));
-            let stamp = Stamp { size, modified: 1, changed: 1, inode: 1, mode: 0o644 };
-            (PathBuf::from(path), Entry { stamp, content })
+            let stamp = FileStamp { size, modified: 1, changed: 1, inode: 1, mode: 0o644 };
+            (PathBuf::from(path), SnapshotEntry { stamp, content })
         };
         Snapshot { entries: files.iter().enumerate().map(entry).collect(), ..Snapshot::default() }
     }
 
     fn told(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
-        let Compared { writes, unkept, more } = compare(&snapshot(before), &snapshot(after));
+        let SnapshotDiff { writes, unkept, more } = compare(&snapshot(before), &snapshot(after));
         let state = |state: &Option<FileState>| state.as_ref().map_or("-".to_owned(), |state| state.hash.clone());
         let mut lines: Vec<String> = writes
             .iter()
@@ -209,7 +212,7 @@ mod tests {
     fn many_that_cannot_be_undone_are_counted() {
         let names: Vec<String> = (10..60).map(|n| n.to_string()).collect();
         let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "?1")).collect();
-        let Compared { unkept, more, .. } = compare(&Snapshot::default(), &snapshot(&files));
+        let SnapshotDiff { unkept, more, .. } = compare(&Snapshot::default(), &snapshot(&files));
         assert_eq!((unkept.len(), more), (NAMED, 50 - NAMED as u64));
     }
 }

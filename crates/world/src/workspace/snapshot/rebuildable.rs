@@ -154,7 +154,7 @@ impl Links {
 
 /// The files with several names in a built folder.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct LinkScan {
     /// The entries of the folder itself.
     tops: Vec<PathBuf>,
     /// Each such file, with the number of the entry that it lies in.
@@ -163,7 +163,7 @@ pub(super) struct Scan {
     pub(super) is_cut: bool,
 }
 
-impl Scan {
+impl LinkScan {
     /// The entries that hold a file with a name that was not met.
     pub(super) fn leading_out(&self, links: &Links) -> Vec<PathBuf> {
         let mut tops: Vec<usize> =
@@ -176,9 +176,9 @@ impl Scan {
 
 /// Looks for files with several names. Only names and stamps are read. What cannot be listed cannot be written to
 /// by its old names either, because a command finds them no better.
-pub(super) fn scan(folder: &Path, links: &mut Links, until: Instant) -> Scan {
+pub(super) fn scan(folder: &Path, links: &mut Links, until: Instant) -> LinkScan {
     use std::os::unix::fs::MetadataExt as _;
-    let mut scan = Scan::default();
+    let mut scan = LinkScan::default();
     let mut left = vec![(folder.to_owned(), None::<usize>)];
     while let Some((directory, top)) = left.pop() {
         let Ok(entries) = directory.read_dir() else { continue };

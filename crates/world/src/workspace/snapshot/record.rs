@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::{FileState, WhyUnkept};
 
-use super::{Content, Entry, Snapshot, Stamp};
+use super::{FileStamp, Snapshot, SnapshotContent, SnapshotEntry};
 
 /// Names that are no text are left out: of such files nothing could be undone anyway.
 #[derive(Serialize, Deserialize)]
 struct Record {
-    entries: Vec<Line>,
+    entries: Vec<SnapshotLine>,
     closed: Vec<String>,
     /// Earlier versions did not note ignored files, and have none. To compare with theirs would make such files new.
     folders: BTreeMap<String, WhyUnkept>,
@@ -19,11 +19,11 @@ struct Record {
 
 /// Path, size, modified, changed, inode, mode; then what is known of the bytes.
 #[derive(Serialize, Deserialize)]
-struct Line(String, u64, i64, i64, u64, u32, Known);
+struct SnapshotLine(String, u64, i64, i64, u64, u32, KnownContent);
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Known {
+enum KnownContent {
     Kept(String, u32, i64),
     Unkept(WhyUnkept),
 }
@@ -31,14 +31,14 @@ enum Known {
 impl Snapshot {
     /// The bytes to store.
     pub fn write(&self) -> Vec<u8> {
-        let line = |(path, entry): (&PathBuf, &Entry)| {
-            let Stamp { size, modified, changed, inode, mode } = entry.stamp;
+        let line = |(path, entry): (&PathBuf, &SnapshotEntry)| {
+            let FileStamp { size, modified, changed, inode, mode } = entry.stamp;
             let known = match &entry.content {
-                Content::Kept { state, read } => Known::Kept(state.hash.clone(), state.mode, *read),
-                Content::Unkept(why) => Known::Unkept(*why),
-                Content::Seen(_) => Known::Unkept(WhyUnkept::Full),
+                SnapshotContent::Kept { state, read } => KnownContent::Kept(state.hash.clone(), state.mode, *read),
+                SnapshotContent::Unkept(why) => KnownContent::Unkept(*why),
+                SnapshotContent::Seen(_) => KnownContent::Unkept(WhyUnkept::Full),
             };
-            Some(Line(path.to_str()?.to_owned(), size, modified, changed, inode, mode, known))
+            Some(SnapshotLine(path.to_str()?.to_owned(), size, modified, changed, inode, mode, known))
         };
         let text = |path: &PathBuf| path.to_str().map(str::to_owned);
         let record = Record {
@@ -52,12 +52,12 @@ impl Snapshot {
     /// Reads what `write` has written; nothing if it is something else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let record: Record = serde_json::from_slice(bytes).ok()?;
-        let entry = |Line(path, size, modified, changed, inode, mode, known): Line| {
+        let entry = |SnapshotLine(path, size, modified, changed, inode, mode, known): SnapshotLine| {
             let content = match known {
-                Known::Kept(hash, mode, read) => Content::Kept { state: FileState { hash, mode }, read },
-                Known::Unkept(why) => Content::Unkept(why),
+                KnownContent::Kept(hash, mode, read) => SnapshotContent::Kept { state: FileState { hash, mode }, read },
+                KnownContent::Unkept(why) => SnapshotContent::Unkept(why),
             };
-            (PathBuf::from(path), Entry { stamp: Stamp { size, modified, changed, inode, mode }, content })
+            (PathBuf::from(path), SnapshotEntry { stamp: FileStamp { size, modified, changed, inode, mode }, content })
         };
         Some(Self {
             entries: record.entries.into_iter().map(entry).collect(),

@@ -13,9 +13,9 @@ use rustix::io::Errno;
 use trimtab_vocab::{FileState, WhyUnkept, names};
 
 use super::super::read::permissions;
-use super::super::{Folder, Walk, WalkEntry};
-use super::rebuildable::{Built, Linked, Links, Scan, built, scan};
-use super::{Content, Entry, LARGEST, Snapshot, Stamp, Uncovered};
+use super::super::{Folder, FolderWalk, WalkEntry};
+use super::rebuildable::{Built, LinkScan, Linked, Links, built, scan};
+use super::{FileStamp, LARGEST, Snapshot, SnapshotContent, SnapshotEntry, Uncovered};
 use crate::clock::{Clock as _, SystemClock};
 
 /// Files beyond this many are looked at after a command that has made them, if there was room before.
@@ -37,7 +37,7 @@ pub trait Keep {
 
 /// What to look at.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct SnapshotOrder<'a> {
     /// The folder.
     pub folder: &'a Folder,
     /// What is known already.
@@ -56,7 +56,7 @@ pub struct Order<'a> {
 }
 
 /// Looks at all files of a folder. Nothing is given back if nobody waits for it any more.
-pub fn take(order: &Order<'_>, keep: &mut dyn Keep) -> Option<Snapshot> {
+pub fn take(order: &SnapshotOrder<'_>, keep: &mut dyn Keep) -> Option<Snapshot> {
     let mut taking = Taking {
         order,
         keep,
@@ -90,7 +90,7 @@ struct Met {
 
 /// The files under an ignored directory.
 #[derive(Default)]
-struct Group {
+struct IgnoredGroup {
     files: usize,
     bytes: u64,
     /// Bytes of them that are not kept yet.
@@ -100,16 +100,16 @@ struct Group {
 }
 
 struct Taking<'a> {
-    order: &'a Order<'a>,
+    order: &'a SnapshotOrder<'a>,
     keep: &'a mut dyn Keep,
     left: u64,
     until: Instant,
     met: Vec<Met>,
-    groups: BTreeMap<PathBuf, Group>,
+    groups: BTreeMap<PathBuf, IgnoredGroup>,
     links: Links,
     /// Files with several names; and of each built folder, which entries of it hold such files.
     linked: Vec<(PathBuf, bool, Linked)>,
-    scanned: Vec<(PathBuf, Built, Scan)>,
+    scanned: Vec<(PathBuf, Built, LinkScan)>,
     taken: Snapshot,
 }
 
@@ -118,7 +118,8 @@ impl Taking<'_> {
     fn walk(&mut self) -> Option<()> {
         let folder = self.order.folder.path();
         let most = if self.order.afterwards { self.order.files * MORE_AFTERWARDS } else { self.order.files };
-        let mut walk = Walk::new(folder, folder, LONGEST).with_ignored().only(|entry| !is_ours(entry.file_name()));
+        let mut walk =
+            FolderWalk::new(folder, folder, LONGEST).with_ignored().only(|entry| !is_ours(entry.file_name()));
         // The topmost ignored directory that the walk is in.
         let mut top: Option<PathBuf> = None;
         let (mut plain, mut ignored) = (0, 0);
@@ -148,7 +149,7 @@ impl Taking<'_> {
                 self.links.met(linked);
             }
             if let Some(top) = &top {
-                let stamp = Stamp::of(&stat);
+                let stamp = FileStamp::of(&stat);
                 let is_kept = self.known(&path, &stamp).is_some();
                 let group = self.groups.entry(top.clone()).or_default();
                 group.files += 1;
@@ -215,16 +216,16 @@ impl Taking<'_> {
         let groups = std::mem::take(&mut self.groups);
         let is_plain = |met: &&Met| met.ignored.as_ref().is_none_or(|top| !groups.contains_key(top));
         let size = |met: &Met| {
-            let stamp = Stamp::of(&met.stat);
+            let stamp = FileStamp::of(&met.stat);
             if stamp.size > LARGEST || self.known(&met.path, &stamp).is_some() { 0 } else { stamp.size }
         };
         let mut room = self.left.saturating_sub(self.met.iter().filter(is_plain).map(size).sum());
-        let does_not_fit = |(_, group): &(PathBuf, Group)| {
+        let does_not_fit = |(_, group): &(PathBuf, IgnoredGroup)| {
             let fits = !group.is_cut && group.new <= room;
             room -= if fits { group.new } else { 0 };
             !fits
         };
-        let left_out: BTreeMap<PathBuf, Group> = groups.into_iter().filter(does_not_fit).collect();
+        let left_out: BTreeMap<PathBuf, IgnoredGroup> = groups.into_iter().filter(does_not_fit).collect();
         self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
         for (path, group) in left_out {
             // A build that cannot write its output fails in ways that nobody understands.
@@ -249,7 +250,7 @@ impl Taking<'_> {
                 return None;
             }
             let Some(entry) = self.look(&path, &stat) else { continue };
-            if let Content::Unkept(why) = entry.content {
+            if let SnapshotContent::Unkept(why) = entry.content {
                 self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
             } else if let Some(linked) = Linked::of(&stat).filter(|_| entry.stamp.is_file()) {
                 self.linked.push((path.clone(), ignored.is_some(), linked));
@@ -336,19 +337,19 @@ impl Taking<'_> {
     }
 
     /// What is known of a file with this stamp, if that can be believed.
-    fn known(&self, path: &Path, stamp: &Stamp) -> Option<&Entry> {
+    fn known(&self, path: &Path, stamp: &FileStamp) -> Option<&SnapshotEntry> {
         let known = self.order.known.entries.get(path).filter(|known| known.stamp == *stamp)?;
         match &known.content {
-            Content::Kept { read, .. } if stamp.is_coarse(*read) => None,
+            SnapshotContent::Kept { read, .. } if stamp.is_coarse(*read) => None,
             // It may be its turn now.
-            Content::Seen(_) | Content::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => None,
+            SnapshotContent::Seen(_) | SnapshotContent::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => None,
             _ => Some(known),
         }
     }
 
     /// One file: as it is known, or read.
-    fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<Entry> {
-        let (stamp, kind) = (Stamp::of(stat), FileType::from_raw_mode(stat.st_mode));
+    fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
+        let (stamp, kind) = (FileStamp::of(stat), FileType::from_raw_mode(stat.st_mode));
         if let Some(known) = self.known(path, &stamp) {
             return Some(known.clone());
         }
@@ -357,10 +358,10 @@ impl Taking<'_> {
             FileType::RegularFile => self.file(path, &stamp),
             _ => return None,
         };
-        Some(Entry { stamp, content: content.unwrap_or_else(Content::Unkept) })
+        Some(SnapshotEntry { stamp, content: content.unwrap_or_else(SnapshotContent::Unkept) })
     }
 
-    fn link(&mut self, path: &Path) -> Result<Content, WhyUnkept> {
+    fn link(&mut self, path: &Path) -> Result<SnapshotContent, WhyUnkept> {
         path.to_str().ok_or(WhyUnkept::Name)?;
         let read = now();
         let target = rustix::fs::readlinkat(self.order.folder.as_fd(), path, Vec::new());
@@ -368,7 +369,7 @@ impl Taking<'_> {
         Ok(self.kept(target, FileState::LINK, read))
     }
 
-    fn file(&mut self, path: &Path, stamp: &Stamp) -> Result<Content, WhyUnkept> {
+    fn file(&mut self, path: &Path, stamp: &FileStamp) -> Result<SnapshotContent, WhyUnkept> {
         let name = path.to_str().ok_or(WhyUnkept::Name)?;
         if names::has_secret(name) {
             return Err(WhyUnkept::Secret);
@@ -392,16 +393,20 @@ impl Taking<'_> {
 
     /// A file that was kept before the command and has become too large since: its new bytes are not needed to
     /// put the old ones back, only their hash is.
-    fn hashed(&self, path: &Path, why: WhyUnkept) -> Result<Content, WhyUnkept> {
-        let was_kept =
-            self.order.known.entries.get(path).is_some_and(|known| matches!(known.content, Content::Kept { .. }));
+    fn hashed(&self, path: &Path, why: WhyUnkept) -> Result<SnapshotContent, WhyUnkept> {
+        let was_kept = self
+            .order
+            .known
+            .entries
+            .get(path)
+            .is_some_and(|known| matches!(known.content, SnapshotContent::Kept { .. }));
         if !self.order.afterwards || !was_kept {
             return Err(why);
         }
         let (file, mode) = self.open(path)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(file).map_err(|_| WhyUnkept::Unreadable)?;
-        Ok(Content::Seen(FileState { hash: hasher.finalize().to_hex().to_string(), mode }))
+        Ok(SnapshotContent::Seen(FileState { hash: hasher.finalize().to_hex().to_string(), mode }))
     }
 
     fn open(&self, path: &Path) -> Result<(File, u32), WhyUnkept> {
@@ -414,15 +419,15 @@ impl Taking<'_> {
         Ok((File::from(fd), permissions(&stat)))
     }
 
-    fn kept(&mut self, bytes: Vec<u8>, mode: u32, read: i64) -> Content {
+    fn kept(&mut self, bytes: Vec<u8>, mode: u32, read: i64) -> SnapshotContent {
         self.left = self.left.saturating_sub(bytes.len() as u64);
         let hash = crate::store::hash(&bytes);
         self.keep.keep(&hash, bytes);
-        Content::Kept { state: FileState { hash, mode }, read }
+        SnapshotContent::Kept { state: FileState { hash, mode }, read }
     }
 }
 
-impl Stamp {
+impl FileStamp {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
     fn of(stat: &rustix::fs::Stat) -> Self {
         let time = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);

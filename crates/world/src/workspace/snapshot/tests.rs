@@ -60,7 +60,7 @@ impl Scene {
 
     fn take(&mut self, afterwards: bool) -> Snapshot {
         let folder = Folder::open(self.dir.path()).unwrap();
-        let order = Order {
+        let order = SnapshotOrder {
             folder: &folder,
             known: &self.before,
             files: self.files,
@@ -84,14 +84,14 @@ impl Scene {
     }
 
     /// What has happened since.
-    fn compared(&mut self) -> Compared {
+    fn compared(&mut self) -> SnapshotDiff {
         let after = self.take(true);
         compare(&self.before, &after)
     }
 
     /// The same in short: `+` made, `-` gone, `*` changed, `m` mode, `!` not kept.
     fn told(&mut self) -> Vec<String> {
-        let Compared { writes, unkept, more } = self.compared();
+        let SnapshotDiff { writes, unkept, more } = self.compared();
         assert_eq!(more, 0);
         let line = |write: &FileWrite| {
             let sign = match (&write.before, &write.after) {
@@ -143,18 +143,18 @@ fn a_change_of_the_same_size_within_the_clocks_step_is_seen() {
 #[test]
 fn a_stamp_counts_only_when_the_file_was_at_rest_as_it_was_read() {
     let second = 1_000_000_000;
-    let stamp = Stamp { size: 1, modified: 10 * second, changed: 10 * second, inode: 1, mode: 0o644 };
+    let stamp = FileStamp { size: 1, modified: 10 * second, changed: 10 * second, inode: 1, mode: 0o644 };
     assert!(stamp.is_coarse(10 * second) && stamp.is_coarse(12 * second));
     assert!(!stamp.is_coarse(12 * second + 1));
-    assert!(Stamp { modified: 99 * second, ..stamp }.is_coarse(20 * second), "a time that is still to come");
-    assert!(Stamp { changed: 19 * second, ..stamp }.is_coarse(20 * second), "the modification was dated back");
+    assert!(FileStamp { modified: 99 * second, ..stamp }.is_coarse(20 * second), "a time that is still to come");
+    assert!(FileStamp { changed: 19 * second, ..stamp }.is_coarse(20 * second), "the modification was dated back");
 }
 
 #[test]
 fn files_at_rest_are_not_read_again() {
     let mut scene = Scene::new(&[("a", "1"), ("b", "2"), ("c", "3")]);
     for entry in scene.before.entries.values_mut() {
-        let Content::Kept { read, .. } = &mut entry.content else { panic!("is kept") };
+        let SnapshotContent::Kept { read, .. } = &mut entry.content else { panic!("is kept") };
         *read += 10 * COARSE;
     }
     scene.store.read = 0;
@@ -351,11 +351,11 @@ fn with_no_room_left_files_are_not_kept_and_it_is_their_turn_next_time() {
     scene.bytes = 10;
     scene.look();
     let kept = |snapshot: &Snapshot| {
-        snapshot.entries.values().filter(|entry| matches!(entry.content, Content::Kept { .. })).count()
+        snapshot.entries.values().filter(|entry| matches!(entry.content, SnapshotContent::Kept { .. })).count()
     };
     assert_eq!(kept(&scene.before), 2);
     for entry in scene.before.entries.values_mut() {
-        if let Content::Kept { read, .. } = &mut entry.content {
+        if let SnapshotContent::Kept { read, .. } = &mut entry.content {
             *read += 10 * COARSE;
         }
     }
@@ -444,7 +444,7 @@ fn nobody_waits_for_it_and_it_ends() {
     let mut scene = Scene::new(&[("a", "1")]);
     scene.store.is_over = true;
     let folder = Folder::open(scene.dir.path()).unwrap();
-    let order = Order {
+    let order = SnapshotOrder {
         folder: &folder,
         known: &scene.before,
         files: 9,

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::super::Folder;
-use super::{Gate, Step};
+use super::{Gate, WriteStep};
 
 pub(super) struct Directories<'a> {
     folder: &'a Folder,
@@ -67,16 +67,16 @@ impl<'a> Directories<'a> {
                     continue;
                 }
             }
-            (self.gate)(Step::MakeDirectory, path)?;
+            (self.gate)(WriteStep::MakeDirectory, path)?;
             match rustix::fs::mkdirat(&dir, &self.moving, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
             let made = rustix::fs::openat(&dir, &self.moving, OPEN, Mode::empty())?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            (self.gate)(Step::MakeDirectory, path)?;
+            (self.gate)(WriteStep::MakeDirectory, path)?;
             rustix::fs::openat(&made, &self.mark, flags, Mode::from_raw_mode(0o600))?;
-            (self.gate)(Step::MakeDirectory, path)?;
+            (self.gate)(WriteStep::MakeDirectory, path)?;
             match rename_to_free(&dir, &self.moving, &dir, name) {
                 Ok(()) => {}
                 Err(Errno::EXIST | Errno::NOTEMPTY) => self.discard(&dir),
@@ -126,11 +126,11 @@ impl<'a> Directories<'a> {
             let Some(outer) = self.open(above.parent().unwrap_or(Path::new(""))) else { return };
             let Ok(dir) = rustix::fs::openat(&outer, name, OPEN, Mode::empty()) else { continue };
             let gone = match self.content(&dir) {
-                Some(Content::Nothing) if !only_made => {
-                    (self.gate)(Step::Clean, "").is_ok()
+                Some(DirectoryContent::Nothing) if !only_made => {
+                    (self.gate)(WriteStep::Clean, "").is_ok()
                         && rustix::fs::unlinkat(&outer, name, AtFlags::REMOVEDIR).is_ok()
                 }
-                Some(Content::Mark) => self.remove_marked(&outer, name),
+                Some(DirectoryContent::Mark) => self.remove_marked(&outer, name),
                 _ => false,
             };
             if !gone {
@@ -140,9 +140,9 @@ impl<'a> Directories<'a> {
     }
 
     fn remove_marked(&self, outer: &OwnedFd, name: &OsStr) -> bool {
-        let away = (self.gate)(Step::Clean, "").and_then(|()| rename_to_free(outer, name, outer, &self.moving));
+        let away = (self.gate)(WriteStep::Clean, "").and_then(|()| rename_to_free(outer, name, outer, &self.moving));
         away.is_ok() && {
-            let _ = (self.gate)(Step::Clean, "");
+            let _ = (self.gate)(WriteStep::Clean, "");
             self.discard(outer);
             // Someone put something into it at the last moment: it is theirs now.
             rename_to_free(outer, &self.moving, outer, name).is_err()
@@ -166,20 +166,20 @@ impl<'a> Directories<'a> {
         Some(dir)
     }
 
-    fn content(&self, dir: &OwnedFd) -> Option<Content> {
-        let mut content = Content::Nothing;
+    fn content(&self, dir: &OwnedFd) -> Option<DirectoryContent> {
+        let mut content = DirectoryContent::Nothing;
         for entry in Dir::read_from(dir).ok()? {
             match entry.ok()?.file_name().to_bytes() {
                 b"." | b".." => {}
-                name if name == self.mark.as_bytes() => content = Content::Mark,
-                _ => return Some(Content::Something),
+                name if name == self.mark.as_bytes() => content = DirectoryContent::Mark,
+                _ => return Some(DirectoryContent::Something),
             }
         }
         Some(content)
     }
 }
 
-enum Content {
+enum DirectoryContent {
     Nothing,
     Mark,
     Something,

@@ -13,12 +13,12 @@ use super::super::Folder;
 use super::super::folder::{Astray, Spot};
 use super::super::read::{LOOKING, PERMISSIONS, permissions};
 use super::directories::{Directories, rename_to_free, sync};
-use super::outcome::{Changed, How, Why};
-use super::{Gate, Step};
+use super::outcome::{ChangeKind, ChangedPath, Why};
+use super::{Gate, WriteStep};
 
 /// What is at a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
+enum PathState {
     Nothing,
     File { state: FileState, owner: (u32, u32), links: u64 },
     Something(&'static str),
@@ -26,7 +26,7 @@ enum Seen {
 
 /// How a file stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum FileStatus {
     /// As the plan expects it before.
     Before,
     /// As the plan wants it after.
@@ -37,33 +37,33 @@ pub(super) enum Stands {
 
 /// What came in the way of one file.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum WriteFault {
     Changed,
     ReadOnly,
     NoContent(String),
     System(Errno),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for WriteFault {
     fn from(errno: Errno) -> Self {
-        Fault::System(errno)
+        WriteFault::System(errno)
     }
 }
 
-pub(super) struct One<'a> {
+pub(super) struct FileWriter<'a> {
     write: &'a FileWrite,
     spot: Spot,
     part: String,
     held: String,
-    now: Seen,
-    stood: Option<Stands>,
+    now: PathState,
+    stood: Option<FileStatus>,
     unlinked: bool,
     directories: &'a Directories<'a>,
     contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     gate: Gate<'a>,
 }
 
-impl<'a> One<'a> {
+impl<'a> FileWriter<'a> {
     pub(super) fn find(
         folder: &Folder,
         directories: &'a Directories<'a>,
@@ -101,7 +101,7 @@ impl<'a> One<'a> {
         }
         spot.dir = directories.share(above(&spot.inside, spot.missing.len() + 1), spot.dir);
         let (part, held) = (directories.name_for(n, "part"), directories.name_for(n, "tmp"));
-        let now = Seen::Nothing;
+        let now = PathState::Nothing;
         Ok(Self { write, spot, part, held, now, stood: None, unlinked: false, directories, contents, gate })
     }
 
@@ -123,17 +123,17 @@ impl<'a> One<'a> {
     }
 
     /// Puts an edit back that an exchange took away just before the run was killed.
-    pub(super) fn heal(&mut self) -> Result<(), Fault> {
+    pub(super) fn heal(&mut self) -> Result<(), WriteFault> {
         if !self.spot.missing.is_empty() {
             return Ok(());
         }
         let held = self.see(&self.held)?;
-        let ours = held == Seen::Nothing || self.is_as(&held, self.before()) || self.is_as(&held, self.after());
+        let ours = held == PathState::Nothing || self.is_as(&held, self.before()) || self.is_as(&held, self.after());
         if ours {
             return Ok(());
         }
         let now = self.see(&self.spot.name)?;
-        if now == Seen::Nothing {
+        if now == PathState::Nothing {
             let _ = rename_to_free(&self.spot.dir, &self.held, &self.spot.dir, &self.spot.name);
         } else if self.is_as(&now, self.before()) || self.is_as(&now, self.after()) {
             let _ = self.exchange();
@@ -143,66 +143,66 @@ impl<'a> One<'a> {
     }
 
     /// Looks how the file stands.
-    pub(super) fn look(&mut self) -> Result<(), Fault> {
-        self.now = if self.spot.missing.is_empty() { self.see(&self.spot.name)? } else { Seen::Nothing };
+    pub(super) fn look(&mut self) -> Result<(), WriteFault> {
+        self.now = if self.spot.missing.is_empty() { self.see(&self.spot.name)? } else { PathState::Nothing };
         let stands = self.stands();
         self.stood.get_or_insert(stands);
         Ok(())
     }
 
-    pub(super) fn stands(&self) -> Stands {
+    pub(super) fn stands(&self) -> FileStatus {
         // After comes first: a file that does not change is done.
         if self.is_as(&self.now, self.after()) {
-            Stands::After
+            FileStatus::After
         } else if self.is_as(&self.now, self.before()) {
-            Stands::Before
+            FileStatus::Before
         } else {
-            Stands::Elsewhere
+            FileStatus::Elsewhere
         }
     }
 
-    pub(super) fn may_be_written(&self) -> Result<(), Fault> {
+    pub(super) fn may_be_written(&self) -> Result<(), WriteFault> {
         match (&self.now, self.before(), self.after()) {
-            (Seen::File { state, .. }, Some(before), Some(after))
+            (PathState::File { state, .. }, Some(before), Some(after))
                 if state.mode & 0o222 == 0 && before.mode == after.mode =>
             {
-                Err(Fault::ReadOnly)
+                Err(WriteFault::ReadOnly)
             }
             _ => Ok(()),
         }
     }
 
     /// Writes the new bytes beside the file.
-    pub(super) fn stage_after(&mut self) -> Result<(), Fault> {
+    pub(super) fn stage_after(&mut self) -> Result<(), WriteFault> {
         match self.write.after.as_ref() {
             Some(after) => self.stage(after),
             None => Ok(()),
         }
     }
 
-    pub(super) fn go_forward(&mut self) -> Result<(), Fault> {
-        self.unlinked = matches!(self.now, Seen::File { links, .. } if links > 1) && self.write.after.is_some();
+    pub(super) fn go_forward(&mut self) -> Result<(), WriteFault> {
+        self.unlinked = matches!(self.now, PathState::File { links, .. } if links > 1) && self.write.after.is_some();
         self.shift(self.before(), self.after())?;
         self.look()
     }
 
     /// Whether what was taken out of its place, if anything, is still what it was.
-    pub(super) fn still_holds_before(&mut self) -> Result<(), Fault> {
+    pub(super) fn still_holds_before(&mut self) -> Result<(), WriteFault> {
         if !self.spot.missing.is_empty() || self.before().is_none() {
             return Ok(());
         }
         match self.see(&self.held)? {
-            Seen::Nothing => Ok(()),
+            PathState::Nothing => Ok(()),
             held if self.is_as(&held, self.before()) => Ok(()),
             held => {
                 self.now = held;
-                Err(Fault::Changed)
+                Err(WriteFault::Changed)
             }
         }
     }
 
-    pub(super) fn go_back(&mut self) -> Result<(), Fault> {
-        (self.gate)(Step::TakeBack, &self.write.path)?;
+    pub(super) fn go_back(&mut self) -> Result<(), WriteFault> {
+        (self.gate)(WriteStep::TakeBack, &self.write.path)?;
         if let Some(before) = self.write.before.as_ref() {
             self.stage(before)?;
         }
@@ -216,36 +216,36 @@ impl<'a> One<'a> {
         }
         for name in [&self.part, &self.held] {
             if rustix::fs::statat(&self.spot.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                let _ = (self.gate)(Step::Clean, &self.write.path);
+                let _ = (self.gate)(WriteStep::Clean, &self.write.path);
                 let _ = rustix::fs::unlinkat(&self.spot.dir, name, AtFlags::empty());
             }
         }
     }
 
     pub(super) fn sync_directory(&self) -> Result<(), Errno> {
-        (self.gate)(Step::Sync, &self.write.path)?;
+        (self.gate)(WriteStep::Sync, &self.write.path)?;
         sync(&self.spot.dir)
     }
 
-    pub(super) fn report(&self) -> Changed {
+    pub(super) fn report(&self) -> ChangedPath {
         let how = match (self.stood, self.before(), self.after()) {
-            (Some(Stands::After), ..) => How::AlreadyDone,
-            (_, None, _) => How::Created,
-            (_, _, None) => How::Deleted,
-            _ => How::Overwritten,
+            (Some(FileStatus::After), ..) => ChangeKind::AlreadyDone,
+            (_, None, _) => ChangeKind::Created,
+            (_, _, None) => ChangeKind::Deleted,
+            _ => ChangeKind::Overwritten,
         };
-        Changed { path: self.path(), how, unlinked: self.unlinked }
+        ChangedPath { path: self.path(), how, unlinked: self.unlinked }
     }
 
-    pub(super) fn why(&self, fault: Fault) -> Why {
+    pub(super) fn why(&self, fault: WriteFault) -> Why {
         let path = self.path();
         match (fault, &self.now) {
-            (Fault::Changed, Seen::Something(problem)) => Why::NotAFile { path, problem },
-            (Fault::Changed, Seen::File { state, .. }) => Why::Conflict { path, found: Some(state.clone()) },
-            (Fault::Changed, Seen::Nothing) => Why::Conflict { path, found: None },
-            (Fault::ReadOnly, _) => Why::ReadOnly { path },
-            (Fault::NoContent(hash), _) => Why::NoContent { path, hash },
-            (Fault::System(errno), _) => Why::System { path, error: errno.into() },
+            (WriteFault::Changed, PathState::Something(problem)) => Why::NotAFile { path, problem },
+            (WriteFault::Changed, PathState::File { state, .. }) => Why::Conflict { path, found: Some(state.clone()) },
+            (WriteFault::Changed, PathState::Nothing) => Why::Conflict { path, found: None },
+            (WriteFault::ReadOnly, _) => Why::ReadOnly { path },
+            (WriteFault::NoContent(hash), _) => Why::NoContent { path, hash },
+            (WriteFault::System(errno), _) => Why::System { path, error: errno.into() },
         }
     }
 
@@ -259,11 +259,11 @@ impl<'a> One<'a> {
 
     /// Modes count only where they alone tell before from after: a file that a person has made
     /// executable meanwhile still has the bytes that the change is about.
-    fn is_as(&self, seen: &Seen, wanted: Option<&FileState>) -> bool {
+    fn is_as(&self, seen: &PathState, wanted: Option<&FileState>) -> bool {
         let only_mode = matches!((self.before(), self.after()), (Some(a), Some(b)) if a.hash == b.hash);
         match (seen, wanted) {
-            (Seen::Nothing, None) => true,
-            (Seen::File { state, .. }, Some(wanted)) => {
+            (PathState::Nothing, None) => true,
+            (PathState::File { state, .. }, Some(wanted)) => {
                 let as_wanted = state.is_link() || !only_mode || state.mode == wanted.mode & PERMISSIONS;
                 state.hash == wanted.hash && state.is_link() == wanted.is_link() && as_wanted
             }
@@ -272,47 +272,47 @@ impl<'a> One<'a> {
     }
 
     /// A link, whose bytes are where it leads to.
-    fn see_link(&self, name: impl rustix::path::Arg + Copy) -> Result<Seen, Errno> {
+    fn see_link(&self, name: impl rustix::path::Arg + Copy) -> Result<PathState, Errno> {
         let target = rustix::fs::readlinkat(&self.spot.dir, name, Vec::new())?;
         let stat = rustix::fs::statat(&self.spot.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let state = FileState { hash: blake3::hash(target.as_bytes()).to_hex().to_string(), mode: FileState::LINK };
-        Ok(Seen::File { state, owner: (stat.st_uid, stat.st_gid), links: 1 })
+        Ok(PathState::File { state, owner: (stat.st_uid, stat.st_gid), links: 1 })
     }
 
-    fn see(&self, name: impl rustix::path::Arg + Copy) -> Result<Seen, Errno> {
+    fn see(&self, name: impl rustix::path::Arg + Copy) -> Result<PathState, Errno> {
         let fd = match rustix::fs::openat(&self.spot.dir, name, LOOKING | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(Seen::Nothing),
+            Err(Errno::NOENT) => return Ok(PathState::Nothing),
             Err(Errno::LOOP | Errno::MLINK) if is_about_a_link(self.write) => return self.see_link(name),
-            Err(Errno::LOOP | Errno::MLINK) => return Ok(Seen::Something("it is a symbolic link")),
-            Err(Errno::NXIO) => return Ok(Seen::Something("it is not a regular file")),
+            Err(Errno::LOOP | Errno::MLINK) => return Ok(PathState::Something("it is a symbolic link")),
+            Err(Errno::NXIO) => return Ok(PathState::Something("it is not a regular file")),
             Err(errno) => return Err(errno),
         };
         let stat = rustix::fs::fstat(&fd)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
-            FileType::Directory => return Ok(Seen::Something("it is a directory")),
-            _ => return Ok(Seen::Something("it is not a regular file")),
+            FileType::Directory => return Ok(PathState::Something("it is a directory")),
+            _ => return Ok(PathState::Something("it is not a regular file")),
         }
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::from(fd)).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         let state = FileState { hash: hasher.finalize().to_hex().to_string(), mode: permissions(&stat) };
         #[allow(clippy::useless_conversion, reason = "the width differs between systems")]
         let links = u64::from(stat.st_nlink);
-        Ok(Seen::File { state, owner: (stat.st_uid, stat.st_gid), links })
+        Ok(PathState::File { state, owner: (stat.st_uid, stat.st_gid), links })
     }
 
     /// The mode that the file shall have: its own, unless the change is meant to give it another.
     fn mode_for(&self, wanted: &FileState) -> u32 {
         match (&self.now, self.before(), self.after()) {
             _ if wanted.is_link() => FileState::LINK,
-            (Seen::File { state, .. }, Some(before), Some(after)) if before.mode == after.mode => state.mode,
+            (PathState::File { state, .. }, Some(before), Some(after)) if before.mode == after.mode => state.mode,
             _ => wanted.mode & PERMISSIONS,
         }
     }
 
     /// Has the bytes of `wanted` ready beside the file, whole and on the disk.
-    fn stage(&mut self, wanted: &FileState) -> Result<(), Fault> {
+    fn stage(&mut self, wanted: &FileState) -> Result<(), WriteFault> {
         if !self.spot.missing.is_empty() {
             let missing = std::mem::take(&mut self.spot.missing);
             let inside = above(&self.spot.inside, missing.len() + 1);
@@ -325,39 +325,39 @@ impl<'a> One<'a> {
             }
         }
         let mode = self.mode_for(wanted);
-        if matches!(self.see(&self.held)?, Seen::File { state, .. } if state.hash == wanted.hash && state.mode == mode)
+        if matches!(self.see(&self.held)?, PathState::File { state, .. } if state.hash == wanted.hash && state.mode == mode)
         {
             return Ok(());
         }
         let bytes = (self.contents)(&wanted.hash)
             .filter(|bytes| blake3::hash(bytes).to_hex().as_str() == wanted.hash)
-            .ok_or_else(|| Fault::NoContent(wanted.hash.clone()))?;
-        (self.gate)(Step::Stage, &self.write.path)?;
+            .ok_or_else(|| WriteFault::NoContent(wanted.hash.clone()))?;
+        (self.gate)(WriteStep::Stage, &self.write.path)?;
         self.remove(&self.part)?;
         if wanted.is_link() {
             rustix::fs::symlinkat(bytes.as_slice(), &self.spot.dir, &self.part)?;
-            (self.gate)(Step::Staged, &self.write.path)?;
+            (self.gate)(WriteStep::Staged, &self.write.path)?;
             return Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?);
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.spot.dir, &self.part, flags, Mode::from_raw_mode(0o600))?;
-        (self.gate)(Step::Stage, &self.write.path)?;
+        (self.gate)(WriteStep::Stage, &self.write.path)?;
         let mut file = File::from(fd);
         file.write_all(&bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         let fd = OwnedFd::from(file);
         self.dress(&fd);
         #[allow(clippy::useless_conversion, reason = "the width differs between systems")]
         rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode.try_into().unwrap_or(0o600)))?;
-        (self.gate)(Step::Sync, &self.write.path)?;
+        (self.gate)(WriteStep::Sync, &self.write.path)?;
         rustix::fs::fsync(&fd)?;
-        (self.gate)(Step::Staged, &self.write.path)?;
+        (self.gate)(WriteStep::Staged, &self.write.path)?;
         Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?)
     }
 
     /// Gives new bytes the owner, the group and the attributes of the old ones, as far as that is
     /// allowed: a file that a group shares stays shared, and what cannot be kept is no reason to fail.
     fn dress(&self, fd: &OwnedFd) {
-        let Seen::File { owner: (user, group), .. } = &self.now else { return };
+        let PathState::File { owner: (user, group), .. } = &self.now else { return };
         let Ok(mine) = rustix::fs::fstat(fd) else { return };
         if (mine.st_uid, mine.st_gid) != (*user, *group) {
             let group = Some(Gid::from_raw(*group));
@@ -372,14 +372,14 @@ impl<'a> One<'a> {
 
     /// The way from one state to the other. What is in the place is compared with `from` immediately
     /// before and, where the file system can exchange names, once more when it is out of everyone's way.
-    fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), Fault> {
+    fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), WriteFault> {
         let path = &self.write.path;
-        (self.gate)(Step::Recheck, path)?;
+        (self.gate)(WriteStep::Recheck, path)?;
         self.now = self.see(&self.spot.name)?;
         if !self.is_as(&self.now, from) {
-            return Err(Fault::Changed);
+            return Err(WriteFault::Changed);
         }
-        (self.gate)(Step::Place, path)?;
+        (self.gate)(WriteStep::Place, path)?;
         let (dir, name, held) = (&self.spot.dir, &self.spot.name, &self.held);
         match (from, to) {
             (None, None) => return Ok(()),
@@ -401,7 +401,7 @@ impl<'a> One<'a> {
                 answer => answer?,
             },
         }
-        (self.gate)(Step::Verify, path)?;
+        (self.gate)(WriteStep::Verify, path)?;
         if self.is_as(&self.see(held)?, from) {
             return Ok(());
         }
@@ -414,9 +414,9 @@ impl<'a> One<'a> {
         self.has_changed()
     }
 
-    fn has_changed(&mut self) -> Result<(), Fault> {
+    fn has_changed(&mut self) -> Result<(), WriteFault> {
         self.now = self.see(&self.spot.name)?;
-        Err(Fault::Changed)
+        Err(WriteFault::Changed)
     }
 
     fn exchange(&self) -> Result<(), Errno> {

@@ -7,25 +7,25 @@ use trimtab_vocab::FileState;
 
 /// The whole set is in place, and durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct WrittenSet {
     /// Its files, in the order of the plan.
-    pub files: Vec<Changed>,
+    pub files: Vec<ChangedPath>,
 }
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedPath {
     /// As in the plan.
     pub path: String,
     /// What was done.
-    pub how: How,
+    pub how: ChangeKind,
     /// The file had other names, which keep the old bytes.
     pub unlinked: bool,
 }
 
 /// The ways in which a file can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum ChangeKind {
     /// There was none.
     Created,
     /// It has other bytes or another mode.
@@ -36,7 +36,7 @@ pub enum How {
     AlreadyDone,
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for WrittenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.files.as_slice() {
             [] => f.write_str("There was nothing to change."),
@@ -46,13 +46,13 @@ impl fmt::Display for Done {
     }
 }
 
-impl fmt::Display for How {
+impl fmt::Display for ChangeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            How::Created => "was created",
-            How::Overwritten => "was changed",
-            How::Deleted => "was deleted",
-            How::AlreadyDone => "was already changed",
+            ChangeKind::Created => "was created",
+            ChangeKind::Overwritten => "was changed",
+            ChangeKind::Deleted => "was deleted",
+            ChangeKind::AlreadyDone => "was already changed",
         })
     }
 }

@@ -72,23 +72,23 @@ impl World {
         FileSet { change_set: "s1".parse().unwrap(), folder, writes: self.writes.clone() }
     }
 
-    fn run(&self, set: FileSet, gate: Gate<'_>) -> Result<Done, Refused> {
+    fn run(&self, set: FileSet, gate: Gate<'_>) -> Result<WrittenSet, Refused> {
         let plan = FilePlan::of(Approved::witness(set, Approval::Answer));
         apply_at(&self.folder, &plan, &|hash| self.store.get(hash).cloned(), gate)
     }
 
-    fn apply(&self) -> Result<Done, Refused> {
+    fn apply(&self) -> Result<WrittenSet, Refused> {
         self.run(self.set(), &|_, _| Ok(()))
     }
 
-    fn undo(&self) -> Result<Done, Refused> {
+    fn undo(&self) -> Result<WrittenSet, Refused> {
         self.run(self.set().reversed("s2".parse().unwrap()), &|_, _| Ok(()))
     }
 
     /// Runs until the `k`th step and is killed there; whether it was.
     fn killed_at(&self, k: usize) -> bool {
         let count = Cell::new(0);
-        let gate = |_: Step, _: &str| {
+        let gate = |_: WriteStep, _: &str| {
             count.set(count.get() + 1);
             if count.get() > k {
                 resume_unwind(Box::new("killed"));
@@ -143,8 +143,8 @@ fn a_set_is_written_and_taken_back_without_a_trace() {
     let world = one_of_each();
     let before = world.tree();
     let done = world.apply().unwrap();
-    let how: Vec<How> = done.files.iter().map(|file| file.how).collect();
-    use How::*;
+    let how: Vec<ChangeKind> = done.files.iter().map(|file| file.how).collect();
+    use ChangeKind::*;
     assert_eq!(how, [Overwritten, Created, Created, Overwritten, Deleted, Created, Overwritten]);
     let after: Vec<(String, String)> = world.tree().into_iter().collect();
     let text: Vec<String> = after.iter().map(|(path, what)| format!("{path} {what}")).collect();
@@ -250,10 +250,10 @@ fn an_error_at_any_step_leaves_either_all_or_nothing() {
         let world = one_of_each();
         let before = world.tree();
         let count = Cell::new(0);
-        let gate = |step: Step, _: &str| {
+        let gate = |step: WriteStep, _: &str| {
             // Cleaning up may fail as it likes.
-            count.set(count.get() + usize::from(step != Step::Clean));
-            if count.get() == k + 1 && step != Step::Clean { Err(Errno::NOSPC) } else { Ok(()) }
+            count.set(count.get() + usize::from(step != WriteStep::Clean));
+            if count.get() == k + 1 && step != WriteStep::Clean { Err(Errno::NOSPC) } else { Ok(()) }
         };
         let answer = world.run(world.set(), &gate);
         let tree = world.tree();

@@ -1,10 +1,10 @@
 //! Building and testing with Cargo, Go and Python. The folder's own code runs, as the documents allow; flags that
 //! put another program or another configuration into the build ask.
 
-use super::super::flags::{Flags, Style, Used};
+use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::shown;
 use super::node::says_something;
-use super::{Check, Operands, Program};
+use super::{Check, KnownProgram, Operands};
 
 const CARGO_SHORT: &str = "p%qvrj%F:h";
 const CARGO: &str = "release workspace all package=% exclude=% lib bins bin=% test=% tests example=% examples bench=% benches \
@@ -18,14 +18,14 @@ const fn cargo(
     long: &'static str,
     operands: Operands,
     check: Option<Check>,
-) -> Program {
-    Program { names: &["cargo"], subs, flags: Flags { style: Style::Gnu, short, long }, operands, check }
+) -> KnownProgram {
+    KnownProgram { names: &["cargo"], subs, flags: Flags { style: FlagStyle::Gnu, short, long }, operands, check }
 }
 
 const GO: &str = "v race cover covermode=% run= skip= count=% short timeout=% bench= benchmem benchtime=% json tags=% failfast \
     parallel=% p=% vet=% n a x list= cpu=% mod=% trimpath buildvcs? shuffle=% msan asan";
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     cargo(&["build", "check", "b", "c"], CARGO_SHORT, CARGO, Operands::None, None),
     cargo(&["clippy"], CARGO_SHORT, CARGO, Operands::Text, Some(lints)),
     cargo(
@@ -56,68 +56,68 @@ pub(super) const ROWS: &[Program] = &[
         Operands::None,
         None,
     ),
-    Program {
+    KnownProgram {
         names: &["go"],
         subs: &["build", "vet", "list"],
         flags: Flags {
-            style: Style::OneDashFirst,
+            style: FlagStyle::OneDashFirst,
             short: "",
             long: "o=> v race tags=% n a x p=% mod=% trimpath buildvcs? json m deps f= e",
         },
         operands: Operands::Words,
         check: Some(local_package),
     },
-    Program {
+    KnownProgram {
         names: &["go"],
         subs: &["test"],
-        flags: Flags { style: Style::OneDash, short: "", long: GO },
+        flags: Flags { style: FlagStyle::OneDash, short: "", long: GO },
         operands: Operands::Words,
         check: Some(local_package),
     },
-    Program {
+    KnownProgram {
         names: &["go"],
         subs: &["run"],
-        flags: Flags { style: Style::OneDashFirst, short: "", long: "v race tags=% n a x p=% mod=% trimpath" },
+        flags: Flags { style: FlagStyle::OneDashFirst, short: "", long: "v race tags=% n a x p=% mod=% trimpath" },
         operands: Operands::Words,
         check: Some(local_main),
     },
-    Program { names: &["go"], subs: &["version"], flags: Flags::NONE, operands: Operands::None, check: None },
-    Program {
+    KnownProgram { names: &["go"], subs: &["version"], flags: Flags::NONE, operands: Operands::None, check: None },
+    KnownProgram {
         names: &["python", "python3", "python2"],
         subs: &[],
-        flags: Flags { style: Style::Separate, short: "Vh", long: "version help" },
+        flags: Flags { style: FlagStyle::Separate, short: "Vh", long: "version help" },
         operands: Operands::None,
         check: Some(says_something),
     },
-    Program {
+    KnownProgram {
         names: &["pip", "pip3"],
         subs: &["list", "freeze", "check", "show"],
-        flags: Flags { style: Style::Gnu, short: "", long: "format=% local" },
+        flags: Flags { style: FlagStyle::Gnu, short: "", long: "format=% local" },
         operands: Operands::Words,
         check: None,
     },
     // What is installed lands outside the folder, and building it runs code that nobody has looked at.
-    Program {
+    KnownProgram {
         names: &["pip", "pip3"],
         subs: &["install"],
-        flags: Flags { style: Style::Gnu, short: "h", long: "help" },
+        flags: Flags { style: FlagStyle::Gnu, short: "h", long: "help" },
         operands: Operands::None,
         check: Some(only_helps),
     },
     // Nothing that these do with an address is known to be safe.
-    Program {
+    KnownProgram {
         names: &["curl", "wget"],
         subs: &[],
-        flags: Flags { style: Style::Gnu, short: "Vh", long: "version help" },
+        flags: Flags { style: FlagStyle::Gnu, short: "Vh", long: "version help" },
         operands: Operands::None,
         check: Some(only_helps),
     },
 ];
 
 /// Behind `--` stand flags of the test harness; before it, one name of a test.
-fn harness(used: &Used<'_>) -> Result<(), String> {
+fn harness(used: &SortedArguments<'_>) -> Result<(), String> {
     const SAFE: Flags = Flags {
-        style: Style::Separate,
+        style: FlagStyle::Separate,
         short: "q",
         long: "nocapture no-capture show-output test-threads=% ignored include-ignored exact skip= list quiet \
                 color=% format=% help",
@@ -127,7 +127,7 @@ fn harness(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// Behind `--` stand lints to be strict about; other flags of the compiler may name a linker.
-fn lints(used: &Used<'_>) -> Result<(), String> {
+fn lints(used: &SortedArguments<'_>) -> Result<(), String> {
     let name = |text: &str| {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_:-".contains(&b))
     };
@@ -149,14 +149,14 @@ fn lints(used: &Used<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn runs_or_lists(used: &Used<'_>) -> Result<(), String> {
+fn runs_or_lists(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(&("run" | "list")) if used.passed.is_empty() => Ok(()),
         _ => Err("it is not known to only test".to_owned()),
     }
 }
 
-fn only_checks(used: &Used<'_>) -> Result<(), String> {
+fn only_checks(used: &SortedArguments<'_>) -> Result<(), String> {
     let passed = used.passed == ["--check"];
     if used.operands.len() > usize::from(passed) {
         return Err("what it is given is not known to be safe".to_owned());
@@ -164,14 +164,14 @@ fn only_checks(used: &Used<'_>) -> Result<(), String> {
     if used.has(&["check"]) || passed { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
 }
 
-fn only_helps(used: &Used<'_>) -> Result<(), String> {
+fn only_helps(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.has(&["version", "help", "V", "h"]) && used.operands.is_empty() {
         return Ok(());
     }
     Err("it fetches something from outside the folder".to_owned())
 }
 
-fn local_package(used: &Used<'_>) -> Result<(), String> {
+fn local_package(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.iter().find(|operand| operand.contains('@')) {
         Some(operand) => Err(format!("`{}` is fetched from elsewhere", shown(operand))),
         None => Ok(()),
@@ -179,7 +179,7 @@ fn local_package(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// What `go run` is given must be in the folder: `.`, `./cmd/x` or `main.go`.
-fn local_main(used: &Used<'_>) -> Result<(), String> {
+fn local_main(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(operand) if operand.starts_with('.') || operand.ends_with(".go") => Ok(()),
         Some(operand) => Err(format!("`{}` may be fetched from elsewhere", shown(operand))),

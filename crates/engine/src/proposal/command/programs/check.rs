@@ -3,12 +3,12 @@
 //!
 //! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
 
-use super::super::flags::{Flags, Style, Used, plain_word};
+use super::super::flags::{FlagStyle, Flags, SortedArguments, plain_word};
 use super::super::paths::{argument_stays, readable};
 use super::super::word::{among, shown};
 use super::node::shows_as_usual;
 use super::shell::TARGETS;
-use super::{Check, Operands, Program};
+use super::{Check, KnownProgram, Operands};
 
 const fn row(
     name: &'static [&'static str],
@@ -17,11 +17,11 @@ const fn row(
     long: &'static str,
     operands: Operands,
     check: Option<Check>,
-) -> Program {
-    Program { names: name, subs, flags: Flags { style: Style::Gnu, short, long }, operands, check }
+) -> KnownProgram {
+    KnownProgram { names: name, subs, flags: Flags { style: FlagStyle::Gnu, short, long }, operands, check }
 }
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     // Not `-p`, `-c`, `-o`, `-W`, `--rootdir` and the flags that write reports.
     row(
         &["pytest", "py.test"],
@@ -92,17 +92,17 @@ pub(super) const ROWS: &[Program] = &[
         None,
     ),
     row(&["pylint"], &[], "Er%", "disable= enable= errors-only reports=% score=% jobs=+", Operands::Read, None),
-    Program {
+    KnownProgram {
         names: &["gofmt"],
         subs: &[],
-        flags: Flags { style: Style::OneDash, short: "", long: "l d s e" },
+        flags: Flags { style: FlagStyle::OneDash, short: "", long: "l d s e" },
         operands: Operands::Read,
         check: Some(lists_or_compares),
     },
-    Program {
+    KnownProgram {
         names: &["go"],
         subs: &["env"],
-        flags: Flags { style: Style::OneDash, short: "", long: "json" },
+        flags: Flags { style: FlagStyle::OneDash, short: "", long: "json" },
         operands: Operands::Words,
         check: Some(plain_settings),
     },
@@ -125,22 +125,22 @@ pub(super) const ROWS: &[Program] = &[
         Operands::None,
         None,
     ),
-    Program {
+    KnownProgram {
         names: &["mvn"],
         subs: &[],
         flags: Flags {
-            style: Style::Separate,
+            style: FlagStyle::Separate,
             short: "qBoeV",
             long: "quiet batch-mode offline errors no-transfer-progress",
         },
         operands: Operands::Words,
         check: Some(builds),
     },
-    Program {
+    KnownProgram {
         names: &["gradle"],
         subs: &[],
         flags: Flags {
-            style: Style::Separate,
+            style: FlagStyle::Separate,
             short: "qiw",
             long: "quiet info warn offline no-daemon continue stacktrace",
         },
@@ -149,19 +149,19 @@ pub(super) const ROWS: &[Program] = &[
     },
     row(&["rspec"], &[], "f%e/", "format=% fail-fast example=/ color no-color", Operands::Read, Some(shows_as_usual)),
     row(&["mix"], &["test", "compile"], "", "trace stale failed cover warnings-as-errors", Operands::Read, None),
-    Program {
+    KnownProgram {
         names: &["swift"],
         subs: &["build", "test"],
-        flags: Flags { style: Style::Separate, short: "vc%", long: "verbose configuration=% filter= parallel" },
+        flags: Flags { style: FlagStyle::Separate, short: "vc%", long: "verbose configuration=% filter= parallel" },
         operands: Operands::None,
         check: None,
     },
-    Program {
+    KnownProgram {
         // A property (`-p:`) may name a program.
         names: &["dotnet"],
         subs: &["build", "test"],
         flags: Flags {
-            style: Style::Separate,
+            style: FlagStyle::Separate,
             short: "c%v%",
             long: "nologo no-restore no-build configuration=% verbosity=% filter=",
         },
@@ -240,7 +240,7 @@ fn in_packages(words: &[&str]) -> Option<Vec<String>> {
 }
 
 /// A report goes to the screen, or to its usual place in the folder.
-fn reports_here(used: &Used<'_>) -> Result<(), String> {
+fn reports_here(used: &SortedArguments<'_>) -> Result<(), String> {
     let elsewhere = |flag: &&(&str, _, Option<&str>)| {
         flag.0 == "cov-report" && !flag.2.is_some_and(|kind| among("term term-missing xml html json lcov", kind))
     };
@@ -250,17 +250,17 @@ fn reports_here(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn only_compares(used: &Used<'_>) -> Result<(), String> {
+fn only_compares(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.has(&["check", "check-only", "diff", "c"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
 }
 
 /// Without either `gofmt` prints the sources, which is no check.
-fn lists_or_compares(used: &Used<'_>) -> Result<(), String> {
+fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.has(&["l", "d"]) { Ok(()) } else { Err("it prints the sources again".to_owned()) }
 }
 
 /// Addresses of proxies may hold a password.
-fn plain_settings(used: &Used<'_>) -> Result<(), String> {
+fn plain_settings(used: &SortedArguments<'_>) -> Result<(), String> {
     const PLAIN: &str = "GOPATH GOROOT GOVERSION GOOS GOARCH GOMOD GOWORK GOBIN GOCACHE GOMODCACHE CGO_ENABLED";
     match used.operands.iter().find(|name| !among(PLAIN, name)) {
         Some(name) => Err(format!("`{}` may hold a secret", shown(name))),
@@ -269,7 +269,7 @@ fn plain_settings(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn builds_target(used: &Used<'_>) -> Result<(), String> {
+fn builds_target(used: &SortedArguments<'_>) -> Result<(), String> {
     let unusual =
         |flag: &&(&str, _, Option<&str>)| flag.0 == "target" && !flag.2.is_some_and(|name| among(TARGETS, name));
     match used.flags.iter().find(unusual) {
@@ -282,13 +282,13 @@ fn builds_target(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// Without a target `make` builds what the folder has first, which is the build.
-fn builds_first(used: &Used<'_>) -> Result<(), String> {
+fn builds_first(used: &SortedArguments<'_>) -> Result<(), String> {
     let number = |target: &&str| target.bytes().all(|b| b.is_ascii_digit());
     if used.operands.iter().all(number) { Ok(()) } else { builds(used) }
 }
 
 /// The targets are named and usual ones: `make deploy` does more than build.
-fn builds(used: &Used<'_>) -> Result<(), String> {
+fn builds(used: &SortedArguments<'_>) -> Result<(), String> {
     let number = |target: &str| target.bytes().all(|b| b.is_ascii_digit());
     let mut targets = used.operands.iter().filter(|target| !number(target)).peekable();
     if targets.peek().is_none() {

@@ -1,14 +1,19 @@
 //! Programs that make, copy and move files. The documents allow them; they stay in the folder and lose nothing
 //! that the history of changes could not bring back.
 
-use super::super::flags::{Flags, Style};
-use super::{Operands, Program};
+use super::super::flags::{FlagStyle, Flags};
+use super::{KnownProgram, Operands};
 
-const fn row(name: &'static [&'static str], short: &'static str, long: &'static str, operands: Operands) -> Program {
-    Program { names: name, subs: &[], flags: Flags { style: Style::Gnu, short, long }, operands, check: None }
+const fn row(
+    name: &'static [&'static str],
+    short: &'static str,
+    long: &'static str,
+    operands: Operands,
+) -> KnownProgram {
+    KnownProgram { names: name, subs: &[], flags: Flags { style: FlagStyle::Gnu, short, long }, operands, check: None }
 }
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     row(&["mkdir"], "pv", "parents verbose version help", Operands::Write),
     row(&["touch"], "acmd:t:r@h", "no-create date= reference=@ time= no-dereference version help", Operands::Write),
     // Not `-f`, `--remove-destination` and `-b`, which take the old file away, nor `-s` and `-l`, which make links.

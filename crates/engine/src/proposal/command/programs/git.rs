@@ -1,9 +1,9 @@
 //! `git`: the subcommands that only look. What its configuration makes it run (a monitor, a text converter, an
 //! external diff) cannot be seen in the words; the sandbox answers for that, and no flag here asks for more of it.
 
-use super::super::flags::{Flags, Style, Used};
+use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::shown;
-use super::{Check, Operands, Program};
+use super::{Check, KnownProgram, Operands};
 
 const fn row(
     sub: &'static [&'static str],
@@ -11,8 +11,8 @@ const fn row(
     long: &'static str,
     operands: Operands,
     check: Option<Check>,
-) -> Program {
-    Program { names: &["git"], subs: sub, flags: Flags { style: Style::Alone, short, long }, operands, check }
+) -> KnownProgram {
+    KnownProgram { names: &["git"], subs: sub, flags: Flags { style: FlagStyle::Alone, short, long }, operands, check }
 }
 
 /// Options before the subcommand that change nothing but the show. They are left out before rules are matched.
@@ -34,7 +34,7 @@ const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic
     notes? no-notes min-parents=+ max-parents=+ no-expand-tabs";
 const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?";
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     row(
         &["status"],
         "sbvzu?",
@@ -140,12 +140,12 @@ pub(super) const ROWS: &[Program] = &[
         Operands::Revisions,
         None,
     ),
-    Program {
+    KnownProgram {
         // Not `-O`, which opens a pager of its own choice.
         names: &["git"],
         subs: &["grep"],
         flags: Flags {
-            style: Style::Alone,
+            style: FlagStyle::Alone,
             short: "aiIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
             long: "cached untracked ignore-case word-regexp invert-match line-number column files-with-matches \
                 name-only count color? no-color break heading show-function function-context and or not \
@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Program] = &[
 ];
 
 /// Subcommands that look have others next to them that do not.
-fn only_shows(used: &Used<'_>) -> Result<(), String> {
+fn only_shows(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(&("list" | "show")) => Ok(()),
         Some(operand) => Err(format!("`{}` is not known to only show", shown(operand))),
@@ -167,13 +167,13 @@ fn only_shows(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// The same, and without a subcommand it shows, too.
-fn shows_log(used: &Used<'_>) -> Result<(), String> {
+fn shows_log(used: &SortedArguments<'_>) -> Result<(), String> {
     no_signature(used)?;
     if used.operands.is_empty() { Ok(()) } else { only_shows(used) }
 }
 
 /// Names that everybody has; what else stands in the configuration may be a secret.
-fn plain_setting(used: &Used<'_>) -> Result<(), String> {
+fn plain_setting(used: &SortedArguments<'_>) -> Result<(), String> {
     let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
     let named: Vec<&str> = used.flags.iter().filter_map(|flag| flag.2).chain(used.operands.iter().copied()).collect();
     match named.as_slice() {
@@ -185,7 +185,7 @@ fn plain_setting(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// A format may ask for signatures, and a configured program would check them.
-fn no_signature(used: &Used<'_>) -> Result<(), String> {
+fn no_signature(used: &SortedArguments<'_>) -> Result<(), String> {
     let asks = used.flags.iter().any(|(name, _, given)| {
         let Some(given) = given else { return false };
         matches!(*name, "pretty" | "format" | "sort" | "group")
@@ -214,7 +214,7 @@ fn spelled(format: &str) -> bool {
 }
 
 /// A name alone would make a branch.
-fn lists_branches(used: &Used<'_>) -> Result<(), String> {
+fn lists_branches(used: &SortedArguments<'_>) -> Result<(), String> {
     no_signature(used)?;
     if used.operands.is_empty() || used.has(&["list", "contains", "no-contains", "merged", "no-merged", "points-at"]) {
         return Ok(());
@@ -222,7 +222,7 @@ fn lists_branches(used: &Used<'_>) -> Result<(), String> {
     Err("a name makes a new branch".to_owned())
 }
 
-fn lists_tags(used: &Used<'_>) -> Result<(), String> {
+fn lists_tags(used: &SortedArguments<'_>) -> Result<(), String> {
     no_signature(used)?;
     if used.operands.is_empty() || used.has(&["l", "list", "contains", "merged", "points-at"]) {
         return Ok(());

@@ -1,12 +1,12 @@
 //! `sed` and `awk`: each has a language that can write files and start programs. A small part of it, which can be
 //! read without doubt, only prints.
 
-use super::super::flags::{Flags, Style};
+use super::super::flags::{FlagStyle, Flags};
 use super::super::paths::readable;
 use super::super::word::among;
 
-const SED: Flags = Flags { style: Style::Gnu, short: "nErsuze:", long: "quiet silent regexp-extended expression=" };
-const AWK: Flags = Flags { style: Style::Gnu, short: "F:v:", long: "" };
+const SED: Flags = Flags { style: FlagStyle::Gnu, short: "nErsuze:", long: "quiet silent regexp-extended expression=" };
+const AWK: Flags = Flags { style: FlagStyle::Gnu, short: "F:v:", long: "" };
 
 /// Whether these words only print.
 pub(super) fn only_prints(name: &str, args: &[String], folder: &str) -> bool {

@@ -1,15 +1,20 @@
 //! Programs that look: at files, at texts, at the machine.
 
-use super::super::flags::{Flags, Style, Used};
+use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::paths::readable;
 use super::super::word::{among, shown};
-use super::{Finding, Operands, Program};
+use super::{KnownProgram, Operands, TableFinding};
 
-const fn row(name: &'static [&'static str], short: &'static str, long: &'static str, operands: Operands) -> Program {
-    Program { names: name, subs: &[], flags: Flags { style: Style::Gnu, short, long }, operands, check: None }
+const fn row(
+    name: &'static [&'static str],
+    short: &'static str,
+    long: &'static str,
+    operands: Operands,
+) -> KnownProgram {
+    KnownProgram { names: name, subs: &[], flags: Flags { style: FlagStyle::Gnu, short, long }, operands, check: None }
 }
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     row(
         &["ls"],
         "aAbBcCdfFgGhHiI%klLmnNopqQrRsStT+uUvw+xXZ1",
@@ -42,12 +47,12 @@ pub(super) const ROWS: &[Program] = &[
             line-buffered binary version help",
         Operands::Search,
     ),
-    Program {
+    KnownProgram {
         // Not `--pre`, `--search-zip` and `--hostname-bin`, which start programs, nor `-L` and `-u`, which go far.
         names: &["rg"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "A+B+C+ce/f@Fg:hHiIlm+nNopqsSt%T%uUvVwxd+M+r/aP.0",
             long: "after-context=+ before-context=+ context=+ count count-matches regexp=/ file=@ fixed-strings glob= \
                 iglob= hidden ignore-case files-with-matches files-without-match max-count=+ line-number \
@@ -60,7 +65,7 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Search,
         check: Some(rg_lists),
     },
-    Program {
+    KnownProgram {
         names: &["echo", "true", "false", ":"],
         subs: &[],
         flags: Flags::TEXTS,
@@ -77,12 +82,12 @@ pub(super) const ROWS: &[Program] = &[
             stable field-separator= unique zero-terminated version help",
         Operands::Read,
     ),
-    Program {
+    KnownProgram {
         // A second operand would be written.
         names: &["uniq"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "cdDf:is:uw:z",
             long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars=",
         },
@@ -128,11 +133,11 @@ pub(super) const ROWS: &[Program] = &[
         Operands::Read,
     ),
     row(&["hexdump"], "Cbcdoxvn+s+", "canonical length=+ skip=+ no-squeezing", Operands::Read),
-    Program {
+    KnownProgram {
         // A second operand would be written, and `-r` would write it backwards.
         names: &["xxd"],
         subs: &[],
-        flags: Flags { style: Style::Separate, short: "pubic+g+l+s+", long: "" },
+        flags: Flags { style: FlagStyle::Separate, short: "pubic+g+l+s+", long: "" },
         operands: Operands::Read,
         check: Some(at_most_one),
     },
@@ -158,23 +163,23 @@ pub(super) const ROWS: &[Program] = &[
         "binary text tag zero",
         Operands::Read,
     ),
-    Program {
+    KnownProgram {
         names: &["tree"],
         subs: &[],
         flags: Flags {
-            style: Style::NextWord,
+            style: FlagStyle::NextWord,
             short: "adfL+I/P:hpsugDFCnrtvxiASqNJ",
             long: "noreport dirsfirst gitignore filelimit=+ prune du si matchdirs ignore-case",
         },
         operands: Operands::Read,
         check: None,
     },
-    Program {
+    KnownProgram {
         // An operand, as well as `-s`, would set the clock.
         names: &["date"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "uRI?d:r@",
             long: "utc universal rfc-email rfc-3339= iso-8601? date= reference=@",
         },
@@ -186,18 +191,18 @@ pub(super) const ROWS: &[Program] = &[
     row(&["strings"], "an+t%", "all bytes=+ radix=%", Operands::Read),
     row(&["base64", "base32"], "diw+", "decode ignore-garbage wrap=+", Operands::Read),
     row(&["zcat", "bzcat", "xzcat"], "", "", Operands::Read),
-    Program {
+    KnownProgram {
         // `host:file` would be fetched from that host by another program.
         names: &["tar"],
         subs: &[],
-        flags: Flags { style: Style::Gnu, short: "tvf@zjJ", long: "list verbose file=@ gzip bzip2 xz" },
+        flags: Flags { style: FlagStyle::Gnu, short: "tvf@zjJ", long: "list verbose file=@ gzip bzip2 xz" },
         operands: Operands::Text,
         check: Some(lists_archive),
     },
-    Program {
+    KnownProgram {
         names: &["unzip"],
         subs: &[],
-        flags: Flags { style: Style::Separate, short: "lv", long: "" },
+        flags: Flags { style: FlagStyle::Separate, short: "lv", long: "" },
         operands: Operands::Read,
         check: Some(lists_archive),
     },
@@ -208,12 +213,12 @@ pub(super) const ROWS: &[Program] = &[
     row(&["hostname"], "s", "short", Operands::None),
     row(&["id"], "ugGnr", "", Operands::None),
     row(&["seq"], "s:w", "", Operands::Text),
-    Program {
+    KnownProgram {
         // Its language can show the environment and read other files.
         names: &["jq"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "rcnesSjaCM",
             long: "raw-output compact-output null-input exit-status slurp sort-keys tab indent=+ color-output \
                 monochrome-output",
@@ -221,12 +226,12 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Search,
         check: Some(only_filters),
     },
-    Program {
+    KnownProgram {
         // Not `-x`, `-X` and `-l`, which start programs, nor `-L` and what names another place.
         names: &["fd", "fdfind"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "HIsigFpae:t%d+E/01u",
             long: "hidden no-ignore case-sensitive ignore-case glob fixed-strings full-path absolute-path extension= \
                 type=% max-depth=+ min-depth=+ exclude=/ print0 max-results=+ size= changed-within= changed-before= \
@@ -239,14 +244,14 @@ pub(super) const ROWS: &[Program] = &[
     row(&["test", "["], "", "", Operands::None),
 ];
 
-fn lists_archive(used: &Used<'_>) -> Result<(), String> {
+fn lists_archive(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.flags.iter().any(|(_, _, given)| given.is_some_and(|file| file.contains(':'))) {
         return Err("the archive may be on another machine".to_owned());
     }
     if used.has(&["t", "l", "list"]) { Ok(()) } else { Err("it does not only list the archive".to_owned()) }
 }
 
-fn rg_lists(used: &Used<'_>) -> Result<(), String> {
+fn rg_lists(used: &SortedArguments<'_>) -> Result<(), String> {
     // With `--files` the first operand is a place to look in and not a pattern.
     if used.has(&["files", "type-list"])
         && used.operands.iter().any(|path| path.starts_with(['/', '~']) || path.contains(".."))
@@ -256,7 +261,7 @@ fn rg_lists(used: &Used<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn only_filters(used: &Used<'_>) -> Result<(), String> {
+fn only_filters(used: &SortedArguments<'_>) -> Result<(), String> {
     let filter = used.operands.first().map(|filter| filter.to_lowercase()).unwrap_or_default();
     match ["env", "input", "import", "include", "repeat", "while", "until", "recurse(", "def "]
         .iter()
@@ -267,11 +272,11 @@ fn only_filters(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn at_most_one(used: &Used<'_>) -> Result<(), String> {
+fn at_most_one(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.operands.len() > 1 { Err("its second operand is written".to_owned()) } else { Ok(()) }
 }
 
-fn only_formats(used: &Used<'_>) -> Result<(), String> {
+fn only_formats(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.iter().find(|operand| !operand.starts_with('+')) {
         Some(operand) => Err(format!("`{}` could set the clock", shown(operand))),
         None => Ok(()),
@@ -313,7 +318,7 @@ fn looks_at_found(command: &[&str], folder: &str) -> bool {
 
 /// `xargs` with a program that only looks, whatever words come from its input. Without a program it is `echo`.
 pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
-    const OWN: Flags = Flags { style: Style::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
+    const OWN: Flags = Flags { style: FlagStyle::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
     let mut at = 0;
     while args.get(at).is_some_and(|arg| arg.starts_with('-')) {
         // Only a flag that is whole by itself, or with its value in the next word, so that the command is found for sure.
@@ -330,7 +335,7 @@ pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
 }
 
 /// `find` has a language of its own: places first, then an expression.
-pub(super) fn find(args: &[String], folder: &str) -> Finding {
+pub(super) fn find(args: &[String], folder: &str) -> TableFinding {
     let mut begun = false;
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
@@ -341,19 +346,19 @@ pub(super) fn find(args: &[String], folder: &str) -> Finding {
         let texts = among(FIND_TEXTS, arg);
         if texts || among(FIND_PATHS, arg) {
             begun = true;
-            let Some(value) = args.next() else { return Finding::Unsafe(format!("`{arg}` lacks its value")) };
+            let Some(value) = args.next() else { return TableFinding::Unsafe(format!("`{arg}` lacks its value")) };
             if let Some(reason) = (!texts).then(|| readable(value, folder).err()).flatten() {
-                return Finding::Unsafe(reason);
+                return TableFinding::Unsafe(reason);
             }
             continue;
         }
         if arg == "-delete" {
-            return Finding::Never("`-delete` deletes what is found".to_owned());
+            return TableFinding::Never("`-delete` deletes what is found".to_owned());
         }
         if matches!(arg, "-exec" | "-execdir") {
             let command: Vec<&str> = args.by_ref().take_while(|word| !matches!(*word, ";" | "+")).collect();
             if !looks_at_found(&command, folder) {
-                return Finding::Never(format!(
+                return TableFinding::Never(format!(
                     "`{arg}` runs `{}` on what is found, which is not known to only look",
                     shown(&command.join(" "))
                 ));
@@ -362,14 +367,14 @@ pub(super) fn find(args: &[String], folder: &str) -> Finding {
             continue;
         }
         if matches!(arg, "-ok" | "-okdir") {
-            return Finding::Never(format!("`{arg}` runs a command on what is found"));
+            return TableFinding::Never(format!("`{arg}` runs a command on what is found"));
         }
         if arg.starts_with('-') || begun {
-            return Finding::Unsafe(format!("`{}` is not known to be safe for `find`", shown(arg)));
+            return TableFinding::Unsafe(format!("`{}` is not known to be safe for `find`", shown(arg)));
         }
         if let Err(reason) = readable(arg, folder) {
-            return Finding::Unsafe(reason);
+            return TableFinding::Unsafe(reason);
         }
     }
-    Finding::Safe
+    TableFinding::Safe
 }

@@ -16,14 +16,14 @@ mod shell;
 pub(super) use git::SHOW_ONLY;
 pub(super) use shell::builds_by_script;
 
-use super::flags::{Flags, Used, Value, number, plain_word};
+use super::flags::{FlagValue, Flags, SortedArguments, number, plain_word};
 use super::paths::{argument_stays, names_no_secret, readable, resolve, stays, writable};
 use super::word::{among, shown};
 use trimtab_vocab::CommandClass;
 
 /// What the tables say about a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum TableFinding {
     /// Known to be safe.
     Safe,
     /// Not known to be safe. A rule that says exactly this command may still vouch for it.
@@ -54,10 +54,10 @@ pub(super) enum Operands {
 }
 
 /// What a row cannot say by itself: the reason why these arguments are not known to be safe, if so.
-type Check = fn(&Used<'_>) -> Result<(), String>;
+type Check = fn(&SortedArguments<'_>) -> Result<(), String>;
 
 /// A program, or one subcommand of it, with what may be used of it.
-pub(super) struct Program {
+pub(super) struct KnownProgram {
     names: &'static [&'static str],
     /// The subcommands that this row is for; empty for a program without.
     subs: &'static [&'static str],
@@ -68,7 +68,7 @@ pub(super) struct Program {
 }
 
 /// All rows that go by flags and operands, with the class of what they allow.
-fn rows() -> impl Iterator<Item = (CommandClass, &'static Program)> {
+fn rows() -> impl Iterator<Item = (CommandClass, &'static KnownProgram)> {
     let read = look::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
     let check = files::ROWS.iter().chain(node::ROWS).chain(build::ROWS).map(|row| (CommandClass::Check, row));
     read.chain(check)
@@ -83,40 +83,40 @@ const DEEPEST: usize = 6;
 
 /// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words, and
 /// none if the rule is one of ours; `layer` counts the wrappers around the command.
-pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> Finding {
+pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> TableFinding {
     if layer > DEEPEST {
-        return Finding::Never("it is wrapped too deeply".to_owned());
+        return TableFinding::Never("it is wrapped too deeply".to_owned());
     }
-    let Some(program) = argv.first() else { return Finding::Unsafe("there is no command".to_owned()) };
+    let Some(program) = argv.first() else { return TableFinding::Unsafe("there is no command".to_owned()) };
     let name = super::wrap::base_name(program);
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     if shell::is_harmless(&words, folder) || language::only_prints(program, &argv[1..], folder) {
-        return Finding::Safe;
+        return TableFinding::Safe;
     }
     if check::ROWS.iter().any(|row| is_row(CommandClass::Check, row, argv, folder)) || check::runs_script(argv, folder)
     {
-        return Finding::Safe;
+        return TableFinding::Safe;
     }
     if program == "xargs" {
-        return look::xargs(&argv[1..], folder).map_or_else(Finding::Never, |()| Finding::Safe);
+        return look::xargs(&argv[1..], folder).map_or_else(TableFinding::Never, |()| TableFinding::Safe);
     }
     if matches!(program.as_str(), "tar" | "unzip") && only_looks(argv, folder) {
-        return Finding::Safe;
+        return TableFinding::Safe;
     }
     if let Some(called) = check::as_called(argv)
-        && let Finding::Safe = judge(&called, folder, 0, layer + 1)
+        && let TableFinding::Safe = judge(&called, folder, 0, layer + 1)
     {
-        return Finding::Safe;
+        return TableFinding::Safe;
     }
     if let Some(Err(reason)) = language::prints(program, &argv[1..], folder) {
-        return Finding::Unsafe(reason);
+        return TableFinding::Unsafe(reason);
     }
     if let Some(finding) = perilous::judge(&name, argv, folder, layer) {
         return finding;
     }
     if program.contains('/') {
         // The tables are about the programs of the system, not about a file that happens to have such a name.
-        return unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe);
+        return unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe);
     }
     if name == "find" {
         return look::find(&argv[1..], folder);
@@ -132,20 +132,20 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
             },
         };
         let called = argv[..argv.len() - args.len()].join(" ");
-        return by_row(class, row, &called, args, folder).map_or_else(Finding::Unsafe, |()| Finding::Safe);
+        return by_row(class, row, &called, args, folder).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe);
     }
     if known {
         let sub = argv.get(1).map_or("without a subcommand", String::as_str);
-        return Finding::Unsafe(format!("`{name} {}` is not known to be safe", shown(sub)));
+        return TableFinding::Unsafe(format!("`{name} {}` is not known to be safe", shown(sub)));
     }
     if super::wrap::code_flags(&name).is_some() {
-        return Finding::Unsafe(format!("`{name}` runs a program of its own"));
+        return TableFinding::Unsafe(format!("`{name}` runs a program of its own"));
     }
-    unknown(argv, folder, ruled).map_or_else(Finding::Unsafe, |()| Finding::Safe)
+    unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe)
 }
 
 /// Whether a command is used as a row has it.
-fn is_row(class: CommandClass, row: &Program, argv: &[String], folder: &str) -> bool {
+fn is_row(class: CommandClass, row: &KnownProgram, argv: &[String], folder: &str) -> bool {
     let [program, args @ ..] = argv else { return false };
     let args = match (row.subs, args) {
         ([], args) => args,
@@ -161,7 +161,7 @@ pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
     let [program, args @ ..] = argv else { return false };
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     match program.as_str() {
-        "find" => return look::find(args, folder) == Finding::Safe,
+        "find" => return look::find(args, folder) == TableFinding::Safe,
         "xargs" => return look::xargs(args, folder).is_ok(),
         _ => {}
     }
@@ -177,7 +177,7 @@ pub(super) fn looks_at_anything(program: &str) -> bool {
 
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
 /// the folder, and that could be a repository's settings.
-fn into(used: &Used<'_>, folder: &str) -> Result<(), String> {
+fn into(used: &SortedArguments<'_>, folder: &str) -> Result<(), String> {
     const TREES: &[&str] = &["r", "R", "a", "T", "recursive", "archive", "no-target-directory", "parents"];
     let Some((last, sources)) = used.operands.split_last() else { return Ok(()) };
     sources.iter().try_for_each(|path| writable(path, folder))?;
@@ -212,18 +212,18 @@ pub(super) fn stays_or_name(program: &str, folder: &str) -> Result<(), String> {
     if program.contains('/') { stays(program, folder) } else { Ok(()) }
 }
 
-fn by_row(class: CommandClass, row: &Program, name: &str, args: &[String], folder: &str) -> Result<(), String> {
+fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], folder: &str) -> Result<(), String> {
     let used = row.flags.sort(name, args)?;
     for (flag, value, given) in &used.flags {
         let Some(given) = given else { continue };
         match value {
-            Value::Path => readable(given, folder)?,
-            Value::Out => writable(given, folder)?,
-            Value::Text | Value::Maybe => names_no_secret(given)?,
-            Value::Plain if !plain_word(given) => {
+            FlagValue::Path => readable(given, folder)?,
+            FlagValue::Out => writable(given, folder)?,
+            FlagValue::Text | FlagValue::Maybe => names_no_secret(given)?,
+            FlagValue::Plain if !plain_word(given) => {
                 return Err(format!("`{}` is not known to be safe as the value of `{flag}`", shown(given)));
             }
-            Value::Number if !number(given) => {
+            FlagValue::Number if !number(given) => {
                 return Err(format!("`{}` is not a number for `{flag}`", shown(given)));
             }
             _ => {}

@@ -1,10 +1,10 @@
 //! Package managers and tools of JavaScript. Scripts of the folder run by name, as the documents allow; what a
 //! line would bring in from elsewhere asks.
 
-use super::super::flags::{Flags, Style, Used};
+use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::{among, shown};
 use super::shell::TARGETS;
-use super::{Check, Operands, Program};
+use super::{Check, KnownProgram, Operands};
 
 const QUIET: &str = "silent quiet verbose if-present workspaces workspace=% no-color color loglevel=% version help";
 /// Without `-w`, which takes no value here.
@@ -20,11 +20,11 @@ const fn row(
     long: &'static str,
     operands: Operands,
     check: Option<Check>,
-) -> Program {
-    Program { names: name, subs, flags: Flags { style: Style::Separate, short, long }, operands, check }
+) -> KnownProgram {
+    KnownProgram { names: name, subs, flags: Flags { style: FlagStyle::Separate, short, long }, operands, check }
 }
 
-pub(super) const ROWS: &[Program] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     row(&["npm"], &["run", "run-script"], "sw%", QUIET, Operands::Words, Some(own_script)),
     // Where there is no such script, these run a program of that name.
     row(&["pnpm", "yarn"], &["run", "run-script"], "s", RUN, Operands::Words, Some(usual_script)),
@@ -40,12 +40,12 @@ pub(super) const ROWS: &[Program] = &[
     row(&["npm", "pnpm", "yarn"], &["install", "ci"], "s", INSTALL, Operands::None, None),
     row(&["npm", "pnpm", "yarn"], &["ls", "list", "why"], "", "depth=% all json long parseable", Operands::Words, None),
     row(&["yarn", "pnpm"], &["add"], "", "help", Operands::None, Some(names_package)),
-    Program {
+    KnownProgram {
         // Not `--outDir` and its kin, `--build`, `--init` and `--watch`: they write elsewhere or do not end.
         names: &["tsc"],
         subs: &[],
         flags: Flags {
-            style: Style::OneDash,
+            style: FlagStyle::OneDash,
             short: "",
             long: "noEmit noemit p=@ project=@ pretty strict skipLibCheck target=% t=% module=% m=% lib=% jsx=% \
                 esModuleInterop version v help h all listFiles listFilesOnly showConfig traceResolution \
@@ -58,29 +58,29 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Write,
         check: None,
     },
-    Program {
+    KnownProgram {
         names: &["eslint"],
         subs: &[],
         flags: Flags {
-            style: Style::Gnu,
+            style: FlagStyle::Gnu,
             short: "hvq",
             long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored no-fix format=% cache",
         },
         operands: Operands::Read,
         check: Some(shows_as_usual),
     },
-    Program {
+    KnownProgram {
         names: &["prettier"],
         subs: &[],
-        flags: Flags { style: Style::Gnu, short: "cl", long: "check list-different version help no-color" },
+        flags: Flags { style: FlagStyle::Gnu, short: "cl", long: "check list-different version help no-color" },
         operands: Operands::Read,
         check: None,
     },
-    Program {
+    KnownProgram {
         names: &["jest", "vitest"],
         subs: &[],
         flags: Flags {
-            style: Style::Separate,
+            style: FlagStyle::Separate,
             short: "t/i",
             long: "verbose silent bail ci coverage runInBand testNamePattern=/ passWithNoTests reporter=% \
                 watchAll=% watch=% version help",
@@ -88,12 +88,12 @@ pub(super) const ROWS: &[Program] = &[
         operands: Operands::Words,
         check: Some(shows_as_usual),
     },
-    Program {
+    KnownProgram {
         // It reads a flag that it does not know as if it took no value.
         names: &["mocha"],
         subs: &[],
         flags: Flags {
-            style: Style::Separate,
+            style: FlagStyle::Separate,
             short: "bg/t+",
             long: "bail grep=/ timeout=+ recursive parallel reporter=% check-leaks version help",
         },
@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Program] = &[
 ];
 
 /// The name of another way to show results is a program, and a watch does not end.
-pub(super) fn shows_as_usual(used: &Used<'_>) -> Result<(), String> {
+pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), String> {
     let odd = |flag: &&(&str, _, Option<&str>)| match (flag.0, flag.2) {
         ("format" | "reporter" | "f", Some(name)) => !matches!(
             name,
@@ -120,7 +120,7 @@ pub(super) fn shows_as_usual(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// `npm run env` shows the environment, keys and all.
-fn own_script(used: &Used<'_>) -> Result<(), String> {
+fn own_script(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(script @ &"env") => Err(format!("`{script}` shows the environment")),
         Some(script) if script.contains('/') => Err(format!("`{}` is not the name of a script", shown(script))),
@@ -129,7 +129,7 @@ fn own_script(used: &Used<'_>) -> Result<(), String> {
 }
 
 /// Only a script whose name says that it builds or checks: `yarn run rimraf` is a program and not a script.
-fn usual_script(used: &Used<'_>) -> Result<(), String> {
+fn usual_script(used: &SortedArguments<'_>) -> Result<(), String> {
     let usual = |name: &str| among(TARGETS, name) || among("start dev serve preview", name);
     match used.operands.first() {
         // `test:unit` is a kind of `test`.
@@ -139,11 +139,11 @@ fn usual_script(used: &Used<'_>) -> Result<(), String> {
     }
 }
 
-fn names_package(_: &Used<'_>) -> Result<(), String> {
+fn names_package(_: &SortedArguments<'_>) -> Result<(), String> {
     Err("a package from elsewhere would be added".to_owned())
 }
 
 /// Without an operand and a flag, an interpreter runs what it is fed.
-pub(super) fn says_something(used: &Used<'_>) -> Result<(), String> {
+pub(super) fn says_something(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.flags.is_empty() { Err("it runs what it is fed".to_owned()) } else { Ok(()) }
 }

@@ -2,8 +2,8 @@
 //! those whose words do not show what will run.
 
 use super::super::word::{Word, among};
-use super::super::wrap::{Inner, code_flags, inner, is_shell};
-use super::Finding;
+use super::super::wrap::{WrappedCommand, code_flags, inner, is_shell};
+use super::TableFinding;
 
 /// They delete or overwrite, and a delete can be allowed once only.
 const DELETES: &str = "rm rmdir unlink shred srm truncate dd rimraf trash wipe mkfs fdisk parted wipefs del-cli sponge";
@@ -23,47 +23,51 @@ const TEXTS: &str = "sed gsed awk gawk mawk nawk less more man vi vim nvim ex ed
     sqlite3 psql mysql mongo redis-cli code open xdg-open";
 
 /// What is known of a perilous program; `None` for any other.
-pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> Option<Finding> {
+pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> Option<TableFinding> {
     let stem = name.split('.').next().unwrap_or(name);
     if among(DELETES, name) || stem == "mkfs" {
-        return Some(Finding::Never(format!("`{name}` deletes or overwrites")));
+        return Some(TableFinding::Never(format!("`{name}` deletes or overwrites")));
     }
     if among(RIGHTS, name) {
-        return Some(Finding::Never(format!("`{name}` takes other rights")));
+        return Some(TableFinding::Never(format!("`{name}` takes other rights")));
     }
     if among(RUNS, name) {
-        return Some(Finding::Never(format!("`{name}` changes the shell or runs what its words do not show")));
+        return Some(TableFinding::Never(format!("`{name}` changes the shell or runs what its words do not show")));
     }
     if is_shell(name) {
-        return Some(Finding::Never(format!("`{name}` is a shell")));
+        return Some(TableFinding::Never(format!("`{name}` is a shell")));
     }
     if name == "trimtab" {
-        return Some(Finding::Never("Trimtab does not run itself".to_owned()));
+        return Some(TableFinding::Never("Trimtab does not run itself".to_owned()));
     }
     let words: Vec<Word> = argv.iter().map(Word::plain).collect();
     for found in inner(&words, folder) {
         match found {
-            Inner::Code(_) => return Some(Finding::Never(format!("`{name}` is given a program as text"))),
-            Inner::Script(_) => return Some(Finding::Never(format!("`{name}` is given a text for a shell"))),
+            WrappedCommand::Code(_) => {
+                return Some(TableFinding::Never(format!("`{name}` is given a program as text")));
+            }
+            WrappedCommand::Script(_) => {
+                return Some(TableFinding::Never(format!("`{name}` is given a text for a shell")));
+            }
             // What a wrapper runs decides whether a rule may vouch for the whole.
-            Inner::Argv(words) => {
+            WrappedCommand::Argv(words) => {
                 let argv: Vec<String> = words.into_iter().map(|word| word.text).collect();
-                if let Finding::Never(reason) = super::judge(&argv, folder, 1, layer + 1) {
-                    return Some(Finding::Never(reason));
+                if let TableFinding::Never(reason) = super::judge(&argv, folder, 1, layer + 1) {
+                    return Some(TableFinding::Never(reason));
                 }
             }
         }
     }
     let fed = argv.len() == 1 || argv.iter().skip(1).any(|arg| arg == "-" || arg == "/dev/stdin");
     if code_flags(name).is_some() && fed {
-        return Some(Finding::Never(format!("`{name}` runs what it is fed")));
+        return Some(TableFinding::Never(format!("`{name}` runs what it is fed")));
     }
     git_perils(name, argv)
-        .or_else(|| among(TEXTS, name).then(|| Finding::Unsafe(format!("`{name}` can be told to do anything"))))
+        .or_else(|| among(TEXTS, name).then(|| TableFinding::Unsafe(format!("`{name}` can be told to do anything"))))
 }
 
 /// Subcommands of `git` that lose something, and options that make it run something.
-fn git_perils(name: &str, argv: &[String]) -> Option<Finding> {
+fn git_perils(name: &str, argv: &[String]) -> Option<TableFinding> {
     if name != "git" {
         return None;
     }
@@ -72,7 +76,7 @@ fn git_perils(name: &str, argv: &[String]) -> Option<Finding> {
     if matches!(sub, "-c" | "-C" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env")
         || sub.starts_with("--exec-path=")
     {
-        return Some(Finding::Never(format!("`{sub}` puts other settings in the place of the repository's")));
+        return Some(TableFinding::Never(format!("`{sub}` puts other settings in the place of the repository's")));
     }
     let loses = match sub {
         "rm" | "clean" => true,
@@ -85,5 +89,5 @@ fn git_perils(name: &str, argv: &[String]) -> Option<Finding> {
         "reflog" => has(&["expire", "delete", "drop"]),
         _ => false,
     };
-    loses.then(|| Finding::Never(format!("`git {sub}` deletes")))
+    loses.then(|| TableFinding::Never(format!("`git {sub}` deletes")))
 }

@@ -1,12 +1,12 @@
 //! Words with their quotes and expansions, the half of the reader that works inside a word.
 
-use super::super::word::{Fill, UNKNOWN, Word, among};
-use super::Reader;
+use super::super::word::{UNKNOWN, Word, WordFill, among};
+use super::ShellReader;
 
 /// Flags whose patterns the program reads, with quotes around them or not.
 const FOR_THE_PROGRAM: &[&str] = &["--include=", "--exclude=", "--exclude-dir="];
 
-impl Reader {
+impl ShellReader {
     /// Reads one word up to a blank or an operator. Usually gives one; `$IFS` splits it, braces multiply it.
     pub(super) fn word(&mut self) -> Vec<Word> {
         let mut done = Vec::new();
@@ -146,7 +146,7 @@ impl Reader {
         if word.text.starts_with(['*', '?', '[']) {
             self.edits.push((from, 0, "./"));
         }
-        word.fill = Fill::Glob;
+        word.fill = WordFill::Glob;
         self.in_shell = true;
         self.open(what);
     }
@@ -219,10 +219,10 @@ impl Reader {
                 let value = self.substitution();
                 word.text.push_str(&value);
                 word.known = false;
-                if word.fill == Fill::Variable {
+                if word.fill == WordFill::Variable {
                     self.trouble("a variable stands beside what a command prints");
                 }
-                word.fill = Fill::Output;
+                word.fill = WordFill::Output;
             }
             Some('\'') if !in_quotes => {
                 self.trouble("`$'…'` is not read alike by all shells");
@@ -304,10 +304,10 @@ impl Reader {
     }
 
     fn variable(&mut self, name: &str, word: &mut Word) {
-        if among(SHOWN, name) && word.fill == Fill::None && !word.pattern {
+        if among(SHOWN, name) && word.fill == WordFill::None && !word.pattern {
             self.open(format!("`${name}` is expanded by the shell"));
             self.in_shell = true;
-            word.fill = Fill::Variable;
+            word.fill = WordFill::Variable;
         } else {
             self.trouble(format!("`${name}` is expanded by the shell"));
         }

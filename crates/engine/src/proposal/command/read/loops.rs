@@ -1,8 +1,8 @@
 //! Loops over words that are known, or over the files that a glob matches: their commands are judged once for each
 //! value, so that what is judged is what runs.
 
-use super::super::word::{Fill, Word, among};
-use super::{Draft, Reader};
+use super::super::word::{Word, WordFill, among};
+use super::{CommandDraft, ShellReader};
 
 /// A loop and the values that its variable takes.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./@+,:%".contains(&b))
 }
 
-impl Reader {
+impl ShellReader {
     /// Takes `NAME in WORD…` behind a `for`. False if its values cannot be bounded.
-    pub(super) fn begin_loop(&mut self, draft: &Draft) -> bool {
+    pub(super) fn begin_loop(&mut self, draft: &CommandDraft) -> bool {
         let [name, word_in, values @ ..] = draft.words.as_slice() else {
             self.trouble("`for` names no values");
             return false;
@@ -43,7 +43,7 @@ impl Reader {
             && name.text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
             && !name.text.starts_with(|c: char| c.is_ascii_digit())
             && !among(SPECIAL, &name.text);
-        let bounded = |word: &Word| word.known || word.fill == Fill::Glob;
+        let bounded = |word: &Word| word.known || word.fill == WordFill::Glob;
         if !named || word_in.text != "in" || draft.redirected || values.is_empty() || !values.iter().all(bounded) {
             self.trouble("the values of `for` are not known");
             return false;

@@ -16,7 +16,7 @@ mod substitute;
 
 use std::collections::BTreeMap;
 
-use super::word::{Fill, Word, among};
+use super::word::{Word, WordFill, among};
 use loops::Loop;
 
 /// How a part hangs on the one before it.
@@ -37,7 +37,7 @@ pub(super) struct Redirect {
 
 /// One simple command, wherever it stood.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     pub(super) redirects: Vec<Redirect>,
     /// Whether any redirection stood here, also a harmless one: then only a shell can run the part.
@@ -51,8 +51,8 @@ pub(super) struct Part {
 
 /// The line as read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    pub(super) parts: Vec<Part>,
+pub(super) struct CommandLine {
+    pub(super) parts: Vec<SimpleCommand>,
     /// The first thing that keeps the line from being a plain chain of known words.
     pub(super) trouble: Option<String>,
     /// The first word that is not known but bounded: what only looks may have such words.
@@ -83,27 +83,28 @@ fn is_harmless(name: &str, value: &str) -> bool {
 }
 
 /// Reads `line`; `home` and `folder` stand in for the variables that a shell would know.
-pub(super) fn read(line: &str, home: &str, folder: &str) -> Reading {
+pub(super) fn read(line: &str, home: &str, folder: &str) -> CommandLine {
     let mut vars = BTreeMap::new();
     vars.insert("HOME".to_owned(), home.to_owned());
     vars.insert("PWD".to_owned(), folder.to_owned());
     read_with(line, vars, 0)
 }
 
-fn read_with(line: &str, vars: BTreeMap<String, String>, depth: u16) -> Reading {
-    let mut reader = Reader { chars: line.chars().collect(), at: 0, vars, depth, nesting: depth, ..Reader::default() };
+fn read_with(line: &str, vars: BTreeMap<String, String>, depth: u16) -> CommandLine {
+    let mut reader =
+        ShellReader { chars: line.chars().collect(), at: 0, vars, depth, nesting: depth, ..ShellReader::default() };
     reader.list(false);
     let rewritten = reader.rewritten();
-    let Reader { parts, trouble, open, in_shell, .. } = reader;
-    Reading { parts, trouble, open, in_shell, rewritten }
+    let ShellReader { parts, trouble, open, in_shell, .. } = reader;
+    CommandLine { parts, trouble, open, in_shell, rewritten }
 }
 
 #[derive(Default)]
-struct Reader {
+struct ShellReader {
     chars: Vec<char>,
     at: usize,
     vars: BTreeMap<String, String>,
-    parts: Vec<Part>,
+    parts: Vec<SimpleCommand>,
     trouble: Option<String>,
     /// Subshells around the present part.
     depth: u16,
@@ -119,7 +120,7 @@ struct Reader {
 }
 
 /// The part under construction.
-struct Draft {
+struct CommandDraft {
     words: Vec<Word>,
     redirects: Vec<Redirect>,
     redirected: bool,
@@ -132,7 +133,7 @@ struct Draft {
     closed: bool,
 }
 
-impl Draft {
+impl CommandDraft {
     fn new(join: Join) -> Self {
         Self {
             words: Vec::new(),
@@ -152,7 +153,7 @@ impl Draft {
     }
 }
 
-impl Reader {
+impl ShellReader {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
@@ -200,7 +201,7 @@ impl Reader {
     fn list(&mut self, nested: bool) {
         let outer = self.depth;
         self.nesting += 1;
-        let mut draft = Draft::new(Join::Next);
+        let mut draft = CommandDraft::new(Join::Next);
         // Set after an operator that must be followed by a command.
         let mut owed = false;
         while let Some(c) = self.peek(0) {
@@ -220,7 +221,7 @@ impl Reader {
                     // After `&&` and the like a line end means nothing, and what was owed still is.
                     let join = if draft.empty() { draft.join } else { Join::Next };
                     self.finish(draft, false);
-                    draft = Draft::new(join);
+                    draft = CommandDraft::new(join);
                     self.documents();
                 }
                 '&' if self.looking_at("&>") && self.quiets(&mut draft) => {}
@@ -230,7 +231,7 @@ impl Reader {
                     }
                     let (join, more) = self.operator();
                     self.finish(draft, false);
-                    draft = Draft::new(join);
+                    draft = CommandDraft::new(join);
                     owed = more;
                 }
                 '(' if self.peek(1) == Some('(') && draft.empty() => {
@@ -242,7 +243,7 @@ impl Reader {
                     self.trouble("`(…)` is a subshell or a function");
                     self.at += 1;
                     self.finish(draft, false);
-                    draft = Draft::new(Join::Next);
+                    draft = CommandDraft::new(Join::Next);
                     self.depth = self.depth.saturating_add(1);
                     owed = false;
                 }
@@ -254,7 +255,7 @@ impl Reader {
                     self.trouble("`)` ends a subshell or a pattern");
                     self.finish(draft, false);
                     self.depth = self.depth.saturating_sub(1).max(outer);
-                    draft = Draft::new(Join::Next);
+                    draft = CommandDraft::new(Join::Next);
                     owed = false;
                 }
                 '<' | '>' if self.peek(1) == Some('(') => self.words(&mut draft),
@@ -300,7 +301,7 @@ impl Reader {
     }
 
     /// `&>/dev/null`, which not all shells know: it runs as `>/dev/null 2>&1`.
-    fn quiets(&mut self, draft: &mut Draft) -> bool {
+    fn quiets(&mut self, draft: &mut CommandDraft) -> bool {
         const NULL: &str = "/dev/null";
         let from = self.at;
         let blanks = (2..).take_while(|ahead| matches!(self.peek(*ahead), Some(' ' | '\t'))).count();
@@ -319,7 +320,7 @@ impl Reader {
     }
 
     /// Puts the draft among the parts: once for each value of the loops around it that it uses.
-    fn finish(&mut self, draft: Draft, owed: bool) {
+    fn finish(&mut self, draft: CommandDraft, owed: bool) {
         if draft.empty() {
             if owed {
                 self.trouble("the line ends where a command was expected");
@@ -341,7 +342,7 @@ impl Reader {
         let index = self.parts.len();
         self.awaited.extend(draft.awaited.into_iter().map(|(end, literal, tabs)| (index, end, literal, tabs)));
         for words in self.unrolled(draft.words) {
-            self.parts.push(Part {
+            self.parts.push(SimpleCommand {
                 words,
                 redirects: draft.redirects.clone(),
                 redirected: draft.redirected,
@@ -353,7 +354,7 @@ impl Reader {
     }
 
     /// One word of the shell, which may become several (or none) by expansion.
-    fn words(&mut self, draft: &mut Draft) {
+    fn words(&mut self, draft: &mut CommandDraft) {
         let from = self.at;
         let words = self.word();
         if self.at == from {
@@ -398,7 +399,7 @@ impl Reader {
                 draft.closed |= matches!(word.text.as_str(), "done" | "fi");
                 return;
             }
-            if word.fill != Fill::None {
+            if word.fill != WordFill::None {
                 self.trouble(format!("`{}` decides which program runs", word.shown()));
             }
         } else if matches!(draft.words[0].text.as_str(), "export" | "local" | "declare" | "readonly" | "typeset")
@@ -409,7 +410,7 @@ impl Reader {
         draft.words.extend(words);
     }
 
-    fn redirect(&mut self, draft: &mut Draft, number: Option<String>) {
+    fn redirect(&mut self, draft: &mut CommandDraft, number: Option<String>) {
         draft.redirected = true;
         let operator = ["<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">"]
             .into_iter()
@@ -474,12 +475,12 @@ impl Reader {
             }
             if !literal && self.nesting < DEEPEST {
                 // The shell still runs what is substituted in such a text.
-                let mut inner = Reader {
+                let mut inner = ShellReader {
                     chars: body.chars().collect(),
                     vars: self.vars.clone(),
                     depth: self.depth + 1,
                     nesting: self.nesting + 1,
-                    ..Reader::default()
+                    ..ShellReader::default()
                 };
                 let mut word = Word::default();
                 inner.quoted(&mut word, None);

@@ -1,9 +1,9 @@
 //! Commands inside words: substitutions and arithmetic. Their parts join the parts of the line.
 
 use super::super::word::UNKNOWN;
-use super::{DEEPEST, Reader, read_with};
+use super::{DEEPEST, ShellReader, read_with};
 
-impl Reader {
+impl ShellReader {
     /// `$((…))` and `((…))`, up to where their brackets close.
     pub(super) fn arithmetic(&mut self) {
         let from = self.at;

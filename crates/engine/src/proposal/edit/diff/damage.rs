@@ -1,12 +1,12 @@
 //! Hunks that contradict themselves: their counts are not those of the body, and the body shows why.
 
-use super::super::hunk::Hunk;
+use super::super::hunk::PatchHunk;
 use super::super::lines::shown;
-use super::super::{Refusal, RefusalKind};
+use super::super::{EditRefusal, RefusalKind};
 
 /// Refuses a hunk whose counts are wrong where a line break has become a plain `n`: `-oldn+new`. The counts alone are no
 /// reason, because models count badly, and neither is `n+`, which is ordinary code.
-pub(super) fn refuse(hunk: &Hunk<'_>, said: (usize, usize), has: (usize, usize)) -> Result<(), Refusal> {
+pub(super) fn refuse(hunk: &PatchHunk<'_>, said: (usize, usize), has: (usize, usize)) -> Result<(), EditRefusal> {
     if said == has {
         return Ok(());
     }
@@ -29,5 +29,5 @@ pub(super) fn refuse(hunk: &Hunk<'_>, said: (usize, usize), has: (usize, usize))
         has.1,
         shown(line)
     );
-    Err(Refusal::new(RefusalKind::RunTogether, reason))
+    Err(EditRefusal::new(RefusalKind::RunTogether, reason))
 }

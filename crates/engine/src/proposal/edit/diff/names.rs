@@ -1,14 +1,14 @@
 //! Which files a diff is about: the names in its headers, and what they say together.
 
-use super::super::header::{self, Name};
-use super::super::hunk::Hunk;
+use super::super::header::{self, DiffName};
+use super::super::hunk::PatchHunk;
 use super::super::lines::shown;
-use super::super::{Refusal, RefusalKind};
+use super::super::{EditRefusal, RefusalKind};
 
 /// The part of a patch that is about one file, with the names as written.
 #[derive(Debug, Default)]
-pub(super) struct Section<'t> {
-    pub(super) hunks: Vec<Hunk<'t>>,
+pub(super) struct PatchSection<'t> {
+    pub(super) hunks: Vec<PatchHunk<'t>>,
     /// A header was seen, so that lines before the next hunk are about the file.
     pub(super) headed: bool,
     pub(super) creates: bool,
@@ -29,20 +29,20 @@ pub(super) struct Section<'t> {
 
 /// Where the file of a section is, and where it goes if it moves.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct PatchTarget {
     pub(super) path: String,
     pub(super) to: Option<String>,
 }
 
-impl Section<'_> {
-    pub(super) fn pair(&mut self, old: Option<Name>, new: Option<Name>) {
+impl PatchSection<'_> {
+    pub(super) fn pair(&mut self, old: Option<DiffName>, new: Option<DiffName>) {
         self.headed = true;
-        self.creates |= old == Some(Name::Nothing);
-        self.deletes |= new == Some(Name::Nothing);
-        if let Some(Name::Path(old)) = old {
+        self.creates |= old == Some(DiffName::Nothing);
+        self.deletes |= new == Some(DiffName::Nothing);
+        if let Some(DiffName::Path(old)) = old {
             self.old.push(old);
         }
-        if let Some(Name::Path(new)) = new {
+        if let Some(DiffName::Path(new)) = new {
             self.new.push(new);
         }
     }
@@ -72,20 +72,20 @@ impl Section<'_> {
     }
 
     /// The file, if it is the one that the edit is for.
-    fn ours(&self, path: &str) -> Result<Option<Target>, Refusal> {
+    fn ours(&self, path: &str) -> Result<Option<PatchTarget>, EditRefusal> {
         if !self.names(path) {
             return Ok(None);
         }
         if let (Some(from), Some(to)) = (&self.from, &self.to) {
             let target = match header::means(from, path) {
-                true => Target { path: path.to_owned(), to: Some(to.clone()) },
-                false => Target { path: from.clone(), to: Some(path.to_owned()) },
+                true => PatchTarget { path: path.to_owned(), to: Some(to.clone()) },
+                false => PatchTarget { path: from.clone(), to: Some(path.to_owned()) },
             };
             return Ok(Some(target));
         }
         match self.stranger(path) {
-            None => Ok(Some(Target { path: path.to_owned(), to: None })),
-            Some(other) => Err(Refusal::new(
+            None => Ok(Some(PatchTarget { path: path.to_owned(), to: None })),
+            Some(other) => Err(EditRefusal::new(
                 RefusalKind::OtherPath,
                 format!(
                     "The diff takes {} for the old text of {path}. To move a file, give `rename from` and `rename to` \
@@ -97,9 +97,9 @@ impl Section<'_> {
     }
 
     /// The file, by the names alone. `prefixed`: every name of the patch has the prefix that git puts in front.
-    fn theirs(&self, prefixed: bool) -> Option<Target> {
+    fn theirs(&self, prefixed: bool) -> Option<PatchTarget> {
         if let (Some(from), Some(to)) = (&self.from, &self.to) {
-            return Some(Target { path: from.clone(), to: Some(to.clone()) });
+            return Some(PatchTarget { path: from.clone(), to: Some(to.clone()) });
         }
         if !self.copies.is_empty() {
             return None;
@@ -111,7 +111,7 @@ impl Section<'_> {
             (Some(name), _) | (None, Some(name)) => name.to_owned(),
             (None, None) => header::git_path(self.git.as_deref()?)?,
         };
-        Some(Target { path, to: None })
+        Some(PatchTarget { path, to: None })
     }
 
     fn has_prefixes(&self) -> bool {
@@ -130,25 +130,25 @@ fn bare<'n>(name: &'n str, prefix: &str, prefixed: bool) -> &'n str {
 }
 
 /// The file of each section. One of them has to be `path`, because that is the file the edit is for.
-pub(super) fn targets(path: &str, sections: &[Section<'_>]) -> Result<Vec<Target>, Refusal> {
-    let prefixed = sections.iter().filter(|section| !section.literal).all(Section::has_prefixes);
-    let ours: Vec<Option<Target>> = sections.iter().map(|section| section.ours(path)).collect::<Result<_, _>>()?;
+pub(super) fn targets(path: &str, sections: &[PatchSection<'_>]) -> Result<Vec<PatchTarget>, EditRefusal> {
+    let prefixed = sections.iter().filter(|section| !section.literal).all(PatchSection::has_prefixes);
+    let ours: Vec<Option<PatchTarget>> = sections.iter().map(|section| section.ours(path)).collect::<Result<_, _>>()?;
     if ours.iter().all(Option::is_none) {
-        let other = sections.first().map(Section::shown).unwrap_or_default();
+        let other = sections.first().map(PatchSection::shown).unwrap_or_default();
         let reason = format!("The edit is for {path}, but its diff is about {other}.");
-        return Err(Refusal::new(RefusalKind::OtherPath, reason));
+        return Err(EditRefusal::new(RefusalKind::OtherPath, reason));
     }
     let each = sections.iter().zip(ours).map(|(section, ours)| {
         if section.creates && section.deletes {
             let reason = format!("The diff both creates and deletes {}.", section.shown());
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            return Err(EditRefusal::new(RefusalKind::Malformed, reason));
         }
         ours.or_else(|| section.theirs(prefixed && !section.literal)).ok_or_else(|| {
             let reason = format!(
                 "The names of a file in the diff do not agree: {}. Give one edit for each file.",
                 section.shown()
             );
-            Refusal::new(RefusalKind::SeveralFiles, reason)
+            EditRefusal::new(RefusalKind::SeveralFiles, reason)
         })
     });
     each.collect()

@@ -1,19 +1,19 @@
 //! Reading a diff: its headers for what it is about, its bodies for hunks.
 
-use super::super::header::{self, Name};
-use super::super::hunk::{Hunk, HunkLine, Op};
-use super::super::lines::{Ending, Line, is_blank, shown};
-use super::super::{Refusal, RefusalKind};
+use super::super::header::{self, DiffName};
+use super::super::hunk::{HunkLine, Op, PatchHunk};
+use super::super::lines::{LineEnding, TextLine, is_blank, shown};
+use super::super::{EditRefusal, RefusalKind};
 use super::damage;
-use super::names::{self, Section, Target};
+use super::names::{self, PatchSection, PatchTarget};
 
 /// What a patch does to one file.
 #[derive(Debug)]
-pub(super) struct Diff<'t> {
+pub(super) struct FilePatch<'t> {
     pub(super) path: String,
     /// Where the file moves.
     pub(super) to: Option<String>,
-    pub(super) hunks: Vec<Hunk<'t>>,
+    pub(super) hunks: Vec<PatchHunk<'t>>,
     /// It says that the file is new.
     pub(super) creates: bool,
     /// It says that the file goes.
@@ -27,20 +27,20 @@ pub(super) struct Diff<'t> {
 /// The files of a patch, and how lines end if there is no file to tell.
 #[derive(Debug)]
 pub(super) struct Patch<'t> {
-    pub(super) files: Vec<Diff<'t>>,
-    pub(super) style: Ending,
+    pub(super) files: Vec<FilePatch<'t>>,
+    pub(super) style: LineEnding,
 }
 
 /// Marks that only a header of a Codex patch begins with.
 pub(super) const STAR_HEADERS: [&str; 4] = ["*** Update File:", "*** Add File:", "*** Delete File:", "*** Begin Patch"];
 
 /// Reads the diff of `path`, which may be about other files as well; refuses what is no diff.
-pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Patch<'t>, Refusal> {
-    let mut reader = Reader {
+pub(super) fn read<'t>(path: &str, lines: &[TextLine<'t>]) -> Result<Patch<'t>, EditRefusal> {
+    let mut reader = DiffReader {
         path,
         lines,
         sections: Vec::new(),
-        current: Section::default(),
+        current: PatchSection::default(),
         open: None,
         anchors: Vec::new(),
         adding: false,
@@ -59,7 +59,7 @@ pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Patch<'t>, Refu
     if headless {
         // Nothing but marked lines: they are one hunk. Text before them would be taken for context
         // and not be found, which is as it should be.
-        reader.open = Some(Hunk { has_markers: true, ..Hunk::default() });
+        reader.open = Some(PatchHunk { has_markers: true, ..PatchHunk::default() });
     }
     let mut at = 0;
     while at < lines.len() {
@@ -67,27 +67,27 @@ pub(super) fn read<'t>(path: &str, lines: &[Line<'t>]) -> Result<Patch<'t>, Refu
     }
     reader.end_section()?;
     let sections = reader.sections;
-    let changes = sections.iter().flat_map(|section| &section.hunks).any(Hunk::changes);
+    let changes = sections.iter().flat_map(|section| &section.hunks).any(PatchHunk::changes);
     if sections.is_empty() || (headless && !changes) {
         let reason = "The diff has no lines that begin with + or -, so it says nothing that could be changed.";
-        return Err(Refusal::new(RefusalKind::Malformed, reason));
+        return Err(EditRefusal::new(RefusalKind::Malformed, reason));
     }
     // As GNU patch does: if the headers end with CRLF as well, the diff was converted on its way.
     let style = match (reader.content, reader.around) {
-        ([false, true], [true, false]) => Ending::CrLf,
-        _ => Ending::Lf,
+        ([false, true], [true, false]) => LineEnding::CrLf,
+        _ => LineEnding::Lf,
     };
     Ok(Patch { files: files(path, sections)?, style })
 }
 
 /// One diff for each file. Several parts about one file are one diff if they only change it.
-fn files<'t>(path: &str, sections: Vec<Section<'t>>) -> Result<Vec<Diff<'t>>, Refusal> {
+fn files<'t>(path: &str, sections: Vec<PatchSection<'t>>) -> Result<Vec<FilePatch<'t>>, EditRefusal> {
     let targets = names::targets(path, &sections)?;
-    let mut files: Vec<Diff<'t>> = Vec::with_capacity(sections.len());
-    for (section, Target { path, to }) in sections.into_iter().zip(targets) {
+    let mut files: Vec<FilePatch<'t>> = Vec::with_capacity(sections.len());
+    for (section, PatchTarget { path, to }) in sections.into_iter().zip(targets) {
         let old_named = section.old_named();
-        let Section { hunks, creates, deletes, unseen, .. } = section;
-        let diff = Diff { path, to, hunks, creates, deletes, unseen, old_named };
+        let PatchSection { hunks, creates, deletes, unseen, .. } = section;
+        let diff = FilePatch { path, to, hunks, creates, deletes, unseen, old_named };
         let is_same = |name: &str| diff.path == name || diff.to.as_deref() == Some(name);
         match files.iter_mut().find(|known| is_same(&known.path) || known.to.as_deref().is_some_and(is_same)) {
             None => files.push(diff),
@@ -100,27 +100,27 @@ fn files<'t>(path: &str, sections: Vec<Section<'t>>) -> Result<Vec<Diff<'t>>, Re
                     "The patch has several parts about {} that create, delete or move it. Give one part for each file.",
                     known.path
                 );
-                return Err(Refusal::new(RefusalKind::Malformed, reason));
+                return Err(EditRefusal::new(RefusalKind::Malformed, reason));
             }
         }
     }
     Ok(files)
 }
 
-impl Diff<'_> {
+impl FilePatch<'_> {
     /// It changes a file and does nothing else with it.
     fn is_plain(&self) -> bool {
         !self.creates && !self.deletes && self.to.is_none()
     }
 }
 
-struct Reader<'l, 't> {
+struct DiffReader<'l, 't> {
     path: &'l str,
-    lines: &'l [Line<'t>],
+    lines: &'l [TextLine<'t>],
     /// The files before this one, and this one.
-    sections: Vec<Section<'t>>,
-    current: Section<'t>,
-    open: Option<Hunk<'t>>,
+    sections: Vec<PatchSection<'t>>,
+    current: PatchSection<'t>,
+    open: Option<PatchHunk<'t>>,
     /// Anchors without a body: they belong to the next hunk.
     anchors: Vec<&'t [u8]>,
     /// Within `*** Add File`, where every line is an added one.
@@ -132,7 +132,7 @@ struct Reader<'l, 't> {
     around: [bool; 2],
 }
 
-impl<'t> Reader<'_, 't> {
+impl<'t> DiffReader<'_, 't> {
     /// The text of a line; the diff is a string, cut at ASCII, so it always has one.
     fn text(&self, at: usize) -> &'t str {
         self.lines.get(at).and_then(|line| std::str::from_utf8(line.text).ok()).unwrap_or("")
@@ -143,7 +143,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Reads the line at `at` and says how many lines were read.
-    fn line(&mut self, at: usize) -> Result<usize, Refusal> {
+    fn line(&mut self, at: usize) -> Result<usize, EditRefusal> {
         let text = self.text(at);
         if let Some(count) = self.header(at)? {
             for line in at..(at + count).min(self.lines.len()) {
@@ -154,7 +154,7 @@ impl<'t> Reader<'_, 't> {
         if self.adding && !text.starts_with('+') && !text.trim().is_empty() {
             let reason =
                 format!("A line of a new file has no + in front: {}. Begin every line with +.", shown(text.as_bytes()));
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            return Err(EditRefusal::new(RefusalKind::Malformed, reason));
         }
         if self.open.is_none() {
             let marked = matches!(text.as_bytes().first(), Some(b'+' | b'-' | b' '));
@@ -162,7 +162,7 @@ impl<'t> Reader<'_, 't> {
                 // Words before the diff. A marked line there would be a change that gets lost.
                 if matches!(text.as_bytes().first(), Some(b'+' | b'-')) && at >= self.last_header {
                     let reason = format!("The diff has a change before its first @@ line: {}", shown(text.as_bytes()));
-                    return Err(Refusal::new(RefusalKind::Malformed, reason));
+                    return Err(EditRefusal::new(RefusalKind::Malformed, reason));
                 }
                 return Ok(1);
             }
@@ -176,13 +176,13 @@ impl<'t> Reader<'_, 't> {
         Ok(1)
     }
 
-    fn new_hunk(&mut self) -> Hunk<'t> {
+    fn new_hunk(&mut self) -> PatchHunk<'t> {
         let anchors = std::mem::take(&mut self.anchors);
-        Hunk { has_markers: true, appends: self.current.literal, anchors, ..Hunk::default() }
+        PatchHunk { has_markers: true, appends: self.current.literal, anchors, ..PatchHunk::default() }
     }
 
     /// Ends the part about one file and begins the next.
-    fn end_section(&mut self) -> Result<(), Refusal> {
+    fn end_section(&mut self) -> Result<(), EditRefusal> {
         self.close()?;
         self.adding = false;
         self.anchors.clear();
@@ -194,7 +194,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// A header that names files: it begins a part unless the part has only names so far.
-    fn name_header(&mut self) -> Result<(), Refusal> {
+    fn name_header(&mut self) -> Result<(), EditRefusal> {
         self.close()?;
         if !self.current.hunks.is_empty() || self.current.literal || !self.current.new.is_empty() {
             self.end_section()?;
@@ -216,7 +216,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Reads a header if there is one, and says how many lines it has.
-    fn header(&mut self, at: usize) -> Result<Option<usize>, Refusal> {
+    fn header(&mut self, at: usize) -> Result<Option<usize>, EditRefusal> {
         let text = self.text(at);
         if text.starts_with("@@") {
             self.close()?;
@@ -271,16 +271,16 @@ impl<'t> Reader<'_, 't> {
         counts == Some((Some(hunk.old_len() + 1), Some(hunk.new_side().count() + 1)))
     }
 
-    fn hunk_header(&mut self, text: &'t str) -> Result<Hunk<'t>, Refusal> {
+    fn hunk_header(&mut self, text: &'t str) -> Result<PatchHunk<'t>, EditRefusal> {
         if text.starts_with("@@@") {
             let reason = "The diff is a combined one, of a merge. Give one against the present text of the file.";
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            return Err(EditRefusal::new(RefusalKind::Malformed, reason));
         }
         let section = header::section(text);
         if section.starts_with(['+', '-']) {
             let reason =
                 format!("A changed line stands on the @@ line: {}. Put it on its own.", shown(text.as_bytes()));
-            return Err(Refusal::new(RefusalKind::RunTogether, reason));
+            return Err(EditRefusal::new(RefusalKind::RunTogether, reason));
         }
         let mut hunk = self.new_hunk();
         hunk.numbers = header::numbers(text);
@@ -294,10 +294,10 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// The headers of a Codex patch.
-    fn star_header(&mut self, rest: &str) -> Result<Option<usize>, Refusal> {
+    fn star_header(&mut self, rest: &str) -> Result<Option<usize>, EditRefusal> {
         let name = |mark: &str| match header::name(rest.strip_prefix(mark)?.trim()) {
-            Name::Path(name) => Some(name),
-            Name::Nothing => None,
+            DiffName::Path(name) => Some(name),
+            DiffName::Nothing => None,
         };
         let file = ["Update File:", "Add File:", "Delete File:"].iter().find_map(|mark| Some((*mark, name(mark)?)));
         if let Some((mark, name)) = file {
@@ -326,18 +326,18 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Lines between `diff --git` and the first hunk. Modes are no text and so not ours to change.
-    fn mode_line(&mut self, text: &str) -> Result<Option<usize>, Refusal> {
+    fn mode_line(&mut self, text: &str) -> Result<Option<usize>, EditRefusal> {
         if !self.current.headed {
             return Ok(None);
         }
         if text.starts_with("GIT binary patch") || text.starts_with("Binary files ") {
             let reason = "The diff is of a binary file, which cannot be edited by lines.";
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            return Err(EditRefusal::new(RefusalKind::Malformed, reason));
         }
         let renamed = |mark: &str| {
             text.strip_prefix(mark).map(|name| match header::name(name) {
-                Name::Path(name) => name,
-                Name::Nothing => name.to_owned(),
+                DiffName::Path(name) => name,
+                DiffName::Nothing => name.to_owned(),
             })
         };
         if let Some(from) = renamed("rename from ") {
@@ -384,7 +384,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Ends the hunk that is open.
-    fn close(&mut self) -> Result<(), Refusal> {
+    fn close(&mut self) -> Result<(), EditRefusal> {
         let Some(mut hunk) = self.open.take() else { return Ok(()) };
         let counts = hunk.numbers.and_then(|numbers| Some((numbers.old_count?, numbers.new_count?)));
         // Empty lines at the end may be context, or just the end of the text. As context they are
@@ -417,7 +417,7 @@ impl<'t> Reader<'_, 't> {
                 "A line of the diff has no +, - or blank in front, and its counts say that it is not context: {}",
                 shown(line.map_or(b"", |line| line.text))
             );
-            return Err(Refusal::new(RefusalKind::Malformed, reason));
+            return Err(EditRefusal::new(RefusalKind::Malformed, reason));
         }
         self.current.hunks.push(hunk);
         Ok(())
@@ -425,16 +425,16 @@ impl<'t> Reader<'_, 't> {
 }
 
 /// The line before the marker is the last of its side, and has no end.
-fn end_without_newline(hunk: &mut Hunk<'_>) {
+fn end_without_newline(hunk: &mut PatchHunk<'_>) {
     if let Some(line) = hunk.lines.last_mut() {
         line.no_newline = true;
     }
 }
 
-fn note(seen: &mut [bool; 2], ending: Ending) {
+fn note(seen: &mut [bool; 2], ending: LineEnding) {
     match ending {
-        Ending::Lf => seen[0] = true,
-        Ending::CrLf => seen[1] = true,
-        Ending::None => {}
+        LineEnding::Lf => seen[0] = true,
+        LineEnding::CrLf => seen[1] = true,
+        LineEnding::None => {}
     }
 }

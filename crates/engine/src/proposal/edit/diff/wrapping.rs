@@ -1,7 +1,7 @@
 //! What comes around a diff and is no part of it: fences, words, the signature of a mail.
 
-use super::super::lines::{Line, is_blank, trim_end};
-use super::super::{Refusal, RefusalKind};
+use super::super::lines::{TextLine, is_blank, trim_end};
+use super::super::{EditRefusal, RefusalKind};
 use super::read::STAR_HEADERS;
 
 /// Whether a line can only be the beginning of a diff or of a hunk.
@@ -15,19 +15,19 @@ fn fence(line: &[u8]) -> Option<&'static [u8]> {
 }
 
 /// The lines within a code fence, if there is one before the diff begins, and without a signature.
-pub(super) fn unwrapped<'l, 't>(lines: &'l [Line<'t>]) -> Result<&'l [Line<'t>], Refusal> {
+pub(super) fn unwrapped<'l, 't>(lines: &'l [TextLine<'t>]) -> Result<&'l [TextLine<'t>], EditRefusal> {
     let open = lines.iter().position(|line| fence(line.text).is_some() || begins_diff(line.text));
     let inside = match open.and_then(|at| fence(lines[at].text).map(|fence| (at, fence))) {
         Some((at, fence)) => {
             let body = &lines[at + 1..];
             let close = body.iter().position(|line| trim_end(line.text) == fence).unwrap_or(body.len());
             let rest = body.get(close + 1..).unwrap_or_default();
-            let goes_on = |line: &Line<'_>| {
+            let goes_on = |line: &TextLine<'_>| {
                 begins_diff(line.text) || line.text.starts_with(fence) || matches!(line.text.first(), Some(b'+' | b'-'))
             };
             if rest.iter().any(goes_on) {
                 let reason = "The diff goes on behind the code fence that it is in. Give it without a fence.";
-                return Err(Refusal::new(RefusalKind::Malformed, reason));
+                return Err(EditRefusal::new(RefusalKind::Malformed, reason));
             }
             &body[..close]
         }
@@ -38,7 +38,7 @@ pub(super) fn unwrapped<'l, 't>(lines: &'l [Line<'t>]) -> Result<&'l [Line<'t>],
 
 /// A fence that closes without having been opened. As context it would say nothing about what is
 /// written, only about where; leaving it out can make a place doubtful, but never a wrong one right.
-fn without_dangling_fence<'l, 't>(lines: &'l [Line<'t>]) -> &'l [Line<'t>] {
+fn without_dangling_fence<'l, 't>(lines: &'l [TextLine<'t>]) -> &'l [TextLine<'t>] {
     match lines.iter().rposition(|line| !is_blank(line.text)) {
         Some(last) if trim_end(lines[last].text) == b"```" => &lines[..last],
         _ => lines,
@@ -46,7 +46,7 @@ fn without_dangling_fence<'l, 't>(lines: &'l [Line<'t>]) -> &'l [Line<'t>] {
 }
 
 /// `git format-patch` ends a mail with `-- ` and its version; the first would remove a line.
-fn without_signature<'l, 't>(lines: &'l [Line<'t>]) -> &'l [Line<'t>] {
+fn without_signature<'l, 't>(lines: &'l [TextLine<'t>]) -> &'l [TextLine<'t>] {
     let Some(last) = lines.iter().rposition(|line| !is_blank(line.text)) else { return lines };
     let is_version = lines[last].text.first().is_some_and(u8::is_ascii_digit)
         && lines[last].text.iter().all(|byte| byte.is_ascii_alphanumeric() || b".-() ".contains(byte));

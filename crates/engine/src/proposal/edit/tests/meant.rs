@@ -50,7 +50,7 @@ proptest! {
         let got = apply(&edit, Some(&text(&lines)));
         let last = lines.iter().rposition(|line| !line.is_empty()).unwrap_or(0);
         let may = |at: usize| (heading && first.is_none() || first.is_some_and(|first| first < at)) && (!at_end || at == last);
-        if let Ok(After::Write(bytes)) = &got {
+        if let Ok(NewContent::Write(bytes)) = &got {
             prop_assert!(replaced(&lines, &old, "new", may).contains(bytes), "{edit:?}");
         }
         let owners: Vec<usize> = (0..bodies.len()).filter(|n| n % 3 == anchor).collect();
@@ -58,7 +58,7 @@ proptest! {
             let from = lines.iter().position(|line| *line == name).unwrap_or(0);
             let within = |at: usize| at > from && at <= from + bodies[owner].len();
             let meant = replaced(&lines, &old, "new", within).remove(0);
-            prop_assert_eq!(got, Ok(After::Write(meant)), "{:?}", edit);
+            prop_assert_eq!(got, Ok(NewContent::Write(meant)), "{:?}", edit);
         }
     }
 
@@ -77,7 +77,7 @@ proptest! {
             let count = (0..file.len()).filter(|at| file[*at..].starts_with(search)).count();
             let once = file.replacen(search, "NEW", 1).into_bytes();
             // A whole line wins over parts; otherwise the text occurs once.
-            prop_assert!(whole >= 1 || (count == 1 && search.len() >= 8 && got == After::Write(once)), "{search:?} in {file:?}: {got:?}");
+            prop_assert!(whole >= 1 || (count == 1 && search.len() >= 8 && got == NewContent::Write(once)), "{search:?} in {file:?}: {got:?}");
         }
     }
 
@@ -96,7 +96,7 @@ proptest! {
         new[0] = "NEW".into();
         let got = apply(&blocks(&[(&number(part), &number(&new))]), Some(&text(&lines)));
         let fits: Vec<usize> = (0..=lines.len() - part.len()).filter(|at| lines[*at..].starts_with(part)).collect();
-        if let Ok(After::Write(bytes)) = got {
+        if let Ok(NewContent::Write(bytes)) = got {
             let at = if fits.len() == 1 { fits[0] } else { from + off };
             prop_assert!(fits.contains(&at));
             let mut after = lines.clone();
@@ -130,7 +130,7 @@ proptest! {
                 body += " \n";
             }
         }
-        if let Ok(After::Write(got)) = apply(&diff(&format!("@@\n{body}")), Some(&text(&lines))) {
+        if let Ok(NewContent::Write(got)) = apply(&diff(&format!("@@\n{body}")), Some(&text(&lines))) {
             // The words around the change, blank lines left out, say which lines it can be.
             let packed: Vec<usize> = (0..lines.len()).filter(|at| !lines[*at].is_empty()).collect();
             let wanted: Vec<&String> = words.iter().map(|at| &part[*at]).collect();

@@ -14,10 +14,10 @@ mod sizes;
 mod styles;
 mod wholes;
 
-use super::{After, Block, Edit, Files, Refusal, RefusalKind};
+use super::{Edit, EditRefusal, Files, NewContent, RefusalKind, SearchReplace};
 
 /// Applies an edit that is about one file.
-fn apply(edit: &Edit, before: Option<&[u8]>) -> Result<After, Refusal> {
+fn apply(edit: &Edit, before: Option<&[u8]>) -> Result<NewContent, EditRefusal> {
     let mut all = super::apply(edit, &Files::from_iter([(edit.path().to_owned(), before)]))?;
     assert_eq!(all.len(), 1, "{all:?}");
     Ok(all.remove(0).after)
@@ -37,14 +37,14 @@ fn check(cases: &[(&str, Option<&[u8]>, Edit, Then<'_>)]) {
     for (name, before, edit, then) in cases {
         let got = apply(edit, *before);
         let right = match (&got, then) {
-            (Ok(After::Write(bytes)), Is(expected)) => bytes == expected,
-            (Ok(After::Delete), Gone) => true,
+            (Ok(NewContent::Write(bytes)), Is(expected)) => bytes == expected,
+            (Ok(NewContent::Delete), Gone) => true,
             (Err(refusal), Refused(kind)) => refusal.kind == *kind && !refusal.reason.is_empty(),
             _ => false,
         };
         if !right {
             let got = match got {
-                Ok(After::Write(bytes)) => format!("{:?}", String::from_utf8_lossy(&bytes)),
+                Ok(NewContent::Write(bytes)) => format!("{:?}", String::from_utf8_lossy(&bytes)),
                 other => format!("{other:?}"),
             };
             failures += &format!("{name}: {got}\n");
@@ -62,7 +62,8 @@ fn diff_of(path: &str, text: &str) -> Edit {
 }
 
 fn blocks(pairs: &[(&str, &str)]) -> Edit {
-    let blocks = pairs.iter().map(|(search, replace)| Block { search: (*search).into(), replace: (*replace).into() });
+    let blocks =
+        pairs.iter().map(|(search, replace)| SearchReplace { search: (*search).into(), replace: (*replace).into() });
     Edit::SearchReplace { path: "src/x.rs".into(), blocks: blocks.collect() }
 }
 

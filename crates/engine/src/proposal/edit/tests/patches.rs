@@ -16,8 +16,8 @@ fn folder(path: &str, files: Given<'_>, text: &str) -> Result<Vec<(String, Strin
         files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     for FileAfter { path, after: now, .. } in all {
         match now {
-            After::Write(bytes) => after.insert(path, String::from_utf8(bytes).unwrap()),
-            After::Delete => after.remove(&path),
+            NewContent::Write(bytes) => after.insert(path, String::from_utf8(bytes).unwrap()),
+            NewContent::Delete => after.remove(&path),
         };
     }
     Ok(after.into_iter().collect())

@@ -78,7 +78,7 @@ proptest! {
         // A file of one line without an end does not show a style.
         prop_assume!(newline || !crlf || lines.len() > 1);
         if let Ok(got) = apply(&diff(&text), Some(&before)) {
-            prop_assert_eq!(got, After::Write(joined(&after, ending, newline)), "{}", text);
+            prop_assert_eq!(got, NewContent::Write(joined(&after, ending, newline)), "{}", text);
         }
     }
 
@@ -90,7 +90,7 @@ proptest! {
         let lines: Vec<String> = (0..count).map(|n| format!("line {n}")).collect();
         let (text, after) = script(&lines, &steps, context, |at| format!("@@ -{} +{},7 @@\n", at + off, at));
         prop_assume!(after != lines);
-        prop_assert_eq!(apply(&diff(&text), Some(&joined(&lines, "\n", true))), Ok(After::Write(joined(&after, "\n", true))));
+        prop_assert_eq!(apply(&diff(&text), Some(&joined(&lines, "\n", true))), Ok(NewContent::Write(joined(&after, "\n", true))));
     }
 
     /// Lines of every style around a change keep every byte.
@@ -106,7 +106,7 @@ proptest! {
         let at = at.index(raw.len());
         let old = lines[at].0.trim_end();
         let edit = if as_block { blocks(&[(old, "QQ")]) } else { diff(&format!("@@ -{} +1 @@\n-{old}\n+QQ\n", at + 1)) };
-        if let Ok(After::Write(got)) = apply(&edit, Some(&raw.concat())) {
+        if let Ok(NewContent::Write(got)) = apply(&edit, Some(&raw.concat())) {
             // Only one line may differ, and its end is what it was.
             let fits = (0..raw.len()).any(|at| {
                 let (head, tail) = (raw[..at].concat(), raw[at + 1..].concat());
@@ -162,7 +162,7 @@ proptest! {
         let shows = text.lines().any(|line| !line.starts_with('+') && line[1..].starts_with([' ', '\t'])) || offset != 0;
         let shows = shows && style_known;
         if let Ok(got) = apply(&diff(&text), Some(&joined(&before, "\n", true))) {
-            prop_assert!(!shows || got == After::Write(joined(&after, "\n", true)), "{text}\n{:?}\n{got:?}", after);
+            prop_assert!(!shows || got == NewContent::Write(joined(&after, "\n", true)), "{text}\n{:?}\n{got:?}", after);
         }
     }
 

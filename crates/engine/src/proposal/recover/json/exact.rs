@@ -8,9 +8,9 @@
 use super::follow::{may_end, prose_begins};
 use super::repair::{Notes, Repair};
 use super::schema::{Object, Schema};
-use super::source::{Literal, NameStyle, Quote, Source, literal};
+use super::source::{JsonSource, Literal, NameStyle, Quote, literal};
 use super::text::decode;
-use super::tree::{DEEPEST, Kind, Node, Stack};
+use super::tree::{DEEPEST, FrameKind, Node, Stack};
 
 /// What a reader made of the text from one opening bracket on.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Inexact {
     pub(super) at: usize,
 }
 
-enum Want {
+enum ExactExpected {
     Name,
     Value,
     After,
@@ -43,7 +43,7 @@ enum Want {
 
 /// Reads from an opening bracket, or from a first name if `implied`.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &JsonSource<'_>,
     root: &Schema,
     base: &Object,
     start: usize,
@@ -51,13 +51,13 @@ pub(super) fn read(
 ) -> Result<Parsed, Inexact> {
     let mut stack = Stack::new(root, base);
     let mut notes = Notes::default();
-    let mut want = Want::Value;
+    let mut want = ExactExpected::Value;
     let mut alien = false;
     let mut pos = start;
     if implied {
         stack.open_object();
         notes.add(Repair::MissingBracket);
-        want = Want::Name;
+        want = ExactExpected::Name;
     }
     loop {
         let (at, comment) = source.gap(pos);
@@ -67,12 +67,12 @@ pub(super) fn read(
         pos = at;
         let Some(byte) = source.at(pos) else { break };
         let inexact = Err(Inexact { at: pos });
-        if !matches!(want, Want::Value) && prose_begins(source, &stack.frames, pos) {
+        if !matches!(want, ExactExpected::Value) && prose_begins(source, &stack.frames, pos) {
             break;
         }
         if source.frame_ends(pos) {
             // A fence in place of a value is its quotation mark.
-            if matches!(want, Want::Value) && byte == b'`' {
+            if matches!(want, ExactExpected::Value) && byte == b'`' {
                 return inexact;
             }
             break;
@@ -83,12 +83,12 @@ pub(super) fn read(
             return inexact;
         }
         match want {
-            Want::Name => match byte {
+            ExactExpected::Name => match byte {
                 b'}' => {
                     notes_comma(source, pos, &mut notes);
                     stack.close();
                     pos += 1;
-                    want = Want::After;
+                    want = ExactExpected::After;
                 }
                 _ => {
                     let Some((name, next)) = member_name(source, pos, &mut notes) else {
@@ -101,10 +101,10 @@ pub(super) fn read(
                     alien |= is_alien(&stack, &name);
                     stack.name(&name);
                     pos = next;
-                    want = Want::Value;
+                    want = ExactExpected::Value;
                 }
             },
-            Want::Value => match byte {
+            ExactExpected::Value => match byte {
                 b'{' | b'[' if stack.frames.len() >= DEEPEST => {
                     let Some(end) = source.skip_deep(pos) else {
                         pos = source.bytes.len();
@@ -112,12 +112,12 @@ pub(super) fn read(
                     };
                     stack.add(Node::Hole);
                     pos = end;
-                    want = Want::After;
+                    want = ExactExpected::After;
                 }
                 b'{' => {
                     stack.open_object();
                     pos += 1;
-                    want = Want::Name;
+                    want = ExactExpected::Name;
                 }
                 b'[' => {
                     stack.open_list();
@@ -127,7 +127,7 @@ pub(super) fn read(
                     notes_comma(source, pos, &mut notes);
                     stack.close();
                     pos += 1;
-                    want = Want::After;
+                    want = ExactExpected::After;
                 }
                 b'"' | b'\'' => {
                     let quote = if byte == b'"' { Quote::Double } else { Quote::Single };
@@ -142,7 +142,7 @@ pub(super) fn read(
                     let inside = &source.bytes[pos + 1..end];
                     stack.add(decode(inside, quote, &mut notes).map_or(Node::Hole, Node::Text));
                     pos = end + 1;
-                    want = Want::After;
+                    want = ExactExpected::After;
                 }
                 _ => {
                     let end = source.word_end(pos);
@@ -156,14 +156,14 @@ pub(super) fn read(
                     }
                     stack.add(node(word));
                     pos = end;
-                    want = Want::After;
+                    want = ExactExpected::After;
                 }
             },
-            Want::After => {
+            ExactExpected::After => {
                 let Some(frame) = stack.top() else { return inexact };
                 let object = frame.is_object();
                 match byte {
-                    b',' => want = if object { Want::Name } else { Want::Value },
+                    b',' => want = if object { ExactExpected::Name } else { ExactExpected::Value },
                     b'}' if object => stack.close(),
                     b']' if !object => stack.close(),
                     _ => return inexact,
@@ -192,7 +192,7 @@ pub(super) fn node(literal: Literal) -> Node {
 }
 
 /// A closing bracket right after a comma.
-fn notes_comma(source: &Source<'_>, pos: usize, notes: &mut Notes) {
+fn notes_comma(source: &JsonSource<'_>, pos: usize, notes: &mut Notes) {
     let before = source.bytes[..pos].iter().rev().take(256).find(|b| !b.is_ascii_whitespace());
     if before == Some(&b',') {
         notes.add(Repair::ExtraComma);
@@ -203,11 +203,11 @@ fn is_alien(stack: &Stack<'_>, name: &str) -> bool {
     let Some((top, outer)) = stack.frames.split_last() else { return false };
     top.element
         && !top.knows(name)
-        && outer.iter().any(|frame| matches!(frame.kind, Kind::Object(_)) && frame.knows(name))
+        && outer.iter().any(|frame| matches!(frame.kind, FrameKind::Object(_)) && frame.knows(name))
 }
 
 /// A name with its colon, exactly read.
-fn member_name(source: &Source<'_>, pos: usize, notes: &mut Notes) -> Option<(String, usize)> {
+fn member_name(source: &JsonSource<'_>, pos: usize, notes: &mut Notes) -> Option<(String, usize)> {
     if let Some(name) = source.name(pos).filter(|name| name.colon) {
         match name.style {
             NameStyle::Proper => return proper_name(source, pos, notes),
@@ -221,7 +221,7 @@ fn member_name(source: &Source<'_>, pos: usize, notes: &mut Notes) -> Option<(St
 }
 
 /// The text ends inside a name or before its colon.
-fn name_is_cut(source: &Source<'_>, pos: usize) -> bool {
+fn name_is_cut(source: &JsonSource<'_>, pos: usize) -> bool {
     let end = match source.at(pos) {
         // No name has brackets in it; what has is text.
         Some(b'"' | b'\'') if source.bytes[pos..].iter().take(64).any(|b| matches!(b, b'}' | b']')) => return false,
@@ -232,7 +232,7 @@ fn name_is_cut(source: &Source<'_>, pos: usize) -> bool {
 }
 
 /// A name of any length with any escapes, as JSON allows it.
-fn proper_name(source: &Source<'_>, pos: usize, notes: &mut Notes) -> Option<(String, usize)> {
+fn proper_name(source: &JsonSource<'_>, pos: usize, notes: &mut Notes) -> Option<(String, usize)> {
     if source.at(pos) != Some(b'"') {
         return None;
     }
@@ -246,7 +246,7 @@ fn proper_name(source: &Source<'_>, pos: usize, notes: &mut Notes) -> Option<(St
 }
 
 /// The first unescaped mark.
-pub(super) fn text_end(source: &Source<'_>, from: usize, mark: u8) -> Option<usize> {
+pub(super) fn text_end(source: &JsonSource<'_>, from: usize, mark: u8) -> Option<usize> {
     let mut pos = from;
     loop {
         let rest = source.bytes.get(pos..)?;

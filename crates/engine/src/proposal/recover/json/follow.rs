@@ -4,12 +4,12 @@
 //! value ended here? The look ahead is one token long, with the closing brackets before it.
 
 use super::schema::Schema;
-use super::source::{NameStyle, Source};
-use super::tree::{DEEPEST, Frame, Kind, Node};
+use super::source::{JsonSource, NameStyle};
+use super::tree::{DEEPEST, FrameKind, JsonFrame, Node};
 
 /// How well a place fits. Later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum PlaceFit {
     /// Not at all.
     No,
     /// A field comes that was there before.
@@ -25,14 +25,14 @@ pub(super) enum Fit {
 }
 
 /// How the text from `pos` on fits after a value in the innermost of these frames.
-pub(super) fn follow(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> Fit {
-    Look { source, frames, depth: frames.len(), mended: false, words: false }.from(pos)
+pub(super) fn follow(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize) -> PlaceFit {
+    FollowState { source, frames, depth: frames.len(), mended: false, words: false }.from(pos)
 }
 
 #[derive(Clone, Copy)]
-struct Look<'a, 't, 's> {
-    source: &'a Source<'t>,
-    frames: &'a [Frame<'s>],
+struct FollowState<'a, 't, 's> {
+    source: &'a JsonSource<'t>,
+    frames: &'a [JsonFrame<'s>],
     depth: usize,
     /// A closing bracket did not match.
     mended: bool,
@@ -40,26 +40,26 @@ struct Look<'a, 't, 's> {
     words: bool,
 }
 
-impl Look<'_, '_, '_> {
-    fn from(mut self, mut pos: usize) -> Fit {
+impl FollowState<'_, '_, '_> {
+    fn from(mut self, mut pos: usize) -> PlaceFit {
         for _ in 0..DEEPEST * 2 {
             let end = pos;
             pos = self.source.skip(pos);
             let Some(byte) = self.source.at(pos) else {
                 return match self.depth {
-                    0 => self.graded(Fit::Strong),
-                    _ if self.words => Fit::No,
-                    _ => Fit::End,
+                    0 => self.graded(PlaceFit::Strong),
+                    _ if self.words => PlaceFit::No,
+                    _ => PlaceFit::End,
                 };
             };
             if self.depth == 0 {
                 let fit = after_root(self.source, self.frames, pos);
                 // With brackets missing, words on the same line may as well be those of a text.
                 let same_line = !self.source.bytes[end..pos].contains(&b'\n');
-                return if self.mended && same_line && fit == Fit::Weak { Fit::No } else { fit };
+                return if self.mended && same_line && fit == PlaceFit::Weak { PlaceFit::No } else { fit };
             }
             if self.source.frame_ends(pos) || prose_begins(self.source, &self.frames[..self.depth], pos) {
-                return Fit::End;
+                return PlaceFit::End;
             }
             let inside = self.depth < self.frames.len();
             match byte {
@@ -72,31 +72,31 @@ impl Look<'_, '_, '_> {
                 b',' | b';' => {
                     let next = self.source.skip(pos + 1);
                     match self.source.at(next) {
-                        None => return Fit::End,
+                        None => return PlaceFit::End,
                         Some(b'}' | b']' | b',') => pos = next,
-                        Some(_) if self.dots_end(next) => return Fit::Weak,
+                        Some(_) if self.dots_end(next) => return PlaceFit::Weak,
                         Some(_) => match member(self.source, &self.frames[..self.depth], next, true, inside) {
-                            Fit::No => match self.past_words(next) {
+                            PlaceFit::No => match self.past_words(next) {
                                 Some(after) => pos = after,
-                                None => return Fit::No,
+                                None => return PlaceFit::No,
                             },
                             fit => return self.graded(fit),
                         },
                     }
                 }
-                _ if inside && self.dots_end(pos) => return Fit::Weak,
-                _ if !inside && self.next_text(end, pos) => return self.graded(Fit::Weak),
+                _ if inside && self.dots_end(pos) => return PlaceFit::Weak,
+                _ if !inside && self.next_text(end, pos) => return self.graded(PlaceFit::Weak),
                 _ => match member(self.source, &self.frames[..self.depth], pos, false, inside) {
                     // Without a comma only a name of the schema will do.
-                    fit @ (Fit::Strong | Fit::Outer) => return self.graded(fit),
+                    fit @ (PlaceFit::Strong | PlaceFit::Outer) => return self.graded(fit),
                     _ => match self.past_words(pos).filter(|_| inside) {
                         Some(after) => pos = after,
-                        None => return Fit::No,
+                        None => return PlaceFit::No,
                     },
                 },
             }
         }
-        Fit::No
+        PlaceFit::No
     }
 
     /// Dots that stand for something: after them comes another token.
@@ -111,7 +111,8 @@ impl Look<'_, '_, '_> {
     fn next_text(&self, end: usize, pos: usize) -> bool {
         const LONGEST: usize = 256;
         let Some((frame, _)) = self.frames[..self.depth].split_last() else { return false };
-        let texts = matches!(frame.kind, Kind::List(_)) && frame.items.iter().all(|item| matches!(item, Node::Text(_)));
+        let texts =
+            matches!(frame.kind, FrameKind::List(_)) && frame.items.iter().all(|item| matches!(item, Node::Text(_)));
         if !texts || self.source.at(pos) != Some(b'"') || !self.source.bytes[end..pos].contains(&b'\n') {
             return false;
         }
@@ -144,7 +145,7 @@ impl Look<'_, '_, '_> {
 
     /// Takes a closing bracket. The first that does not match may be one too many as well as a sign
     /// of missing ones; the better of the two counts.
-    fn closing(&mut self, object: bool, pos: usize) -> Option<Fit> {
+    fn closing(&mut self, object: bool, pos: usize) -> Option<PlaceFit> {
         if self.frames[self.depth - 1].is_object() == object {
             self.depth -= 1;
             return None;
@@ -156,21 +157,21 @@ impl Look<'_, '_, '_> {
         if first {
             let extra = self.from(pos);
             let missing = Self { depth: outer, ..*self }.from(pos);
-            return Some(extra.max(missing).min(Fit::Outer));
+            return Some(extra.max(missing).min(PlaceFit::Outer));
         }
         self.depth = outer;
         None
     }
 
-    fn graded(&self, fit: Fit) -> Fit {
-        if self.mended { fit.min(Fit::Outer) } else { fit }
+    fn graded(&self, fit: PlaceFit) -> PlaceFit {
+        if self.mended { fit.min(PlaceFit::Outer) } else { fit }
     }
 }
 
 /// How well a member of the innermost frame begins here, after a comma or without; `inside`: what
 /// comes before it was inside an inner frame.
-fn member(source: &Source<'_>, frames: &[Frame<'_>], pos: usize, comma: bool, inside: bool) -> Fit {
-    let Some((frame, outer)) = frames.split_last() else { return Fit::No };
+fn member(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize, comma: bool, inside: bool) -> PlaceFit {
+    let Some((frame, outer)) = frames.split_last() else { return PlaceFit::No };
     let after_object = inside || matches!(frame.items.last(), Some(Node::Object(_)));
     if source.at(pos) == Some(b'{') {
         return object_begins(source, frame, outer, pos);
@@ -180,34 +181,34 @@ fn member(source: &Source<'_>, frames: &[Frame<'_>], pos: usize, comma: bool, in
         // A name that is damaged itself, but after a comma.
         let due = comma && frame.unseen(name.text).is_some_and(|schema| begins(source, schema, name.next));
         if due && source.skip(name.next) < source.bytes.len() {
-            return Fit::Outer;
+            return PlaceFit::Outer;
         }
     }
     let named = name.filter(|name| name.colon && name.style != NameStyle::HalfQuoted);
     match (frame.kind, named) {
-        (Kind::Object(_), Some(name)) => match frame.unseen(name.text) {
-            Some(schema) if begins(source, schema, name.next) => Fit::Strong,
-            Some(_) => Fit::Weak,
-            None if frame.knows(name.text) => Fit::Again,
-            None if outer_name(source, outer, name.text, name.next) => Fit::Outer,
-            None if name.style == NameStyle::Proper => Fit::Weak,
-            None => Fit::No,
+        (FrameKind::Object(_), Some(name)) => match frame.unseen(name.text) {
+            Some(schema) if begins(source, schema, name.next) => PlaceFit::Strong,
+            Some(_) => PlaceFit::Weak,
+            None if frame.knows(name.text) => PlaceFit::Again,
+            None if outer_name(source, outer, name.text, name.next) => PlaceFit::Outer,
+            None if name.style == NameStyle::Proper => PlaceFit::Weak,
+            None => PlaceFit::No,
         },
-        (Kind::Object(_), None) => Fit::No,
-        (Kind::List(item), Some(name)) => {
+        (FrameKind::Object(_), None) => PlaceFit::No,
+        (FrameKind::List(item), Some(name)) => {
             let inner = item.object().is_some_and(|object| object.find(name.text).is_some());
-            if inner || outer_name(source, outer, name.text, name.next) { Fit::Outer } else { Fit::No }
+            if inner || outer_name(source, outer, name.text, name.next) { PlaceFit::Outer } else { PlaceFit::No }
         }
-        (Kind::List(item), None) => match source.at(pos) {
-            Some(b'[') => Fit::Weak,
+        (FrameKind::List(item), None) => match source.at(pos) {
+            Some(b'[') => PlaceFit::Weak,
             // Anything else after an object is unlikely in a list of objects.
-            Some(_) if after_object && item.object().is_some() => Fit::No,
+            Some(_) if after_object && item.object().is_some() => PlaceFit::No,
             Some(byte) if byte.is_ascii_alphanumeric() || byte == b'-' => {
                 let word = &source.bytes[pos..source.word_end(pos)];
-                if super::source::literal(word).is_some() { Fit::Weak } else { Fit::No }
+                if super::source::literal(word).is_some() { PlaceFit::Weak } else { PlaceFit::No }
             }
-            _ if source.quote(pos).is_some() => Fit::Weak,
-            _ => Fit::No,
+            _ if source.quote(pos).is_some() => PlaceFit::Weak,
+            _ => PlaceFit::No,
         },
     }
 }
@@ -219,50 +220,50 @@ fn field<'s>(item: &'s Schema, name: &str) -> Option<&'s Schema> {
     Some(&object.fields[at].schema)
 }
 
-fn object_begins(source: &Source<'_>, frame: &Frame<'_>, outer: &[Frame<'_>], pos: usize) -> Fit {
+fn object_begins(source: &JsonSource<'_>, frame: &JsonFrame<'_>, outer: &[JsonFrame<'_>], pos: usize) -> PlaceFit {
     let first = source.name(source.skip(pos + 1));
     let name = first.filter(|name| name.colon);
     let known = |item: &Schema| name.as_ref().is_some_and(|name| field(item, name.text).is_some());
     // A name that lost its colon.
-    if let (Kind::List(item), Some(bare)) = (frame.kind, first.as_ref().filter(|name| !name.colon))
+    if let (FrameKind::List(item), Some(bare)) = (frame.kind, first.as_ref().filter(|name| !name.colon))
         && field(item, bare.text).is_some_and(|schema| begins(source, schema, bare.next))
     {
-        return Fit::Outer;
+        return PlaceFit::Outer;
     }
     match frame.kind {
-        Kind::List(item) if known(item) => Fit::Strong,
-        Kind::List(_) if name.is_some() || source.at(source.skip(pos + 1)) == Some(b'}') => Fit::Weak,
-        Kind::List(item) => {
+        FrameKind::List(item) if known(item) => PlaceFit::Strong,
+        FrameKind::List(_) if name.is_some() || source.at(source.skip(pos + 1)) == Some(b'}') => PlaceFit::Weak,
+        FrameKind::List(item) => {
             if item.object().is_some() {
-                Fit::No
+                PlaceFit::No
             } else {
-                Fit::Weak
+                PlaceFit::Weak
             }
         }
-        Kind::Object(object) => match outer.last().map(|frame| frame.kind) {
+        FrameKind::Object(object) => match outer.last().map(|frame| frame.kind) {
             // The object before this one was not closed.
-            Some(Kind::List(item)) if known(item) => Fit::Outer,
+            Some(FrameKind::List(item)) if known(item) => PlaceFit::Outer,
             // The list that both are in was not opened, or closed too early.
             _ if frame.key.as_ref().and_then(|key| key.field).is_some_and(|at| known(&object.fields[at].schema)) => {
-                Fit::Outer
+                PlaceFit::Outer
             }
             _ => {
                 let root = outer.iter().chain([frame]).find(|frame| frame.is_object());
                 let again = root.zip(name).is_some_and(|(root, name)| root.knows(name.text));
-                if again { Fit::Outer } else { Fit::No }
+                if again { PlaceFit::Outer } else { PlaceFit::No }
             }
         },
     }
 }
 
 /// Whether a name is due in one of these objects.
-pub(super) fn outer_name(source: &Source<'_>, frames: &[Frame<'_>], name: &str, value: usize) -> bool {
+pub(super) fn outer_name(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], name: &str, value: usize) -> bool {
     frames.iter().any(|frame| frame.unseen(name).is_some_and(|schema| begins(source, schema, value)))
 }
 
 /// Whether the root may end before this place. Nothing comes after it to prove its end, so what
 /// comes is asked whether it disproves it.
-pub(super) fn may_end(source: &Source<'_>, root: &Frame<'_>, start: usize, end: usize) -> bool {
+pub(super) fn may_end(source: &JsonSource<'_>, root: &JsonFrame<'_>, start: usize, end: usize) -> bool {
     if goes_on(source, std::slice::from_ref(root), end) {
         return false;
     }
@@ -276,7 +277,7 @@ pub(super) fn may_end(source: &Source<'_>, root: &Frame<'_>, start: usize, end: 
 }
 
 /// Whether prose begins here, on a line of its own, and nothing that is open goes on after it.
-pub(super) fn prose_begins(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> bool {
+pub(super) fn prose_begins(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize) -> bool {
     const FAR: usize = 512;
     if !source.at(pos).is_some_and(|b| b.is_ascii_alphabetic()) {
         return false;
@@ -301,7 +302,7 @@ pub(super) fn prose_begins(source: &Source<'_>, frames: &[Frame<'_>], pos: usize
 }
 
 /// Whether a field that is still due comes in the same breath.
-fn goes_on(source: &Source<'_>, frames: &[Frame<'_>], end: usize) -> bool {
+fn goes_on(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], end: usize) -> bool {
     const FAR: usize = 128;
     let rest = source.bytes.get(end..).unwrap_or_default();
     let near = &rest[..rest.len().min(FAR)];
@@ -319,7 +320,7 @@ fn goes_on(source: &Source<'_>, frames: &[Frame<'_>], end: usize) -> bool {
 }
 
 /// After a comma: another object, or prose.
-fn another_may_begin(source: &Source<'_>, pos: usize) -> bool {
+fn another_may_begin(source: &JsonSource<'_>, pos: usize) -> bool {
     match source.at(pos) {
         Some(b'{') => {
             let inside = source.skip(pos + 1);
@@ -330,7 +331,7 @@ fn another_may_begin(source: &Source<'_>, pos: usize) -> bool {
 }
 
 /// After brackets too many at the end.
-fn past_brackets(source: &Source<'_>, pos: usize) -> usize {
+fn past_brackets(source: &JsonSource<'_>, pos: usize) -> usize {
     let mut pos = source.skip(pos);
     for _ in 0..16 {
         if !matches!(source.at(pos), Some(b'}' | b']')) {
@@ -341,28 +342,28 @@ fn past_brackets(source: &Source<'_>, pos: usize) -> usize {
     pos
 }
 
-fn after_root(source: &Source<'_>, frames: &[Frame<'_>], pos: usize) -> Fit {
+fn after_root(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize) -> PlaceFit {
     if goes_on(source, frames, pos) {
-        return Fit::No;
+        return PlaceFit::No;
     }
     let pos = past_brackets(source, pos);
     if source.frame_ends(pos) {
-        return Fit::Strong;
+        return PlaceFit::Strong;
     }
     match source.at(pos) {
         Some(b',')
             if source.at(source.skip(pos + 1)) == Some(b'{') && another_may_begin(source, source.skip(pos + 1)) =>
         {
-            Fit::Weak
+            PlaceFit::Weak
         }
-        Some(b',') => Fit::No,
-        Some(b'"' | b'\'' | b'\\' | b':') => Fit::No,
-        _ => Fit::Weak,
+        Some(b',') => PlaceFit::No,
+        Some(b'"' | b'\'' | b'\\' | b':') => PlaceFit::No,
+        _ => PlaceFit::Weak,
     }
 }
 
 /// Whether a value of this kind may begin here.
-pub(super) fn begins(source: &Source<'_>, schema: &Schema, pos: usize) -> bool {
+pub(super) fn begins(source: &JsonSource<'_>, schema: &Schema, pos: usize) -> bool {
     let pos = source.skip(pos);
     let Some(byte) = source.at(pos) else { return true };
     if source.quote(pos).is_some() || source.starts(pos, b"null") || source.starts(pos, b"None") {

@@ -6,21 +6,21 @@
 mod values;
 
 use super::exact::Parsed;
-use super::follow::{Fit, begins, follow, outer_name, prose_begins};
+use super::follow::{PlaceFit, begins, follow, outer_name, prose_begins};
 use super::repair::{Notes, Repair};
 use super::schema::{Object, Schema};
-use super::source::{Name, NameStyle, Source};
-use super::tree::{DEEPEST, Kind, Node, Stack};
+use super::source::{JsonName, JsonSource, NameStyle};
+use super::tree::{DEEPEST, FrameKind, Node, Stack};
 
 /// Reads from an opening bracket, or from a first name if `implied`.
-pub(super) fn read(source: &Source<'_>, root: &Schema, base: &Object, start: usize, implied: bool) -> Parsed {
+pub(super) fn read(source: &JsonSource<'_>, root: &Schema, base: &Object, start: usize, implied: bool) -> Parsed {
     let mut stack = Stack::new(root, base);
     let mut notes = Notes::default();
-    let mut want = Want::Value;
+    let mut want = GuidedExpected::Value;
     if implied {
         stack.open_object();
         notes.add(Repair::MissingBracket);
-        want = Want::Name;
+        want = GuidedExpected::Name;
     }
     let mut reader = Guided {
         source,
@@ -50,17 +50,17 @@ pub(super) fn read(source: &Source<'_>, root: &Schema, base: &Object, start: usi
 }
 
 #[derive(Clone, Copy)]
-enum Want {
+enum GuidedExpected {
     Name,
     Value,
     After,
 }
 
 struct Guided<'a, 't> {
-    source: &'a Source<'t>,
+    source: &'a JsonSource<'t>,
     stack: Stack<'a>,
     notes: Notes,
-    want: Want,
+    want: GuidedExpected,
     pos: usize,
     /// A text with unescaped marks was met: a last mark at the end of the input is not trusted.
     marks: bool,
@@ -99,23 +99,23 @@ impl Guided<'_, '_> {
             self.over = true;
             return;
         };
-        let value = matches!(self.want, Want::Value);
+        let value = matches!(self.want, GuidedExpected::Value);
         if self.source.frame_ends(pos) && !(value && byte == b'`')
             || !value && prose_begins(self.source, &self.stack.frames, pos)
         {
             self.over = true;
             return;
         }
-        if !matches!(self.want, Want::Value)
+        if !matches!(self.want, GuidedExpected::Value)
             && let Some(len) = self.source.dots(pos)
         {
             self.elide(len);
             return;
         }
         match self.want {
-            Want::Name => self.name(byte),
-            Want::Value => self.value(byte),
-            Want::After => self.after(byte),
+            GuidedExpected::Name => self.name(byte),
+            GuidedExpected::Value => self.value(byte),
+            GuidedExpected::After => self.after(byte),
         }
     }
 
@@ -160,11 +160,11 @@ impl Guided<'_, '_> {
         }
         self.stack.name(name.text);
         self.pos = name.next;
-        self.want = Want::Value;
+        self.want = GuidedExpected::Value;
     }
 
     /// Passes over marks too many between a name and its colon, which would otherwise begin a text there.
-    fn pass_marks(&mut self, name: &mut Name<'_>) {
+    fn pass_marks(&mut self, name: &mut JsonName<'_>) {
         let rest = self.source.bytes.get(name.next..).unwrap_or_default();
         let marks = rest.iter().take(3).take_while(|b| **b == b'"').count();
         let colon = self.source.skip(name.next + marks);
@@ -175,7 +175,7 @@ impl Guided<'_, '_> {
     }
 
     /// A name that is due further out: the brackets between are missing.
-    fn name_of_outer(&mut self, name: &Name<'_>) -> bool {
+    fn name_of_outer(&mut self, name: &JsonName<'_>) -> bool {
         let frames = &self.stack.frames;
         let Some(depth) = frames.len().checked_sub(1) else { return false };
         if !outer_name(self.source, &frames[..depth], name.text, name.next) {
@@ -186,7 +186,7 @@ impl Guided<'_, '_> {
         }
         self.adrift |= self.astray;
         self.notes.add(Repair::MissingBracket);
-        self.want = Want::Name;
+        self.want = GuidedExpected::Name;
         true
     }
 
@@ -203,12 +203,12 @@ impl Guided<'_, '_> {
         let names = |object: Option<&Object>| object.is_some_and(|object| object.find(first.text).is_some());
         if names(self.stack.last_list()) && self.stack.reopen_list() {
             self.notes.add(Repair::MissingBracket);
-            self.want = Want::Value;
+            self.want = GuidedExpected::Value;
             return;
         }
         let depth = self.stack.frames.len();
         if depth >= 2
-            && let Kind::List(item) = self.stack.frames[depth - 2].kind
+            && let FrameKind::List(item) = self.stack.frames[depth - 2].kind
             && names(item.object())
         {
             // Where the name is still due here, the bracket may as well be one too many.
@@ -217,7 +217,7 @@ impl Guided<'_, '_> {
             }
             self.stack.close();
             self.notes.add(Repair::MissingBracket);
-            self.want = Want::Value;
+            self.want = GuidedExpected::Value;
             return;
         }
         if self.begins_again(first.text) {
@@ -251,7 +251,7 @@ impl Guided<'_, '_> {
                     Some(end) => self.pos = end,
                     None => self.pos = self.source.bytes.len(),
                 }
-                self.want = Want::After;
+                self.want = GuidedExpected::After;
             }
             b'{' => self.open_object(),
             b'[' => {
@@ -310,7 +310,7 @@ impl Guided<'_, '_> {
         self.stack.open_object();
         self.doubt_if_astray();
         self.pos += 1;
-        self.want = Want::Name;
+        self.want = GuidedExpected::Name;
     }
 
     fn doubt_if_astray(&mut self) {
@@ -330,7 +330,7 @@ impl Guided<'_, '_> {
             self.stack.open_object();
             self.doubt_if_astray();
             self.notes.add(Repair::MissingBracket);
-            self.want = Want::Name;
+            self.want = GuidedExpected::Name;
             return true;
         }
         self.name_of_outer(&name)
@@ -349,13 +349,13 @@ impl Guided<'_, '_> {
         self.stack.open_object();
         self.doubt_if_astray();
         self.notes.add(Repair::MissingBracket);
-        self.want = Want::Name;
+        self.want = GuidedExpected::Name;
         true
     }
 
     fn after(&mut self, byte: u8) {
         let object = self.stack.top().is_some_and(|frame| frame.is_object());
-        let next = if object { Want::Name } else { Want::Value };
+        let next = if object { GuidedExpected::Name } else { GuidedExpected::Value };
         match byte {
             b',' | b';' => {
                 self.pos += 1;
@@ -393,7 +393,7 @@ impl Guided<'_, '_> {
         let (close, repair) = match matching {
             Some(at) if at + 1 == depth => {
                 // What follows a change that is whole belongs to another whose beginning is lost.
-                let stays = !frames[at].is_complete() && fit(depth) == Fit::Strong && fit(at) < Fit::Strong;
+                let stays = !frames[at].is_complete() && fit(depth) == PlaceFit::Strong && fit(at) < PlaceFit::Strong;
                 if stays { (0, Some(Repair::ExtraBracket)) } else { (1, None) }
             }
             _ => {
@@ -401,7 +401,7 @@ impl Guided<'_, '_> {
                 let wrong = Some((fit(depth - 1), 1, Repair::WrongBracket));
                 let extra = Some((fit(depth), 0, Repair::ExtraBracket));
                 let ways: Vec<_> = [outer, wrong, extra].into_iter().flatten().collect();
-                let best = ways.iter().map(|(fit, ..)| *fit).max().unwrap_or(Fit::No);
+                let best = ways.iter().map(|(fit, ..)| *fit).max().unwrap_or(PlaceFit::No);
                 let chosen = ways.into_iter().find(|(fit, ..)| *fit == best);
                 chosen.map_or((0, Some(Repair::ExtraBracket)), |(_, close, repair)| (close, Some(repair)))
             }
@@ -413,7 +413,7 @@ impl Guided<'_, '_> {
             self.stack.close();
         }
         self.pos += 1;
-        self.want = Want::After;
+        self.want = GuidedExpected::After;
     }
 
     fn elide(&mut self, len: usize) {
@@ -424,7 +424,7 @@ impl Guided<'_, '_> {
             frame.doubtful |= frame.element;
         }
         self.pos += len;
-        self.want = Want::After;
+        self.want = GuidedExpected::After;
     }
 
     /// What is open is not certain, as its end is not, and neither is what comes next.
@@ -438,13 +438,13 @@ impl Guided<'_, '_> {
 
     fn hole(&mut self) {
         self.stack.add(Node::Hole);
-        self.want = Want::After;
+        self.want = GuidedExpected::After;
     }
 
     /// Puts a value in its place, if it can be believed.
     fn add(&mut self, node: Node) {
         self.stack.add(if self.astray { Node::Hole } else { node });
-        self.want = Want::After;
+        self.want = GuidedExpected::After;
     }
 
     /// Text between tokens. It is passed over to the next sign that may mean something.

@@ -24,7 +24,7 @@ pub use schema::{Care, Object, Schema};
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct JsonReading {
     /// It, with the names of the schema, and nothing that is not certain.
     pub value: Value,
     /// What had to be mended.
@@ -47,7 +47,7 @@ pub struct NotFound {
 }
 
 /// Reads the thing that fits the schema best out of a text, the last of several.
-pub fn read(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
+pub fn read(text: &str, schema: &Schema) -> Result<JsonReading, NotFound> {
     read_bytes(text.as_bytes(), schema).0
 }
 
@@ -55,13 +55,13 @@ pub fn read(text: &str, schema: &Schema) -> Result<Reading, NotFound> {
 const LONG: usize = 32 * 1024;
 
 /// Reads from any bytes; a text that is not UTF-8 is left out. The second says how much work it was.
-pub(super) fn read_bytes(bytes: &[u8], schema: &Schema) -> (Result<Reading, NotFound>, u64) {
+pub(super) fn read_bytes(bytes: &[u8], schema: &Schema) -> (Result<JsonReading, NotFound>, u64) {
     // A constant number of passes over the text; fewer over one that is longer than answers are.
     let fuel = bytes.len().min(LONG) * 8 + bytes.len().saturating_sub(LONG) * 2 + 4096;
     let outcome = search::search(bytes, schema, 0, fuel);
     let reading = match outcome.find {
         None => Err(NotFound { truncated: outcome.open_end }),
-        Some(find) => Ok(Reading {
+        Some(find) => Ok(JsonReading {
             value: find.value,
             repairs: find.notes.repairs,
             truncated: !find.closed || outcome.open_end || find.says_cut,

@@ -5,10 +5,10 @@
 //! something quoted, even where the text holds JSON with the same names. Where this leaves a doubt
 //! the text is doubtful, and nobody gets to see it.
 
-use super::follow::{Fit, begins, follow, outer_name};
+use super::follow::{PlaceFit, begins, follow, outer_name};
 use super::schema::Care;
-use super::source::{NameStyle, Quote, Source};
-use super::tree::{Frame, Kind};
+use super::source::{JsonSource, NameStyle, Quote};
+use super::tree::{FrameKind, JsonFrame};
 
 /// The end of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,14 +17,14 @@ pub(super) struct TextEnd {
     pub(super) to: usize,
     /// Where reading goes on.
     pub(super) next: usize,
-    pub(super) how: How,
+    pub(super) how: EndFoundBy,
     /// Whether unescaped marks stood inside.
     pub(super) marks: bool,
 }
 
 /// How an end was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum EndFoundBy {
     /// By a mark, for certain.
     Mark,
     /// By a mark at which the whole input ends.
@@ -43,8 +43,14 @@ pub(super) enum How {
 const SHORT_SIGHT: usize = 24;
 
 /// Finds the end of a text that begins at `from`, after its opening mark.
-pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, quote: Quote, care: Care) -> TextEnd {
-    let mut scan = Scan {
+pub(super) fn text_end(
+    source: &JsonSource<'_>,
+    frames: &[JsonFrame<'_>],
+    from: usize,
+    quote: Quote,
+    care: Care,
+) -> TextEnd {
+    let mut scan = QuoteScan {
         source,
         frames,
         from,
@@ -73,19 +79,19 @@ pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, q
         }
         if let Some((mark, len)) = source.quote(pos).filter(|(mark, _)| quote.closed_by(*mark)) {
             match scan.judge(pos, len) {
-                Verdict::End(end) => {
+                QuoteVerdict::End(end) => {
                     source.count(pos - from);
                     return match refused {
                         // It looks like the beginning of a text, so the one refused was the end.
                         Some((at, len)) if scan.opens(pos) => {
                             source.pay(pos - at);
-                            TextEnd { to: at, next: at + len, how: How::Doubtful, marks: true }
+                            TextEnd { to: at, next: at + len, how: EndFoundBy::Doubtful, marks: true }
                         }
                         _ => end,
                     };
                 }
-                Verdict::Refused => refused = refused.or(Some((pos, len))),
-                Verdict::Inside if restart.is_none() => {
+                QuoteVerdict::Refused => refused = refused.or(Some((pos, len))),
+                QuoteVerdict::Inside if restart.is_none() => {
                     if let Some(brace) = scan.whole_begins(pos) {
                         // The author escapes marks, and here is the beginning of a whole thing with none escaped: it
                         // may be another try, in the middle of a line, and then the end of that is not this end.
@@ -94,7 +100,7 @@ pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, q
                         restart = scan.begins_line(brace).then_some(brace);
                     }
                 }
-                Verdict::Inside => {}
+                QuoteVerdict::Inside => {}
             }
             // An apostrophe is no quotation mark.
             if mark != Quote::Single || !scan.between_letters(pos) {
@@ -110,16 +116,16 @@ pub(super) fn text_end(source: &Source<'_>, frames: &[Frame<'_>], from: usize, q
     let marks = scan.inner > 0;
     match (refused, restart) {
         (refused, Some(at)) if refused.is_none_or(|(mark, _)| at < mark) => {
-            TextEnd { to: at, next: at, how: How::Restart, marks }
+            TextEnd { to: at, next: at, how: EndFoundBy::Restart, marks }
         }
-        (Some((at, len)), _) => TextEnd { to: at, next: at + len, how: How::Doubtful, marks },
-        _ => TextEnd { to: limit, next: source.bytes.len(), how: How::Cut, marks },
+        (Some((at, len)), _) => TextEnd { to: at, next: at + len, how: EndFoundBy::Doubtful, marks },
+        _ => TextEnd { to: limit, next: source.bytes.len(), how: EndFoundBy::Cut, marks },
     }
 }
 
-struct Scan<'a, 't, 's> {
-    source: &'a Source<'t>,
-    frames: &'a [Frame<'s>],
+struct QuoteScan<'a, 't, 's> {
+    source: &'a JsonSource<'t>,
+    frames: &'a [JsonFrame<'s>],
     from: usize,
     quote: Quote,
     care: Care,
@@ -132,64 +138,64 @@ struct Scan<'a, 't, 's> {
     refused: bool,
 }
 
-enum Verdict {
+enum QuoteVerdict {
     End(TextEnd),
     /// It would fit, but it is the second of a pair.
     Refused,
     Inside,
 }
 
-impl Scan<'_, '_, '_> {
-    fn judge(&mut self, pos: usize, len: usize) -> Verdict {
+impl QuoteScan<'_, '_, '_> {
+    fn judge(&mut self, pos: usize, len: usize) -> QuoteVerdict {
         let next = pos + len;
         let fit = follow(self.source, self.frames, next);
         let clean = self.inner == 0;
         let joined = clean && self.joined(next);
         let ends = match fit {
             _ if joined => true,
-            Fit::Strong if clean || self.quote == Quote::Single => true,
-            Fit::No => false,
+            PlaceFit::Strong if clean || self.quote == Quote::Single => true,
+            PlaceFit::No => false,
             _ if clean => true,
-            Fit::Outer | Fit::Again => return Verdict::Refused,
+            PlaceFit::Outer | PlaceFit::Again => return QuoteVerdict::Refused,
             _ if self.inner.is_multiple_of(2) => true,
             // One of a pair was escaped, the other was not.
             _ if (self.inner + self.escaped).is_multiple_of(2) && !self.refused => true,
-            Fit::Strong if self.care == Care::Words && self.balance.is_even() && !self.refused => true,
+            PlaceFit::Strong if self.care == Care::Words && self.balance.is_even() && !self.refused => true,
             _ => {
                 self.refused = true;
-                return Verdict::Refused;
+                return QuoteVerdict::Refused;
             }
         };
         if ends {
             let how = match fit {
-                _ if self.doubt || (clean && !joined && self.holds_structure(pos, next)) => How::Doubtful,
-                _ if !clean && (self.two_marks(pos, next) || self.doubled(pos)) => How::Doubtful,
-                _ if clean && self.took_comma(pos, next) => How::Doubtful,
-                Fit::End => How::LastMark,
-                _ => How::Mark,
+                _ if self.doubt || (clean && !joined && self.holds_structure(pos, next)) => EndFoundBy::Doubtful,
+                _ if !clean && (self.two_marks(pos, next) || self.doubled(pos)) => EndFoundBy::Doubtful,
+                _ if clean && self.took_comma(pos, next) => EndFoundBy::Doubtful,
+                PlaceFit::End => EndFoundBy::LastMark,
+                _ => EndFoundBy::Mark,
             };
-            return Verdict::End(TextEnd { to: pos, next, how, marks: !clean });
+            return QuoteVerdict::End(TextEnd { to: pos, next, how, marks: !clean });
         }
         if self.inner % 2 == 1
             && let Some(at) = self.name_is_due(pos)
         {
-            return Verdict::End(TextEnd { to: at, next: at, how: How::Doubtful, marks: true });
+            return QuoteVerdict::End(TextEnd { to: at, next: at, how: EndFoundBy::Doubtful, marks: true });
         }
         if clean {
             if let Some(end) = self.mark_is_missing(pos) {
-                return Verdict::End(end);
+                return QuoteVerdict::End(end);
             }
             let gap = self.source.skip(next);
             if self.name_is_damaged(pos, next, gap) {
-                return Verdict::End(TextEnd { to: pos, next, how: How::Doubtful, marks: false });
+                return QuoteVerdict::End(TextEnd { to: pos, next, how: EndFoundBy::Doubtful, marks: false });
             }
             // An empty text where a list or an object begins: it does not belong there.
             if pos == self.from && matches!(self.source.at(gap), Some(b'[' | b'{')) {
-                return Verdict::End(TextEnd { to: pos, next, how: How::Doubtful, marks: false });
+                return QuoteVerdict::End(TextEnd { to: pos, next, how: EndFoundBy::Doubtful, marks: false });
             }
             // Signs of structure come next, but none that fits: there is damage, here or there.
             if matches!(self.source.at(gap), Some(b',' | b'}' | b']' | b';')) && !self.quotes_signs(gap) {
-                return Verdict::End(TextEnd { to: pos, next, how: How::Doubtful, marks: false });
+                return QuoteVerdict::End(TextEnd { to: pos, next, how: EndFoundBy::Doubtful, marks: false });
             }
             // Two texts side by side may be one text in two parts, or one with two marks in it.
             self.doubt |= gap > next && self.source.quote(gap).is_some_and(|(mark, _)| self.quote.closed_by(mark));
@@ -197,7 +203,7 @@ impl Scan<'_, '_, '_> {
         self.doubt |= self.name_without_colon(pos);
         // An escaped backslash before a mark: it was escaped twice, or it is a backslash.
         self.doubt |= pos > self.from && self.source.at(pos - 1) == Some(b'\\');
-        Verdict::Inside
+        QuoteVerdict::Inside
     }
 
     /// A name that is due stands right before the mark or right after an empty text, without one of
@@ -322,8 +328,8 @@ impl Scan<'_, '_, '_> {
     /// Whether a name is one of an object in a list that is open.
     fn names_item(&self, name: &str) -> bool {
         self.frames.iter().any(|frame| match frame.kind {
-            Kind::List(item) => item.object().is_some_and(|object| object.find(name).is_some()),
-            Kind::Object(_) => false,
+            FrameKind::List(item) => item.object().is_some_and(|object| object.find(name).is_some()),
+            FrameKind::Object(_) => false,
         })
     }
 
@@ -335,7 +341,7 @@ impl Scan<'_, '_, '_> {
         let short = pos - self.from < 64;
         let empty = short && self.source.bytes[self.from..pos].trim_ascii() == b",";
         if empty && name.style == NameStyle::Proper && frame.unseen(name.text).is_some() {
-            return Some(TextEnd { to: self.from, next: self.from, how: How::Doubtful, marks: false });
+            return Some(TextEnd { to: self.from, next: self.from, how: EndFoundBy::Doubtful, marks: false });
         }
         if !name.colon {
             return None;
@@ -348,19 +354,19 @@ impl Scan<'_, '_, '_> {
                 let last = self.source.bytes[before - 1];
                 // Blanks before a comma belong to the text: nobody puts them after the mark.
                 let sure = before > self.from && !matches!(last, b'\n' | b'\r' | b'\t' | b'"' | b'\\' | b'\'');
-                end(before, before, if sure { How::Missing } else { How::Doubtful })
+                end(before, before, if sure { EndFoundBy::Missing } else { EndFoundBy::Doubtful })
             }
-            _ if due && self.source.bytes[before + 1..pos].contains(&b'\n') => end(pos, pos, How::Doubtful),
+            _ if due && self.source.bytes[before + 1..pos].contains(&b'\n') => end(pos, pos, EndFoundBy::Doubtful),
             // `…}, {"name":` is the next object of a list that is open.
             b'{' if self.names_item(name.text) => {
                 let comma = self.before(before).filter(|at| self.source.bytes[*at] == b',')?;
                 let at = self.brackets_before(comma)?;
-                end(at, at, How::Doubtful)
+                end(at, at, EndFoundBy::Doubtful)
             }
             // `…}], "name":` is the next field of an object that is open.
             b',' if outer_name(self.source, self.frames, name.text, name.next) => {
                 let at = self.brackets_before(before)?;
-                end(at, at, How::Doubtful)
+                end(at, at, EndFoundBy::Doubtful)
             }
             _ => None,
         }

@@ -33,7 +33,7 @@ pub enum Care {
 /// The fields of an object, and what it is worthless without.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Object {
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<SchemaField>,
     pub(super) needs: Vec<Vec<String>>,
     pub(super) plain: Vec<String>,
     pub(super) whole: bool,
@@ -43,7 +43,7 @@ pub struct Object {
 
 /// A named field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct SchemaField {
     pub(super) name: String,
     pub(super) also: Vec<String>,
     pub(super) schema: Schema,
@@ -92,7 +92,7 @@ impl Object {
     /// With a field that goes by other names as well.
     pub fn field_or(mut self, name: &str, also: &[&str], schema: Schema) -> Self {
         self.initials |= also.iter().copied().chain([name]).map(initial).fold(0, |all, one| all | one);
-        self.fields.push(Field { name: name.to_owned(), also: owned(also), schema });
+        self.fields.push(SchemaField { name: name.to_owned(), also: owned(also), schema });
         self
     }
 

@@ -12,8 +12,8 @@ use super::follow::begins;
 use super::guided;
 use super::repair::{Notes, Repair};
 use super::schema::{Object, Schema};
-use super::source::{NameStyle, Quote, Source};
-use super::tags::{Tag, Tags};
+use super::source::{JsonSource, NameStyle, Quote};
+use super::tags::{ReplyTag, Tags};
 use super::text::decode;
 use beginnings::{Promise, Wrappers};
 pub(super) use finds::Find;
@@ -24,7 +24,7 @@ const DEEPEST_TEXT: usize = 4;
 
 /// What a search came to.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct SearchOutcome {
     pub(super) find: Option<Find>,
     /// The text ends with something open.
     pub(super) open_end: bool,
@@ -32,11 +32,11 @@ pub(super) struct Outcome {
 }
 
 /// Searches a text. `fuel`: how much work on it may prove useless.
-pub(super) fn search(bytes: &[u8], schema: &Schema, level: usize, fuel: usize) -> Outcome {
+pub(super) fn search(bytes: &[u8], schema: &Schema, level: usize, fuel: usize) -> SearchOutcome {
     let none = Object::new();
     let base = schema.object().unwrap_or(&none);
-    let mut search = Search {
-        source: Source::new(bytes, fuel),
+    let mut search = JsonSearch {
+        source: JsonSource::new(bytes, fuel),
         tags: Tags::new(),
         schema,
         base,
@@ -57,11 +57,11 @@ pub(super) fn search(bytes: &[u8], schema: &Schema, level: usize, fuel: usize) -
     search.start = search.source.skip(0);
     search.run();
     let steps = search.steps + search.source.steps();
-    Outcome { find: search.best, open_end: search.open_end, steps }
+    SearchOutcome { find: search.best, open_end: search.open_end, steps }
 }
 
-struct Search<'a> {
-    source: Source<'a>,
+struct JsonSearch<'a> {
+    source: JsonSource<'a>,
     tags: Tags,
     schema: &'a Schema,
     base: &'a Object,
@@ -85,25 +85,25 @@ struct Search<'a> {
     steps: u64,
 }
 
-impl Search<'_> {
+impl JsonSearch<'_> {
     fn run(&mut self) {
         let mut pos = 0;
         while let Some(byte) = self.source.at(pos) {
             self.source.count(1);
             if let Some(tag) = self.tags.at(&self.source, pos) {
                 pos = match tag {
-                    Tag::Thought(end) => end,
-                    Tag::ThoughtEnds(end) => {
+                    ReplyTag::Thought(end) => end,
+                    ReplyTag::ThoughtEnds(end) => {
                         // All before it was thought.
                         self.best = None;
                         self.open_end = false;
                         end
                     }
-                    Tag::Said(from, to) => {
+                    ReplyTag::Said(from, to) => {
                         self.said = from..to;
                         from
                     }
-                    Tag::Endless => {
+                    ReplyTag::Endless => {
                         self.open_end = true;
                         return;
                     }
@@ -176,7 +176,7 @@ impl Search<'_> {
         let parsed = guided::read(&self.source, self.schema, self.base, pos, implied);
         let Some(doubt) = parsed.doubt.filter(|_| !parsed.closed) else { return parsed };
         // What came after the doubt led nowhere, so it is not believed: the text ends before.
-        let sure = Source::new(&self.source.bytes[..doubt], self.source.fuel());
+        let sure = JsonSource::new(&self.source.bytes[..doubt], self.source.fuel());
         let before = guided::read(&sure, self.schema, self.base, pos, implied);
         self.source.count(usize::try_from(sure.steps()).unwrap_or(usize::MAX));
         Parsed { node: before.node, closed: false, ..parsed }

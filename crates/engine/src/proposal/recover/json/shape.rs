@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::exact;
 use super::repair::{Notes, Repair};
 use super::schema::{Object, Schema};
-use super::source::Source;
+use super::source::JsonSource;
 use super::tree::{Members, Node};
 
 /// Fits nodes to a schema and keeps account of what was lost on the way.
@@ -96,7 +96,7 @@ impl Shaper {
         if self.level >= DEEPEST {
             return None;
         }
-        let source = Source::new(text.as_bytes(), text.len());
+        let source = JsonSource::new(text.as_bytes(), text.len());
         let none = Object::new();
         let base = list.object().unwrap_or(&none);
         let start = source.skip(0);

@@ -6,14 +6,14 @@
 use std::cell::Cell;
 
 /// A text and what was learnt about it.
-pub(super) struct Source<'t> {
+pub(super) struct JsonSource<'t> {
     pub(super) bytes: &'t [u8],
     steps: Cell<u64>,
     fuel: Cell<usize>,
     line_end: Cell<(usize, usize)>,
     comment_end: Cell<(usize, usize)>,
     /// Names that were read of late, by their place: several ask for the same one in a row.
-    names: [Cell<(usize, Option<Name<'t>>)>; NAMES],
+    names: [Cell<(usize, Option<JsonName<'t>>)>; NAMES],
 }
 
 /// How many names are remembered.
@@ -34,7 +34,7 @@ pub(super) enum Quote {
 
 /// A name as it stands in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'t> {
+pub(super) struct JsonName<'t> {
     pub(super) text: &'t str,
     /// After the name and its colon, if there is one.
     pub(super) next: usize,
@@ -51,7 +51,7 @@ pub(super) enum NameStyle {
     HalfQuoted,
 }
 
-impl<'t> Source<'t> {
+impl<'t> JsonSource<'t> {
     /// `fuel`: how much work may prove useless.
     pub(super) fn new(bytes: &'t [u8], fuel: usize) -> Self {
         let none = || Cell::new((1, 0));
@@ -192,7 +192,7 @@ impl<'t> Source<'t> {
     }
 
     /// A name at this place, quoted in whatever way or bare.
-    pub(super) fn name(&self, pos: usize) -> Option<Name<'t>> {
+    pub(super) fn name(&self, pos: usize) -> Option<JsonName<'t>> {
         let known = &self.names[pos % NAMES];
         let (at, name) = known.get();
         if at == pos {
@@ -203,7 +203,7 @@ impl<'t> Source<'t> {
         name
     }
 
-    fn read_name(&self, pos: usize) -> Option<Name<'t>> {
+    fn read_name(&self, pos: usize) -> Option<JsonName<'t>> {
         let (quote, opening) = match self.quote(pos) {
             Some((quote, len)) => (Some(quote), len),
             None => (None, 0),
@@ -239,7 +239,7 @@ impl<'t> Source<'t> {
             _ => 0,
         };
         let next = if colon > 0 { colon_at + colon } else { after };
-        Some(Name { text, next, colon: colon > 0, style })
+        Some(JsonName { text, next, colon: colon > 0, style })
     }
 
     /// Where a run of letters, digits and number signs ends.

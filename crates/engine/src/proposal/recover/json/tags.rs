@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::source::Source;
+use super::source::JsonSource;
 
 /// Beginning and end of what is thought and not said, in lower case.
 const THOUGHT: &[(&[u8], &[u8])] = &[
@@ -29,7 +29,7 @@ const SAID: &[(&[u8], &[u8])] = &[
 
 /// A tag and what it means for the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum ReplyTag {
     /// A thought, over at this place.
     Thought(usize),
     /// A thought that never ends.
@@ -52,7 +52,7 @@ impl Tags {
     }
 
     /// The tag at this place.
-    pub(super) fn at(&self, source: &Source<'_>, pos: usize) -> Option<Tag> {
+    pub(super) fn at(&self, source: &JsonSource<'_>, pos: usize) -> Option<ReplyTag> {
         if !matches!(source.at(pos)?, b'<' | b'[' | 0xe2)
             || pos.checked_sub(1).and_then(|at| source.at(at)) == Some(b'`')
         {
@@ -65,7 +65,7 @@ impl Tags {
         source.count(1);
         for (at, (open, close)) in THOUGHT.iter().enumerate() {
             if is_tag(source, pos, close) {
-                return Some(Tag::ThoughtEnds(tag_end(source, pos, close)));
+                return Some(ReplyTag::ThoughtEnds(tag_end(source, pos, close)));
             }
             if is_tag(source, pos, open) {
                 return self.thought(source, pos, at);
@@ -73,35 +73,35 @@ impl Tags {
         }
         let (at, (open, _)) = SAID.iter().enumerate().find(|(_, (open, _))| is_tag(source, pos, open))?;
         let from = tag_end(source, pos, open);
-        Some(Tag::Said(from, self.end(source, THOUGHT.len() + at, from).unwrap_or(source.bytes.len())))
+        Some(ReplyTag::Said(from, self.end(source, THOUGHT.len() + at, from).unwrap_or(source.bytes.len())))
     }
 
-    fn thought(&self, source: &Source<'_>, pos: usize, at: usize) -> Option<Tag> {
+    fn thought(&self, source: &JsonSource<'_>, pos: usize, at: usize) -> Option<ReplyTag> {
         let (_, close) = THOUGHT[at];
         if let Some(end) = self.end(source, at, pos + 1) {
-            return Some(Tag::Thought(tag_end(source, end, close)));
+            return Some(ReplyTag::Thought(tag_end(source, end, close)));
         }
         // What is said ends what was thought, even if nobody said so.
         if let Some(said) = self.opening(source, pos + 1) {
-            return Some(Tag::Thought(said));
+            return Some(ReplyTag::Thought(said));
         }
         // In the middle of a line it is talk about tags.
         let line = source.bytes[..pos].iter().rev().take_while(|b| **b != b'\n').take(64).all(u8::is_ascii_whitespace);
-        line.then_some(Tag::Endless)
+        line.then_some(ReplyTag::Endless)
     }
 
     /// Where the tag that ends one of the pairs stands.
-    fn end(&self, source: &Source<'_>, pair: usize, from: usize) -> Option<usize> {
+    fn end(&self, source: &JsonSource<'_>, pair: usize, from: usize) -> Option<usize> {
         let close = THOUGHT.iter().chain(SAID).nth(pair)?.1;
         find(source, &self.ends[pair], from, close)
     }
 
-    fn opening(&self, source: &Source<'_>, from: usize) -> Option<usize> {
+    fn opening(&self, source: &JsonSource<'_>, from: usize) -> Option<usize> {
         find(source, &self.ends[THOUGHT.len() + SAID.len()], from, SAID[0].0)
     }
 }
 
-fn is_tag(source: &Source<'_>, pos: usize, tag: &[u8]) -> bool {
+fn is_tag(source: &JsonSource<'_>, pos: usize, tag: &[u8]) -> bool {
     let Some(here) = source.bytes.get(pos..pos + tag.len()) else { return false };
     here.eq_ignore_ascii_case(tag)
         && (!tag[tag.len() - 1].is_ascii_alphabetic()
@@ -109,7 +109,7 @@ fn is_tag(source: &Source<'_>, pos: usize, tag: &[u8]) -> bool {
 }
 
 /// After a tag and the bracket that ends it.
-fn tag_end(source: &Source<'_>, pos: usize, tag: &[u8]) -> usize {
+fn tag_end(source: &JsonSource<'_>, pos: usize, tag: &[u8]) -> usize {
     let from = pos + tag.len();
     if !tag.ends_with(b"k") && !tag.starts_with(b"<") || tag.ends_with(b"|>") {
         return from;
@@ -121,7 +121,7 @@ fn tag_end(source: &Source<'_>, pos: usize, tag: &[u8]) -> usize {
     }
 }
 
-fn find(source: &Source<'_>, cache: &Cell<(usize, usize)>, from: usize, tag: &[u8]) -> Option<usize> {
+fn find(source: &JsonSource<'_>, cache: &Cell<(usize, usize)>, from: usize, tag: &[u8]) -> Option<usize> {
     let (asked, found) = cache.get();
     let found = if asked <= from && from <= found {
         found

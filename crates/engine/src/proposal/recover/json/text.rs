@@ -7,7 +7,7 @@ use super::source::Quote;
 pub(super) fn decode(inside: &[u8], quote: Quote, notes: &mut Notes) -> Option<String> {
     let mut out = Vec::with_capacity(inside.len());
     let mut rest = inside;
-    let mut seen = Seen::default();
+    let mut seen = SeenText::default();
     while let Some(at) = rest.iter().position(|b| *b == b'\\') {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
@@ -30,13 +30,13 @@ pub(super) fn decode(inside: &[u8], quote: Quote, notes: &mut Notes) -> Option<S
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenText {
     unknown: bool,
     letters: bool,
 }
 
 /// Reads what follows a backslash and says how long it is.
-fn escape(rest: &[u8], quote: Quote, out: &mut Vec<u8>, seen: &mut Seen) -> Option<usize> {
+fn escape(rest: &[u8], quote: Quote, out: &mut Vec<u8>, seen: &mut SeenText) -> Option<usize> {
     let Some(&sign) = rest.first() else {
         out.push(b'\\');
         seen.unknown = true;

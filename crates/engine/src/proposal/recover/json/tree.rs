@@ -27,14 +27,14 @@ pub(super) struct Members {
 }
 
 /// A list or an object that is still open.
-pub(super) struct Frame<'s> {
-    pub(super) kind: Kind<'s>,
+pub(super) struct JsonFrame<'s> {
+    pub(super) kind: FrameKind<'s>,
     /// A thing of the schema, worthless unless whole; not the root and not a wrapper of it.
     pub(super) element: bool,
     pub(super) doubtful: bool,
     /// Its author left something out of it.
     pub(super) elided: bool,
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<PendingKey>,
     pub(super) named: Vec<(String, Node)>,
     pub(super) items: Vec<Node>,
     /// Which of the known fields have come, by their place.
@@ -43,37 +43,37 @@ pub(super) struct Frame<'s> {
 
 /// What a frame holds.
 #[derive(Clone, Copy)]
-pub(super) enum Kind<'s> {
+pub(super) enum FrameKind<'s> {
     Object(&'s Object),
     List(&'s Schema),
 }
 
 /// A name that waits for its value.
-pub(super) struct Key {
+pub(super) struct PendingKey {
     pub(super) name: String,
     pub(super) field: Option<usize>,
 }
 
-impl<'s> Frame<'s> {
+impl<'s> JsonFrame<'s> {
     pub(super) fn is_object(&self) -> bool {
-        matches!(self.kind, Kind::Object(_))
+        matches!(self.kind, FrameKind::Object(_))
     }
 
     /// A known field of this object that has not come yet.
     pub(super) fn unseen(&self, name: &str) -> Option<&'s Schema> {
-        let Kind::Object(object) = self.kind else { return None };
+        let FrameKind::Object(object) = self.kind else { return None };
         let (at, _) = object.find(name)?;
         (!self.has(at)).then(|| &object.fields[at].schema)
     }
 
     /// Whether a name is known here, come or not.
     pub(super) fn knows(&self, name: &str) -> bool {
-        matches!(self.kind, Kind::Object(object) if object.find(name).is_some())
+        matches!(self.kind, FrameKind::Object(object) if object.find(name).is_some())
     }
 
     /// Whether this is a thing that is only of use whole, and whole already.
     pub(super) fn is_complete(&self) -> bool {
-        let Kind::Object(object) = self.kind else { return false };
+        let FrameKind::Object(object) = self.kind else { return false };
         let come = |name: &String| object.find(name).is_some_and(|(at, _)| self.has(at));
         object.whole && object.needs.iter().all(|one_of| one_of.iter().any(come))
     }
@@ -85,7 +85,7 @@ impl<'s> Frame<'s> {
 
 /// The open lists and objects, outermost first.
 pub(super) struct Stack<'s> {
-    pub(super) frames: Vec<Frame<'s>>,
+    pub(super) frames: Vec<JsonFrame<'s>>,
     root: &'s Schema,
     base: &'s Object,
     any: &'s Schema,
@@ -97,11 +97,11 @@ impl<'s> Stack<'s> {
         Self { frames: Vec::new(), root, base, any: &Schema::Any, done: None }
     }
 
-    pub(super) fn top(&self) -> Option<&Frame<'s>> {
+    pub(super) fn top(&self) -> Option<&JsonFrame<'s>> {
         self.frames.last()
     }
 
-    pub(super) fn top_mut(&mut self) -> Option<&mut Frame<'s>> {
+    pub(super) fn top_mut(&mut self) -> Option<&mut JsonFrame<'s>> {
         self.frames.last_mut()
     }
 
@@ -110,8 +110,8 @@ impl<'s> Stack<'s> {
         match self.frames.last() {
             None => self.root,
             Some(frame) => match frame.kind {
-                Kind::List(item) => item,
-                Kind::Object(object) => {
+                FrameKind::List(item) => item,
+                FrameKind::Object(object) => {
                     let field = frame.key.as_ref().and_then(|key| key.field);
                     field.map_or(self.any, |at| &object.fields[at].schema)
                 }
@@ -125,7 +125,7 @@ impl<'s> Stack<'s> {
             Schema::Object(_) if self.frames.is_empty() => None,
             _ => self.slot().object(),
         };
-        self.push(Kind::Object(due.unwrap_or(self.base)), due.is_some());
+        self.push(FrameKind::Object(due.unwrap_or(self.base)), due.is_some());
     }
 
     pub(super) fn open_list(&mut self) {
@@ -133,11 +133,11 @@ impl<'s> Stack<'s> {
             Schema::List(item) => item.as_ref(),
             _ => self.any,
         };
-        self.push(Kind::List(item), false);
+        self.push(FrameKind::List(item), false);
     }
 
-    fn push(&mut self, kind: Kind<'s>, element: bool) {
-        self.frames.push(Frame {
+    fn push(&mut self, kind: FrameKind<'s>, element: bool) {
+        self.frames.push(JsonFrame {
             kind,
             element,
             doubtful: false,
@@ -152,12 +152,12 @@ impl<'s> Stack<'s> {
     /// Names the value to come.
     pub(super) fn name(&mut self, name: &str) {
         let Some(frame) = self.frames.last_mut() else { return };
-        let Kind::Object(object) = frame.kind else { return };
+        let FrameKind::Object(object) = frame.kind else { return };
         let field = object.find(name).map(|(at, _)| at);
         if let Some(at) = field.filter(|at| *at < 64) {
             frame.seen |= 1 << at;
         }
-        frame.key = Some(Key { name: name.to_owned(), field });
+        frame.key = Some(PendingKey { name: name.to_owned(), field });
     }
 
     /// Puts a finished value in its place.
@@ -165,8 +165,8 @@ impl<'s> Stack<'s> {
         match self.frames.last_mut() {
             None => self.done = Some(node),
             Some(frame) => match frame.kind {
-                Kind::List(_) => frame.items.push(node),
-                Kind::Object(_) => {
+                FrameKind::List(_) => frame.items.push(node),
+                FrameKind::Object(_) => {
                     if let Some(key) = frame.key.take() {
                         frame.named.push((key.name, node));
                     }
@@ -186,7 +186,7 @@ impl<'s> Stack<'s> {
     /// object in the place of one.
     pub(super) fn reopen_list(&mut self) -> bool {
         let Some(frame) = self.frames.last_mut() else { return false };
-        let Kind::Object(object) = frame.kind else { return false };
+        let FrameKind::Object(object) = frame.kind else { return false };
         let Some((name, node)) = frame.named.pop() else { return false };
         let field = object.find(&name).map(|(at, _)| at);
         let item = match field.map(|at| &object.fields[at].schema) {
@@ -200,8 +200,8 @@ impl<'s> Stack<'s> {
             Node::List(items) => items,
             other => vec![other],
         };
-        frame.key = Some(Key { name, field });
-        self.push(Kind::List(item), false);
+        frame.key = Some(PendingKey { name, field });
+        self.push(FrameKind::List(item), false);
         if let Some(list) = self.frames.last_mut() {
             list.items = items;
         }
@@ -212,7 +212,7 @@ impl<'s> Stack<'s> {
     /// doubtful then.
     pub(super) fn last_lacks(&mut self, name: &str) -> bool {
         let Some(frame) = self.frames.last_mut() else { return false };
-        let Kind::List(item) = frame.kind else { return false };
+        let FrameKind::List(item) = frame.kind else { return false };
         let (Some(object), Some(Node::Object(last))) = (item.object(), frame.items.last_mut()) else { return false };
         let place = object.find(name).map(|(at, _)| at);
         let lacks = last.named.iter().all(|(known, _)| object.find(known).map(|(at, _)| at) != place);
@@ -223,7 +223,7 @@ impl<'s> Stack<'s> {
     /// What the last member of the innermost object may be a list of.
     pub(super) fn last_list(&self) -> Option<&'s Object> {
         let frame = self.frames.last()?;
-        let Kind::Object(object) = frame.kind else { return None };
+        let FrameKind::Object(object) = frame.kind else { return None };
         let (at, _) = object.find(&frame.named.last()?.0)?;
         matches!(object.fields[at].schema, Schema::List(_)).then(|| object.fields[at].schema.object())?
     }
@@ -232,7 +232,7 @@ impl<'s> Stack<'s> {
     /// likely a mark was not escaped in the last of them, and its end was none.
     pub(super) fn cut_in_text(&mut self) {
         if let Some(frame) = self.frames.last_mut()
-            && matches!(frame.kind, Kind::List(item) if item.object().is_some())
+            && matches!(frame.kind, FrameKind::List(item) if item.object().is_some())
             && matches!(frame.items.last(), Some(Node::Object(_)))
         {
             frame.items.pop();
@@ -259,11 +259,11 @@ impl<'s> Stack<'s> {
     }
 }
 
-fn finished(frame: Frame<'_>) -> Node {
+fn finished(frame: JsonFrame<'_>) -> Node {
     match frame.kind {
         // It was not said that there is nothing, it was not said what there is.
-        Kind::List(_) if frame.elided && frame.items.is_empty() => Node::Null,
-        Kind::List(_) => Node::List(frame.items),
-        Kind::Object(_) => Node::Object(Members { named: frame.named, doubtful: frame.doubtful }),
+        FrameKind::List(_) if frame.elided && frame.items.is_empty() => Node::Null,
+        FrameKind::List(_) => Node::List(frame.items),
+        FrameKind::Object(_) => Node::Object(Members { named: frame.named, doubtful: frame.doubtful }),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::{mended, nothing, whole};
 
 fn full() -> Value {
@@ -23,7 +23,7 @@ fn full() -> Value {
 #[test]
 fn a_valid_answer_comes_back_as_it_is_without_repairs() {
     for text in [full().to_string(), serde_json::to_string_pretty(&full()).expect("prints")] {
-        let got = recover(text.as_bytes(), Stop::Unknown);
+        let got = recover(text.as_bytes(), ReplyStop::Unknown);
         assert_eq!(Value::Object(got.said.clone()), full());
         assert_eq!(got.report()["answer"].to_string(), full().to_string(), "even its order");
         assert_eq!(serde_json::to_value(&got.answer).expect("writes"), full());
@@ -34,7 +34,7 @@ fn a_valid_answer_comes_back_as_it_is_without_repairs() {
 
 #[test]
 fn what_an_answer_does_not_say_is_empty_and_no_error() {
-    let got = recover(br#"{"summary":"s"}"#, Stop::Complete);
+    let got = recover(br#"{"summary":"s"}"#, ReplyStop::Complete);
     let answer = got.answer;
     assert_eq!(answer.summary, "s");
     let (lists, more) = ((answer.sections.len(), answer.todos.len(), answer.file_changes.len()), answer.commands.len());
@@ -168,7 +168,7 @@ fn dress_around_an_answer_is_taken_off() {
 fn dress_around_an_answer_is_no_repair_of_it() {
     let bare = json!({"summary": "Done"}).to_string();
     for text in [format!("```json\n{bare}\n```"), format!("<think>x</think>{bare}"), format!("Here:\n{bare}\nBye.")] {
-        assert_eq!(recover(text.as_bytes(), Stop::Unknown).repairs, Vec::<String>::new(), "{text}");
+        assert_eq!(recover(text.as_bytes(), ReplyStop::Unknown).repairs, Vec::<String>::new(), "{text}");
     }
 }
 
@@ -236,7 +236,7 @@ fn two_bytes_a_sign_are_read_if_the_text_says_so() {
     let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
     for bytes in [little, big] {
-        let got = recover(&bytes, Stop::Unknown);
+        let got = recover(&bytes, ReplyStop::Unknown);
         assert_eq!(got.answer.summary, "na\u{ef}ve \u{1f600}");
         assert!(!got.truncated);
     }

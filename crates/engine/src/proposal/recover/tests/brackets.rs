@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::mended;
 
 #[test]
@@ -204,7 +204,7 @@ fn brackets_in_the_middle_are_mended() {
 #[test]
 fn an_extra_bracket_at_the_end_is_no_matter() {
     for text in [r#"{"summary":"s"}}"#, r#"{"summary":"s"}]"#, "{\"summary\":\"s\"}\n}}]"] {
-        let got = recover(text.as_bytes(), Stop::Unknown);
+        let got = recover(text.as_bytes(), ReplyStop::Unknown);
         assert_eq!(got.answer.summary, "s");
         assert!(!got.truncated, "{text}");
     }

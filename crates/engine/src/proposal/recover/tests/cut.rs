@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Stop, recover, suspiciously_short};
+use super::super::{ReplyStop, recover, suspiciously_short};
 use super::{cut, table, whole};
 
 #[test]
@@ -139,19 +139,19 @@ fn what_was_whole_before_the_cut_is_kept() {
 
 #[test]
 fn a_list_that_was_cut_before_its_first_item_is_not_said_to_be_empty() {
-    let got = recover(br#"{"summary":"s","todos":["#, Stop::Unknown);
+    let got = recover(br#"{"summary":"s","todos":["#, ReplyStop::Unknown);
     assert_eq!(Value::Object(got.said), json!({"summary": "s"}));
 }
 
 #[test]
 fn a_stop_reason_or_the_answer_itself_may_say_that_it_was_cut() {
     let answer = br#"{"summary":"s","fileChanges":[{"path":"a","content":"x"}]}"#;
-    for stop in [Stop::MaxTokens, Stop::Cut] {
+    for stop in [ReplyStop::MaxTokens, ReplyStop::Cut] {
         let got = recover(answer, stop);
         assert!(got.truncated && got.blocked);
         assert_eq!(got.answer.file_changes.len(), 1, "shown, but blocked");
     }
-    for stop in [Stop::Complete, Stop::Unknown] {
+    for stop in [ReplyStop::Complete, ReplyStop::Unknown] {
         let got = recover(answer, stop);
         assert!(!got.truncated && !got.blocked);
     }
@@ -166,7 +166,7 @@ fn a_stop_reason_or_the_answer_itself_may_say_that_it_was_cut() {
         format!(r#"{{"stop_reason":"max_tokens","content":{{"summary":"s",{change}}}}}"#),
         format!(r#"{{"response":{{"summary":"s",{change}}},"done_reason":"length"}}"#),
     ] {
-        let got = recover(text.as_bytes(), Stop::Complete);
+        let got = recover(text.as_bytes(), ReplyStop::Complete);
         assert!(got.truncated && got.blocked, "{text}");
         assert_eq!(got.answer.file_changes.len(), 1, "{text}");
     }
@@ -197,12 +197,12 @@ fn a_short_reply_with_changes_is_suspect_only_to_who_asks() {
     };
     for (len, short) in [(199, true), (200, false)] {
         let text = pad(len);
-        let got = recover(text.as_bytes(), Stop::Unknown);
+        let got = recover(text.as_bytes(), ReplyStop::Unknown);
         assert_eq!(text.len(), len);
         assert!(!got.truncated);
         assert_eq!(suspiciously_short(text.as_bytes(), &got.answer), short);
     }
-    let words = recover(br#"{"summary":"s"}"#, Stop::Unknown);
+    let words = recover(br#"{"summary":"s"}"#, ReplyStop::Unknown);
     assert!(!suspiciously_short(br#"{"summary":"s"}"#, &words.answer), "without changes nothing is suspect");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::{mended, table};
 
 #[test]
@@ -25,7 +25,7 @@ fn commas_and_colons_of_full_width_between_tokens_are_understood() {
 #[test]
 fn dots_without_a_comma_do_not_cost_the_element_before_them() {
     let input = "{\"nextSteps\": [{\"html\": \"a\", \"inputText\": \"b\"}\n  ...\n]}";
-    let got = recover(input.as_bytes(), Stop::Unknown);
+    let got = recover(input.as_bytes(), ReplyStop::Unknown);
     assert_eq!(got.said.get("nextSteps"), Some(&json!([{"html": "a", "inputText": "b"}])));
     assert!(got.blocked);
 }
@@ -59,7 +59,7 @@ fn marks_too_many_are_not_made_part_of_a_text() {
         r#"{"todos":"" [{"text":"a b","completed":true}]}"#,
         r#"{"commands":[{"command":"""rm -rf x","description":"d"}]}"#,
     ] {
-        let got = recover(input.as_bytes(), Stop::Unknown);
+        let got = recover(input.as_bytes(), ReplyStop::Unknown);
         let shown = serde_json::to_string(&got.said).expect("prints");
         assert!(!shown.contains("\\\""), "{input} gives {shown}");
     }
@@ -68,7 +68,7 @@ fn marks_too_many_are_not_made_part_of_a_text() {
 #[test]
 fn a_text_that_got_out_of_a_command_is_no_command() {
     let input = r#"{"commands":[{"command":"ls","description":} "Try it"},{"command":"pwd","description":"d"}]}"#;
-    let got = recover(input.as_bytes(), Stop::Unknown);
+    let got = recover(input.as_bytes(), ReplyStop::Unknown);
     let shown = serde_json::to_string(&got.said).expect("prints");
     assert!(!shown.contains(r#""command":"Try it""#), "{shown}");
 }
@@ -76,7 +76,7 @@ fn a_text_that_got_out_of_a_command_is_no_command() {
 #[test]
 fn what_follows_a_whole_change_is_not_made_part_of_it() {
     let input = r#"{"summary":"s","fileChanges":[{"path":"a","content":"x"}, "diff":"@@ -1 +1 @@\n-a\n+b\n"}]}"#;
-    let got = recover(input.as_bytes(), Stop::Unknown);
+    let got = recover(input.as_bytes(), ReplyStop::Unknown);
     assert!(got.blocked);
     let both = got.answer.file_changes.iter().any(|change| change.content.is_some() && change.diff.is_some());
     assert!(!both, "{:?}", got.said);
@@ -90,7 +90,7 @@ fn json_in_a_file_is_never_the_answer_however_the_answer_is_damaged() {
         format!(r#"{{"summary":"Ok.","fileChanges":[{{"path":"p.json","content":}}}} {file}}}]}}"#),
         format!(r#"{{"path":"p.json","content":{file}}}"#),
     ] {
-        let got = recover(input.as_bytes(), Stop::Unknown);
+        let got = recover(input.as_bytes(), ReplyStop::Unknown);
         assert!(got.answer.commands.is_empty(), "{input} gives {:?}", got.said);
     }
 }
@@ -98,20 +98,20 @@ fn json_in_a_file_is_never_the_answer_however_the_answer_is_damaged() {
 #[test]
 fn another_try_in_the_middle_of_a_text_is_not_part_of_it() {
     let input = r#"{"fileChanges":[{"path":"a.py","content":"\"doc\" x {"summary":"Ok.","fileChanges":[]}"#;
-    let got = recover(input.as_bytes(), Stop::Unknown);
+    let got = recover(input.as_bytes(), ReplyStop::Unknown);
     assert!(got.answer.file_changes.is_empty(), "{:?}", got.said);
 }
 
 #[test]
 fn three_marks_around_json_with_our_names_are_doubtful_and_not_kept_as_marks() {
     let input = "{\"fileChanges\":[{\"path\":\"p\",\"content\":\"\"\"{\n  \"a\": 1,\n  \"commands\": []\n}\n\"\"\"}]}";
-    let got = recover(input.as_bytes(), Stop::Unknown);
+    let got = recover(input.as_bytes(), ReplyStop::Unknown);
     let content = got.answer.file_changes.first().and_then(|change| change.content.clone());
     assert!(content.is_none_or(|content| content.starts_with('{')), "{:?}", got.said);
 }
 
 #[test]
 fn a_bracket_that_opens_at_the_end_of_a_fence_is_a_cut() {
-    let got = recover(b"```json\n{", Stop::Unknown);
+    let got = recover(b"```json\n{", ReplyStop::Unknown);
     assert!(got.truncated && got.blocked && !got.found);
 }

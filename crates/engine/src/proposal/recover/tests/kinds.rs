@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::{mended, table, whole};
 
 #[test]
@@ -73,7 +73,7 @@ fn a_kind_with_one_sensible_reading_is_converted() {
 
 #[test]
 fn a_next_step_as_a_text_is_accepted_and_told() {
-    let got = recover(br#"{"nextSteps":["continue"]}"#, Stop::Complete);
+    let got = recover(br#"{"nextSteps":["continue"]}"#, ReplyStop::Complete);
     assert_eq!(got.report()["answer"], json!({"nextSteps": [{"html": "continue", "inputText": "continue"}]}));
     assert_eq!(got.repairs, ["nextSteps: plain text in place of an object"]);
 }
@@ -107,7 +107,7 @@ fn a_name_in_another_spelling_is_the_name() {
             json!({"sections": [{"heading": "h", "codeBlocks": [{"language": "a", "code": "b"}]}]}),
         ),
     ]);
-    let got = recover(br#"{"next_steps":[{"html":"a","inputText":"b"}]}"#, Stop::Complete);
+    let got = recover(br#"{"next_steps":[{"html":"a","inputText":"b"}]}"#, ReplyStop::Complete);
     assert_eq!(got.repairs, ["nextSteps: was spelt next_steps"]);
 }
 

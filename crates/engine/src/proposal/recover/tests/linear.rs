@@ -1,6 +1,6 @@
 //! Hostile texts: the work grows no faster than the text, and the stack not at all.
 
-use super::super::{Stop, counted};
+use super::super::{ReplyStop, counted};
 
 /// What one byte may cost: a few passes over it by each reader, and some that came to nothing.
 const STEPS_PER_BYTE: u64 = 80;
@@ -8,7 +8,7 @@ const STEPS_PER_BYTE: u64 = 80;
 /// Steps for a text of about so many bytes.
 fn steps(unit: &str, bytes: usize) -> (u64, usize) {
     let text = unit.repeat(bytes / unit.len() + 1);
-    (counted(text.as_bytes(), Stop::Unknown).1, text.len())
+    (counted(text.as_bytes(), ReplyStop::Unknown).1, text.len())
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn work_grows_no_faster_than_the_text() {
         ] {
             let run = |bytes: usize| {
                 let text = format!("{head}{}{tail}", unit.repeat(bytes / unit.len() + 1));
-                (counted(text.as_bytes(), Stop::Unknown).1, text.len() as u64)
+                (counted(text.as_bytes(), ReplyStop::Unknown).1, text.len() as u64)
             };
             // Eight times the text, at most eight times the work: no more steps per byte. What
             // decides is the bound, as a short text may be read by a shorter way.
@@ -127,7 +127,7 @@ fn a_quarter_of_a_megabyte_of_brackets_is_read_on_a_small_stack() {
 fn a_deep_answer_keeps_what_is_not_deep() {
     let deep =
         format!("{{\"summary\":\"s\",\"extra\":{}{},\"todos\":[\"a\"]}}", "[".repeat(100_000), "]".repeat(100_000));
-    let got = super::super::recover(deep.as_bytes(), Stop::Unknown);
+    let got = super::super::recover(deep.as_bytes(), ReplyStop::Unknown);
     assert_eq!(got.answer.summary, "s");
     assert_eq!(got.answer.todos.len(), 1);
     assert!(!got.truncated);

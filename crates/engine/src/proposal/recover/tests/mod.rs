@@ -15,13 +15,13 @@ mod several;
 
 use serde_json::{Value, json};
 
-use super::{Recovered, Stop, recover};
+use super::{Recovered, ReplyStop, recover};
 
 /// Checks a table of inputs, and shows every row that fails.
 fn table(rows: &[(&str, &str, Value)], fits: impl Fn(&Recovered) -> bool) {
     let mut wrong = Vec::new();
     for (name, input, want) in rows {
-        let got = recover(input.as_bytes(), Stop::Unknown);
+        let got = recover(input.as_bytes(), ReplyStop::Unknown);
         if Value::Object(got.said.clone()) != *want || !fits(&got) {
             wrong.push(format!(
                 "{name}\n    input: {input}\n    want: {want}\n    got:  {}",

@@ -14,10 +14,10 @@ fn white_space_of_every_script_stands_between_tokens() {
         .chain("\u{85}\u{a0}\u{ad}\u{1680}\u{180e}\u{2028}\u{2029}\u{202f}\u{205f}\u{2060}\u{3000}\u{feff}".chars());
     for space in spaces {
         let text = format!(r#"{{{space}"summary"{space}:{space}"value"{space},{space}{COMMANDS}{space}}}{space}"#);
-        let got = recover(text.as_bytes(), Stop::Unknown);
+        let got = recover(text.as_bytes(), ReplyStop::Unknown);
         assert_eq!((Value::Object(got.said), got.blocked), (full(), false), "U+{:04X}", u32::from(space));
         let inside = format!(r#"{{"summary": "a{space}b"}}"#);
-        let got = recover(inside.as_bytes(), Stop::Unknown);
+        let got = recover(inside.as_bytes(), ReplyStop::Unknown);
         assert_eq!(got.said["summary"], format!("a{space}b"), "U+{:04X} in a text stays", u32::from(space));
     }
 }
@@ -56,7 +56,7 @@ fn texts_on_lines_of_their_own_need_no_comma() {
 #[test]
 fn a_command_without_marks_ends_before_the_next_field() {
     mended(&[("both", "{summary: value, commands: [{command: ls, description: list}]}", full())]);
-    let got = recover(b"{commands: [{command: rm -rf build, description: clean up}]}", Stop::Unknown);
+    let got = recover(b"{commands: [{command: rm -rf build, description: clean up}]}", ReplyStop::Unknown);
     let command = got.answer.commands.first().map(|command| command.command.as_str());
     assert!(matches!(command, None | Some("rm -rf build")), "{command:?}");
 }

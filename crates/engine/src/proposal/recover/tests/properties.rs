@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value};
 use trimtab_vocab::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Todo};
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::damage::{DAMAGES, MARK_DAMAGES};
 
 /// Pieces of which nasty texts are made.
@@ -256,7 +256,7 @@ proptest! {
         let json = serde_json::to_string(&answer).expect("writes");
         let (name, harm) = MARK_DAMAGES[damage];
         let harmed = harm(&json, at);
-        let got = recover(&harmed, Stop::Unknown);
+        let got = recover(&harmed, ReplyStop::Unknown);
         if let Err(wrong) = nothing_altered(&got.said, &object(&answer)) {
             prop_assert!(false, "{name}: {wrong}\n{}\n{:?}", String::from_utf8_lossy(&harmed), got.repairs);
         }
@@ -266,7 +266,7 @@ proptest! {
     fn a_valid_answer_comes_back_identical_and_without_repairs(answer in answer(), pretty in any::<bool>()) {
         let json = if pretty { serde_json::to_string_pretty(&answer) } else { serde_json::to_string(&answer) };
         let json = json.expect("writes");
-        let got = recover(json.as_bytes(), Stop::Unknown);
+        let got = recover(json.as_bytes(), ReplyStop::Unknown);
         prop_assert_eq!(&got.answer, &answer);
         prop_assert_eq!(got.said, object(&answer));
         prop_assert_eq!(got.repairs, Vec::<String>::new());
@@ -280,7 +280,7 @@ proptest! {
         let harmed = harm(&json, at);
         // Damage can make another valid answer, and then there is nothing to be seen.
         prop_assume!(!serde_json::from_slice::<Value>(&harmed).is_ok_and(|value| value.get("answer").is_none() && value.get("response").is_none() && value.is_object()));
-        let got = recover(&harmed, Stop::Unknown);
+        let got = recover(&harmed, ReplyStop::Unknown);
         if let Err(wrong) = nothing_altered(&got.said, &object(&answer)) {
             prop_assert!(false, "{name}: {wrong}\n{}\n{:?}", String::from_utf8_lossy(&harmed), got.repairs);
         }
@@ -294,7 +294,7 @@ proptest! {
         if fence {
             bytes.splice(0..0, b"```json\n".iter().copied());
         }
-        let got = recover(&bytes, Stop::Unknown);
+        let got = recover(&bytes, ReplyStop::Unknown);
         prop_assert!(got.truncated || !got.found);
         prop_assert!(got.blocked || got.answer.file_changes.is_empty());
         let original = object(&answer);
@@ -308,12 +308,12 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = recover(&bytes, Stop::Unknown);
+        let _ = recover(&bytes, ReplyStop::Unknown);
     }
 
     #[test]
     fn any_pieces_are_survived(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
-        let got = recover(pieces.concat().as_bytes(), Stop::Unknown);
+        let got = recover(pieces.concat().as_bytes(), ReplyStop::Unknown);
         prop_assert_ne!(got.found, got.said.is_empty());
     }
 }
@@ -338,7 +338,7 @@ fn an_answer_cut_at_every_byte_is_cut() {
     };
     let json = serde_json::to_string(&answer).expect("writes");
     for cut in 1..json.len() {
-        let got = recover(&json.as_bytes()[..cut], Stop::Unknown);
+        let got = recover(&json.as_bytes()[..cut], ReplyStop::Unknown);
         assert!(got.truncated && got.blocked, "cut at {cut}: {}", &json[..cut]);
         assert!(got.answer.commands.is_empty() || got.answer.commands == answer.commands, "cut at {cut}");
         assert!(answer.file_changes.starts_with(&got.answer.file_changes), "cut at {cut}");

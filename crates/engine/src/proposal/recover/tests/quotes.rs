@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Stop, recover};
+use super::super::{ReplyStop, recover};
 use super::{mended, table, whole};
 
 #[test]
@@ -154,7 +154,7 @@ fn a_text_whose_end_is_not_certain_is_left_out() {
 #[test]
 fn a_change_that_could_not_be_read_blocks_the_others() {
     let text = r#"{"fileChanges":[{"path":"a","content":"5" long"},{"path":"b","content":"x"}],"summary":"s"}"#;
-    let got = recover(text.as_bytes(), Stop::Complete);
+    let got = recover(text.as_bytes(), ReplyStop::Complete);
     assert_eq!(got.answer.file_changes.len(), 1);
     assert!(got.blocked && !got.truncated);
     assert!(got.repairs.iter().any(|repair| repair.starts_with("fileChanges: left out")), "{:?}", got.repairs);
@@ -370,7 +370,7 @@ fn escapes_and_entities_of_a_valid_text_are_read_as_json_has_them() {
 #[test]
 fn bytes_that_are_no_text_take_their_field_with_them() {
     let text = b"{\"summary\":\"caf\xe9\",\"todos\":[\"a\",\"b\xff\"],\"fileChanges\":[{\"path\":\"a\",\"content\":\"\xc3\x28\"}],\"commands\":[{\"command\":\"ls\",\"description\":\"\xe9\"}]}";
-    let got = recover(text, Stop::Unknown);
+    let got = recover(text, ReplyStop::Unknown);
     assert_eq!(serde_json::Value::Object(got.said), json!({"todos": [{"text": "a"}], "commands": [{"command": "ls"}]}));
     assert!(!got.truncated && got.blocked);
 }
@@ -391,7 +391,7 @@ fn two_damages_side_by_side_make_no_text_and_no_element_that_nobody_wrote() {
             json!({"summary": "s", "sections": [{"heading": "Part 1", "content": "It works."}]}),
         ),
     ] {
-        let got = recover(damaged.as_bytes(), Stop::Complete);
+        let got = recover(damaged.as_bytes(), ReplyStop::Complete);
         for (name, value) in &got.said {
             let due = &whole[name];
             let kept = match (value.as_array(), due.as_array()) {

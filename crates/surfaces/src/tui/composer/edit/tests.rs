@@ -10,7 +10,7 @@ fn editor(text: &str) -> Editor {
     editor
 }
 
-fn all(editor: &mut Editor, actions: &[Action]) {
+fn all(editor: &mut Editor, actions: &[KeyAction]) {
     for action in actions {
         editor.act(*action);
     }
@@ -48,28 +48,28 @@ impl Model {
         let (left, right) = (Self::clusters(&before), Self::clusters(&after));
         match step {
             Step::Write(text) => self.before += text,
-            Step::Do(Action::Left) if !left.is_empty() => {
+            Step::Do(KeyAction::Left) if !left.is_empty() => {
                 let (last, rest) = left.split_last().expect("some");
                 (self.before, self.after) = (rest.concat(), format!("{last}{after}"));
             }
-            Step::Do(Action::Right) if !right.is_empty() => {
+            Step::Do(KeyAction::Right) if !right.is_empty() => {
                 (self.before, self.after) = (format!("{before}{}", right[0]), right[1..].concat());
             }
-            Step::Do(Action::Backspace) => self.before = left[..left.len().saturating_sub(1)].concat(),
-            Step::Do(Action::Delete) => self.after = right[right.len().min(1)..].concat(),
-            Step::Do(Action::LineStart) => {
+            Step::Do(KeyAction::Backspace) => self.before = left[..left.len().saturating_sub(1)].concat(),
+            Step::Do(KeyAction::Delete) => self.after = right[right.len().min(1)..].concat(),
+            Step::Do(KeyAction::LineStart) => {
                 let at = before.rfind('\n').map_or(0, |at| at + 1);
                 (self.before, self.after) = (before[..at].to_owned(), format!("{}{after}", &before[at..]));
             }
-            Step::Do(Action::LineEnd) => {
+            Step::Do(KeyAction::LineEnd) => {
                 let at = after.find('\n').unwrap_or(after.len());
                 (self.before, self.after) = (format!("{before}{}", &after[..at]), after[at..].to_owned());
             }
-            Step::Do(Action::KillToEnd) if !after.is_empty() => {
+            Step::Do(KeyAction::KillToEnd) if !after.is_empty() => {
                 let at = after.find('\n').map_or(after.len(), |at| at.max(1));
                 (self.cut, self.after) = (after[..at].to_owned(), after[at..].to_owned());
             }
-            Step::Do(Action::Yank) => self.before += &self.cut,
+            Step::Do(KeyAction::Yank) => self.before += &self.cut,
             Step::Do(_) => {}
         }
         self.join();
@@ -79,38 +79,44 @@ impl Model {
 #[derive(Debug, Clone)]
 enum Step {
     Write(String),
-    Do(Action),
+    Do(KeyAction),
 }
 
-fn steps(actions: &'static [Action]) -> impl Strategy<Value = Vec<Step>> {
+fn steps(actions: &'static [KeyAction]) -> impl Strategy<Value = Vec<Step>> {
     let text = "[a-c \n]|日|👩|\u{301}|\u{200d}|🇩|\u{10f000}|\u{5d0}|\u{0600}|[a-z \n]{2,5}";
     let step = prop_oneof![text.prop_map(Step::Write), proptest::sample::select(actions).prop_map(Step::Do),];
     proptest::collection::vec(step, 0..40)
 }
 
-const SIMPLE: &[Action] =
-    &[Action::Left, Action::Right, Action::Backspace, Action::Delete, Action::LineStart, Action::LineEnd];
+const SIMPLE: &[KeyAction] = &[
+    KeyAction::Left,
+    KeyAction::Right,
+    KeyAction::Backspace,
+    KeyAction::Delete,
+    KeyAction::LineStart,
+    KeyAction::LineEnd,
+];
 
-const EVERY: &[Action] = &[
-    Action::Left,
-    Action::Right,
-    Action::WordLeft,
-    Action::WordRight,
-    Action::LineStart,
-    Action::LineEnd,
-    Action::TextStart,
-    Action::TextEnd,
-    Action::Backspace,
-    Action::Delete,
-    Action::DeleteWordLeft,
-    Action::DeleteWordRight,
-    Action::KillToEnd,
-    Action::KillToStart,
-    Action::Yank,
-    Action::YankOlder,
-    Action::Newline,
-    Action::Undo,
-    Action::Redo,
+const EVERY: &[KeyAction] = &[
+    KeyAction::Left,
+    KeyAction::Right,
+    KeyAction::WordLeft,
+    KeyAction::WordRight,
+    KeyAction::LineStart,
+    KeyAction::LineEnd,
+    KeyAction::TextStart,
+    KeyAction::TextEnd,
+    KeyAction::Backspace,
+    KeyAction::Delete,
+    KeyAction::DeleteWordLeft,
+    KeyAction::DeleteWordRight,
+    KeyAction::KillToEnd,
+    KeyAction::KillToStart,
+    KeyAction::Yank,
+    KeyAction::YankOlder,
+    KeyAction::Newline,
+    KeyAction::Undo,
+    KeyAction::Redo,
 ];
 
 fn take(editor: &mut Editor, step: &Step) {
@@ -152,14 +158,14 @@ proptest! {
         }
         let (text, cursor) = (editor.text().to_owned(), editor.cursor());
         let mut count = 0;
-        while editor.act(Action::Undo) == Some(true) {
+        while editor.act(KeyAction::Undo) == Some(true) {
             count += 1;
         }
         prop_assert_eq!(editor.text(), &start);
         for _ in 0..count {
-            prop_assert_eq!(editor.act(Action::Redo), Some(true));
+            prop_assert_eq!(editor.act(KeyAction::Redo), Some(true));
         }
-        prop_assert_eq!(editor.act(Action::Redo), Some(false));
+        prop_assert_eq!(editor.act(KeyAction::Redo), Some(false));
         prop_assert_eq!(editor.text(), &text);
         prop_assert!(count == 0 || editor.cursor() == cursor || is_position(&text, editor.cursor()));
     }
@@ -171,40 +177,40 @@ fn a_word_is_undone_at_a_time() {
     for c in "one two".chars() {
         editor.write(&c.to_string());
     }
-    editor.act(Action::Undo);
+    editor.act(KeyAction::Undo);
     assert_eq!(editor.text(), "one");
-    editor.act(Action::Undo);
+    editor.act(KeyAction::Undo);
     assert_eq!(editor.text(), "");
-    all(&mut editor, &[Action::Redo, Action::Redo]);
+    all(&mut editor, &[KeyAction::Redo, KeyAction::Redo]);
     assert_eq!((editor.text(), editor.cursor()), ("one two", 7));
     editor.write("!");
-    assert_eq!(editor.act(Action::Redo), Some(false), "what was undone is gone once something else is written");
+    assert_eq!(editor.act(KeyAction::Redo), Some(false), "what was undone is gone once something else is written");
 }
 
 #[test]
 fn what_was_cut_in_one_go_is_put_in_one_go_and_older_cuts_come_after_it() {
     let mut editor = editor("one two\nthree");
-    all(&mut editor, &[Action::DeleteWordLeft, Action::KillToStart, Action::DeleteWordLeft]);
+    all(&mut editor, &[KeyAction::DeleteWordLeft, KeyAction::KillToStart, KeyAction::DeleteWordLeft]);
     assert_eq!(editor.text(), "one ");
-    all(&mut editor, &[Action::TextStart, Action::KillToEnd, Action::Yank]);
+    all(&mut editor, &[KeyAction::TextStart, KeyAction::KillToEnd, KeyAction::Yank]);
     assert_eq!(editor.text(), "one ");
-    editor.act(Action::YankOlder);
+    editor.act(KeyAction::YankOlder);
     assert_eq!((editor.text(), editor.cursor()), ("two\nthree", 9));
-    editor.act(Action::YankOlder);
+    editor.act(KeyAction::YankOlder);
     assert_eq!(editor.text(), "one ", "then it begins anew");
-    editor.act(Action::Left);
-    assert_eq!(editor.act(Action::YankOlder), Some(false), "only right after it was put");
+    editor.act(KeyAction::Left);
+    assert_eq!(editor.act(KeyAction::YankOlder), Some(false), "only right after it was put");
 }
 
 #[test]
 fn cutting_at_an_end_of_line_joins_the_lines() {
     let mut editor = editor("a\nb");
-    all(&mut editor, &[Action::TextStart, Action::LineEnd, Action::KillToEnd]);
+    all(&mut editor, &[KeyAction::TextStart, KeyAction::LineEnd, KeyAction::KillToEnd]);
     assert_eq!(editor.text(), "ab");
-    editor.act(Action::Undo);
-    all(&mut editor, &[Action::TextEnd, Action::LineStart, Action::KillToStart]);
+    editor.act(KeyAction::Undo);
+    all(&mut editor, &[KeyAction::TextEnd, KeyAction::LineStart, KeyAction::KillToStart]);
     assert_eq!(editor.text(), "ab");
-    all(&mut editor, &[Action::TextEnd, Action::KillToEnd]);
+    all(&mut editor, &[KeyAction::TextEnd, KeyAction::KillToEnd]);
     assert_eq!(editor.text(), "ab");
 }
 

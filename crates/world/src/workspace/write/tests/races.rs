@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::*;
 
 /// Applies a set of two, and edits the second one at `step`.
-fn raced(step: Step, edit: &dyn Fn(&World)) -> (World, Result<Done, Refused>) {
+fn raced(step: WriteStep, edit: &dyn Fn(&World)) -> (World, Result<WrittenSet, Refused>) {
     let mut world = World::new();
     world.file("a.txt", "a1").file("b.txt", "b1");
     world.change("a.txt", Some("a1"), Some("a2")).change("b.txt", Some("b1"), Some("b2"));
@@ -22,7 +22,7 @@ fn raced(step: Step, edit: &dyn Fn(&World)) -> (World, Result<Done, Refused>) {
 
 #[test]
 fn an_edit_between_the_check_and_the_exchange_is_kept() {
-    for step in [Step::Stage, Step::Staged, Step::Recheck, Step::Place] {
+    for step in [WriteStep::Stage, WriteStep::Staged, WriteStep::Recheck, WriteStep::Place] {
         let (world, answer) = raced(step, &|world| _ = world.file("b.txt", "mine"));
         let refused = answer.unwrap_err();
         assert!(matches!(&refused.why, Why::Conflict { path, .. } if path == "b.txt"), "{step:?} {refused}");
@@ -34,20 +34,20 @@ fn an_edit_between_the_check_and_the_exchange_is_kept() {
 
 #[test]
 fn an_edit_after_the_exchange_is_kept_as_well() {
-    let (world, answer) = raced(Step::Verify, &|world| _ = world.file("b.txt", "mine"));
+    let (world, answer) = raced(WriteStep::Verify, &|world| _ = world.file("b.txt", "mine"));
     answer.unwrap();
     assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("a2", "mine"));
 }
 
 #[test]
 fn a_link_or_a_directory_that_takes_the_place_is_kept() {
-    let (world, answer) = raced(Step::Place, &|world| {
+    let (world, answer) = raced(WriteStep::Place, &|world| {
         fs::remove_file(world.at("b.txt")).unwrap();
         symlink("/etc/passwd", world.at("b.txt")).unwrap();
     });
     assert!(answer.unwrap_err().is_clean());
     assert_eq!(world.tree()["b.txt"], "-> /etc/passwd");
-    let (world, answer) = raced(Step::Place, &|world| {
+    let (world, answer) = raced(WriteStep::Place, &|world| {
         fs::remove_file(world.at("b.txt")).unwrap();
         fs::create_dir(world.at("b.txt")).unwrap();
     });
@@ -61,10 +61,10 @@ fn an_edit_taken_away_by_an_exchange_comes_back_after_a_kill() {
     let mut world = World::new();
     world.file("a.txt", "a1");
     world.change("a.txt", Some("a1"), Some("a2"));
-    let gate = |step: Step, _: &str| {
+    let gate = |step: WriteStep, _: &str| {
         match step {
-            Step::Place => _ = world.file("a.txt", "mine"),
-            Step::Verify => resume_unwind(Box::new("killed")),
+            WriteStep::Place => _ = world.file("a.txt", "mine"),
+            WriteStep::Verify => resume_unwind(Box::new("killed")),
             _ => {}
         }
         Ok(())
@@ -84,8 +84,8 @@ fn a_program_that_still_writes_to_the_old_file_is_seen() {
     let placed = Cell::new(false);
     let refused = world.run(world.set(), &|step, _| {
         use std::io::Write;
-        placed.set(placed.get() || step == Step::Place);
-        if step == Step::Sync && placed.get() {
+        placed.set(placed.get() || step == WriteStep::Place);
+        if step == WriteStep::Sync && placed.get() {
             open.borrow_mut().write_all(b" and more").unwrap();
         }
         Ok(())
@@ -100,7 +100,7 @@ fn a_file_that_appears_or_vanishes_is_a_conflict() {
     let mut world = World::new();
     world.file("a.txt", "a1");
     world.change("a.txt", Some("a1"), None).change("n.txt", None, Some("n"));
-    for (step, path) in [(Step::Recheck, "n.txt"), (Step::Place, "n.txt")] {
+    for (step, path) in [(WriteStep::Recheck, "n.txt"), (WriteStep::Place, "n.txt")] {
         let refused = world.run(world.set(), &|now, at| {
             if now == step && at == path {
                 world.file("n.txt", "theirs");
@@ -125,9 +125,9 @@ fn an_edit_while_the_set_is_taken_back_is_kept_and_said() {
     let back = Cell::new(false);
     let refused = world.run(world.set(), &|step, path| {
         match (step, path) {
-            (Step::Recheck, "b.txt") => _ = world.file("b.txt", "mine"),
-            (Step::TakeBack, "a.txt") => back.set(true),
-            (Step::Place, "a.txt") if back.get() => _ = world.file("a.txt", "mine too"),
+            (WriteStep::Recheck, "b.txt") => _ = world.file("b.txt", "mine"),
+            (WriteStep::TakeBack, "a.txt") => back.set(true),
+            (WriteStep::Place, "a.txt") if back.get() => _ = world.file("a.txt", "mine too"),
             _ => {}
         }
         Ok(())
@@ -139,16 +139,16 @@ fn an_edit_while_the_set_is_taken_back_is_kept_and_said() {
     assert_eq!(world.tree().len(), 2);
 }
 
-const STEPS: [Step; 9] = [
-    Step::MakeDirectory,
-    Step::Stage,
-    Step::Sync,
-    Step::Staged,
-    Step::Recheck,
-    Step::Place,
-    Step::Verify,
-    Step::TakeBack,
-    Step::Clean,
+const STEPS: [WriteStep; 9] = [
+    WriteStep::MakeDirectory,
+    WriteStep::Stage,
+    WriteStep::Sync,
+    WriteStep::Staged,
+    WriteStep::Recheck,
+    WriteStep::Place,
+    WriteStep::Verify,
+    WriteStep::TakeBack,
+    WriteStep::Clean,
 ];
 
 #[test]
@@ -181,7 +181,7 @@ fn a_link_to_the_outside_that_is_swapped_in_at_any_step_gains_nothing() {
                         symlink(world.base.path().join(target), world.at(name)).unwrap();
                     }
                     // So that the set is taken back, too.
-                    if fails && now == Step::Verify { Err(Errno::IO) } else { Ok(()) }
+                    if fails && now == WriteStep::Verify { Err(Errno::IO) } else { Ok(()) }
                 });
                 assert_eq!(outside(), before, "{name} at {step:?}: {answer:?}");
                 swapped_in += usize::from(done.get());

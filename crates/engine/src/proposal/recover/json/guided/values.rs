@@ -1,14 +1,14 @@
 //! Texts and words in the guided reader.
 
 use super::super::exact::node;
-use super::super::follow::{Fit, follow, outer_name};
-use super::super::quotes::{How, TextEnd, text_end};
+use super::super::follow::{PlaceFit, follow, outer_name};
+use super::super::quotes::{EndFoundBy, TextEnd, text_end};
 use super::super::repair::Repair;
 use super::super::schema::{Care, Schema};
 use super::super::source::{Quote, literal};
 use super::super::text::decode;
-use super::super::tree::{Kind, Node};
-use super::{Guided, Want};
+use super::super::tree::{FrameKind, Node};
+use super::{Guided, GuidedExpected};
 
 impl Guided<'_, '_> {
     pub(super) fn text(&mut self, quote: Quote, opening: usize) {
@@ -32,14 +32,14 @@ impl Guided<'_, '_> {
                 self.notes.add(Repair::InnerQuote);
             }
             match end.how {
-                How::Mark => {}
-                How::LastMark if !self.marks && !end.marks => {}
-                How::Missing => self.notes.add(Repair::MissingQuote),
-                How::Doubtful | How::LastMark => {
+                EndFoundBy::Mark => {}
+                EndFoundBy::LastMark if !self.marks && !end.marks => {}
+                EndFoundBy::Missing => self.notes.add(Repair::MissingQuote),
+                EndFoundBy::Doubtful | EndFoundBy::LastMark => {
                     whole = None;
                     self.doubt();
                 }
-                How::Cut | How::Restart => {
+                EndFoundBy::Cut | EndFoundBy::Restart => {
                     self.stack.cut_in_text();
                     self.over = true;
                     return;
@@ -47,7 +47,7 @@ impl Guided<'_, '_> {
             }
             self.marks |= end.marks;
             match self.joined() {
-                Some((next, len)) if end.how == How::Mark => {
+                Some((next, len)) if end.how == EndFoundBy::Mark => {
                     self.notes.add(Repair::Joined);
                     (quote, from) = (next, self.pos + len);
                 }
@@ -67,7 +67,7 @@ impl Guided<'_, '_> {
         let comma = self.source.bytes[..self.pos].iter().rev().take(64).find(|b| !b.is_ascii_whitespace());
         comma != Some(&b',')
             && self.stack.top().is_some_and(|frame| {
-                matches!(frame.kind, Kind::List(item) if item.object().is_some())
+                matches!(frame.kind, FrameKind::List(item) if item.object().is_some())
                     && matches!(frame.items.last(), Some(Node::Object(_)))
             })
     }
@@ -96,7 +96,7 @@ impl Guided<'_, '_> {
         }
         let inside = from + 2;
         let mut pos = inside;
-        let mut how = How::Mark;
+        let mut how = EndFoundBy::Mark;
         while pos < self.source.bytes.len() {
             if self.source.bytes[pos] == b'\\' {
                 pos += 2;
@@ -109,9 +109,9 @@ impl Guided<'_, '_> {
                 if self.source.bytes[inside..pos].trim_ascii() == b"," {
                     break;
                 }
-                how = How::Doubtful;
+                how = EndFoundBy::Doubtful;
             }
-            if self.source.starts(pos, mark) && follow(self.source, &self.stack.frames, pos + 3) > Fit::Outer {
+            if self.source.starts(pos, mark) && follow(self.source, &self.stack.frames, pos + 3) > PlaceFit::Outer {
                 self.source.count(pos - from);
                 return Some((inside, TextEnd { to: pos, next: pos + 3, how, marks: false }));
             }
@@ -137,7 +137,7 @@ impl Guided<'_, '_> {
         let end = self.source.word_end(self.pos);
         let text = matches!(self.stack.slot(), Schema::Text(_));
         if let Some((word, proper)) = literal(&self.source.bytes[self.pos..end])
-            && ((self.token_follows(end) && !text) || follow(self.source, &self.stack.frames, end) > Fit::No)
+            && ((self.token_follows(end) && !text) || follow(self.source, &self.stack.frames, end) > PlaceFit::No)
         {
             if end == self.source.bytes.len() {
                 self.over = true;
@@ -157,7 +157,7 @@ impl Guided<'_, '_> {
         if object {
             self.stack.add(Node::Hole);
         }
-        self.want = Want::After;
+        self.want = GuidedExpected::After;
         self.stray();
     }
 
@@ -189,12 +189,12 @@ impl Guided<'_, '_> {
                 continue;
             }
             if let Some((_, len)) = self.source.quote(pos).filter(|(mark, _)| *mark == Quote::Double) {
-                if follow(self.source, &self.stack.frames, pos + len) > Fit::Outer {
+                if follow(self.source, &self.stack.frames, pos + len) > PlaceFit::Outer {
                     break Some((pos, pos + len, Repair::MissingQuote));
                 }
                 marks = true;
             } else if matches!(byte, b'\n' | b',' | b'}')
-                && (follow(self.source, &self.stack.frames, pos) == Fit::Strong || self.field_follows(pos))
+                && (follow(self.source, &self.stack.frames, pos) == PlaceFit::Strong || self.field_follows(pos))
             {
                 break Some((pos, pos, Repair::BareText));
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::follow::begins;
 use super::super::source::NameStyle;
-use super::Search;
+use super::JsonSearch;
 
 /// What an opening bracket promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ const DECOYS: &[&str] =
     &["example", "e.g.", "for instance", "format", "schema", "template", "draft", "placeholder", "such as"];
 const FINALS: &[&str] = &["final", "correct", "revised", "instead", "actual answer", "real answer"];
 
-impl Search<'_> {
+impl JsonSearch<'_> {
     pub(super) fn line_begins(&self, pos: usize) -> bool {
         self.source.bytes[..pos].iter().rev().take(64).take_while(|b| **b != b'\n').all(u8::is_ascii_whitespace)
     }

@@ -8,7 +8,7 @@ use super::super::schema::{Object, Schema};
 use super::super::shape::Shaper;
 use super::super::tree::{Members, Node};
 use super::beginnings::Cue;
-use super::{DEEPEST_TEXT, Search};
+use super::{DEEPEST_TEXT, JsonSearch};
 
 /// Something that fits the schema.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(in super::super) struct Find {
     pub(super) cue: Cue,
 }
 
-impl Search<'_> {
+impl JsonSearch<'_> {
     /// The best fit in what was read.
     pub(super) fn find(&mut self, parsed: &Parsed, implied: bool) -> Option<Find> {
         self.exact = parsed.exact;
