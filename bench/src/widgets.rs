@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use trimtab_surfaces::palette::{Background, Palette};
 use trimtab_surfaces::tui::composer::Composer;
-use trimtab_surfaces::tui::keys::{KeyAction, Chord, Key, KeyMap, TerminalInput};
+use trimtab_surfaces::tui::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
 use trimtab_surfaces::tui::markdown::{self, MarkdownStream};
 use trimtab_surfaces::tui::picker::{Picker, PickerItem};
 use trimtab_surfaces::tui::theme::Theme;

@@ -15,7 +15,7 @@ use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, On
 
 use crate::record::{ChangeSet, HistoryMove, Session};
 use crate::step::Transition;
-use crate::{Compared, Effect, RewindPath, RewindStep, Walked, handoff, permit};
+use crate::{Compared, Effect, RewindPath, RewindPreview, RewindStep, handoff, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.
 pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict) {
@@ -36,8 +36,8 @@ pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict
     if let Some(reason) = passed.iter().find_map(|set| handoff::lent(step.session, &set.id)) {
         return refuse(step, reason, Vec::new());
     }
-    step.say(None, ChangeFact::Moving { position: position(to), on_conflict, undo: None, merged: None });
-    go(step);
+    step.emit(None, ChangeFact::Moving { position: position(to), on_conflict, undo: None, merged: None });
+    start_restore(step);
 }
 
 fn expired(session: &Session, set: &ChangeSet) -> String {
@@ -54,7 +54,7 @@ pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: Str
     let known = step.session.history().iter().filter(|set| !set.expired && ids.contains(&set.id));
     let change_sets: Vec<ChangeSetId> = known.map(|set| set.id.clone()).collect();
     if !change_sets.is_empty() {
-        step.say(None, ChangeFact::Expired { change_sets, reason });
+        step.emit(None, ChangeFact::Expired { change_sets, reason });
     }
     // What was taken back and built over, or proposed and refused, is needed by nobody either.
     let held = step.session.history().iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
@@ -96,8 +96,8 @@ pub(crate) fn part_unwanted(
     let change_set = ChangeSetId::undo_of(of, step.session.undos() + 1);
     let undo = Some(Undo { change_set, of: of.clone(), parts });
     let position = position(in_force as i64 + 1);
-    step.say(None, ChangeFact::Moving { position, on_conflict, undo, merged: None });
-    go(step);
+    step.emit(None, ChangeFact::Moving { position, on_conflict, undo, merged: None });
+    start_restore(step);
 }
 
 /// Whether a move may begin; says why not. One that is under way is not disturbed.
@@ -120,7 +120,7 @@ fn position(in_force: i64) -> i32 {
 
 fn refuse(step: &mut Transition<'_>, reason: String, conflicts: Vec<Conflict>) {
     let was_moving = step.session.moving().is_some();
-    step.say(None, ChangeFact::Refused { reason, conflicts });
+    step.emit(None, ChangeFact::Refused { reason, conflicts });
     if was_moving {
         admit(step);
     }
@@ -130,24 +130,24 @@ fn refuse(step: &mut Transition<'_>, reason: String, conflicts: Vec<Conflict>) {
 fn admit(step: &mut Transition<'_>) {
     if let Some(active) = step.session.active() {
         let request = active.request.id.clone();
-        step.ask(Effect::Admit { request });
+        step.request(Effect::Admit { request });
     }
 }
 
 /// Asks for the next thing that the begun move needs: the comparison, then the files. Asked again after a
 /// crash, it finishes what is unfinished.
-pub(crate) fn go(step: &mut Transition<'_>) {
+pub(crate) fn start_restore(step: &mut Transition<'_>) {
     let Some(moving) = step.session.moving() else { return };
     if moving.merged.is_none() {
         let (ways, on_conflict) = (ways(step.session, moving), moving.on_conflict);
-        return step.ask(Effect::Compare { ways, on_conflict });
+        return step.request(Effect::Compare { ways, on_conflict });
     }
     let set = net(step.session, moving);
     if set.writes.is_empty() {
         return restored(step, None);
     }
-    match permit::by_hand(set) {
-        Ok(plan) => step.ask(Effect::Restore { plan }),
+    match permit::user_initiated(set) {
+        Ok(plan) => step.request(Effect::Restore { plan }),
         Err(reason) => refuse(step, reason, Vec::new()),
     }
 }
@@ -197,8 +197,8 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
     let HistoryMove { to, on_conflict, undo, .. } = moving;
     // Sets are recorded as they were made, whichever way they are passed.
     let back = undo.is_none() && to < step.session.in_force();
-    let merged = |walked: Walked| {
-        let Walked { change_set, path, from, to, added, removed, modified } = walked;
+    let merged = |walked: RewindPreview| {
+        let RewindPreview { change_set, path, from, to, added, removed, modified } = walked;
         let write = match back {
             true => FileWrite { path, before: to, after: from, added: removed, removed: added, modified },
             false => FileWrite { path, before: from, after: to, added, removed, modified },
@@ -213,8 +213,8 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
         }
     }
     let (position, merged) = (position(to as i64), Some(merged));
-    step.say(None, ChangeFact::Moving { position, on_conflict, undo, merged });
-    go(step);
+    step.emit(None, ChangeFact::Moving { position, on_conflict, undo, merged });
+    start_restore(step);
 }
 
 /// The files are as they shall be, or nothing of them was touched.
@@ -227,16 +227,16 @@ pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     if let Some(undo) = &moving.undo {
         let writes = net(step.session, &moving).writes;
         let set = ChangeSet { id: undo.change_set.clone(), writes, expired: false };
-        step.say(None, ChangeFact::Applied(moved(&set, to as i64, false)));
+        step.emit(None, ChangeFact::Applied(moved(&set, to as i64, false)));
         return admit(step);
     }
     let passed: Vec<ChangeSet> =
         passed(step.session, to).into_iter().map(|set| reworked(set, &moving).into_owned()).collect();
     for (n, set) in passed.iter().enumerate() {
         if to < from {
-            step.say(None, ChangeFact::Reverted(moved(set, (from - n - 1) as i64, true)));
+            step.emit(None, ChangeFact::Reverted(moved(set, (from - n - 1) as i64, true)));
         } else {
-            step.say(None, ChangeFact::Reapplied(moved(set, (from + n + 1) as i64, false)));
+            step.emit(None, ChangeFact::Reapplied(moved(set, (from + n + 1) as i64, false)));
         }
     }
     admit(step);

@@ -366,7 +366,7 @@ pub enum Compared {
     /// The files, where they are not or will not be as the history says; both states of each are stored.
     Ready {
         /// Leg by leg, in the order of the move.
-        walked: Vec<Walked>,
+        walked: Vec<RewindPreview>,
     },
     /// It cannot be made.
     Refused {
@@ -381,7 +381,7 @@ pub enum Compared {
 /// One leg of a file's way, as it really is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Walked {
+pub struct RewindPreview {
     /// The set.
     pub change_set: ChangeSetId,
     /// The file.

@@ -112,8 +112,8 @@ pub fn merge(base: &[u8], left: &[u8], right: &[u8], prefer: Prefer) -> Result<V
             Prefer::Right => Ok(right.to_vec()),
         };
     }
-    let (base, left, right) = (MergeText::of(base), MergeText::of(left), MergeText::of(right));
-    let (mut lefts, mut rights) = (MergeSide::of(&base, &left), MergeSide::of(&base, &right));
+    let (base, left, right) = (MergeText::new(base), MergeText::new(left), MergeText::new(right));
+    let (mut lefts, mut rights) = (MergeSide::new(&base, &left), MergeSide::new(&base, &right));
     let mut merged = Vec::with_capacity(left.bytes.len().max(right.bytes.len()));
     let (mut clashes, mut at) = (Vec::new(), 0);
     while let Some(from) = lefts.next_at().into_iter().chain(rights.next_at()).min() {
@@ -164,7 +164,7 @@ pub fn without(before: &[u8], after: &[u8], unwanted: &[u32]) -> Result<Vec<u8>,
     if let Some(wrong) = unwanted.iter().find(|number| !(1..=all).contains(*number)) {
         return Err(*wrong);
     }
-    let (before, after) = (MergeText::of(before), MergeText::of(after));
+    let (before, after) = (MergeText::new(before), MergeText::new(after));
     let (mut made, mut at) = (Vec::new(), 0);
     for (number, hunk) in (1..).zip(&hunks) {
         for block in hunk.blocks.iter().filter(|_| unwanted.contains(&number)) {
@@ -199,7 +199,7 @@ struct MergeText<'a> {
 }
 
 impl<'a> MergeText<'a> {
-    fn of(bytes: &'a [u8]) -> Self {
+    fn new(bytes: &'a [u8]) -> Self {
         let (mut starts, mut at) = (vec![0], 0);
         for line in compare::lines(bytes) {
             at += line.len();
@@ -224,7 +224,7 @@ struct MergeSide {
 }
 
 impl MergeSide {
-    fn of(base: &MergeText<'_>, side: &MergeText<'_>) -> Self {
+    fn new(base: &MergeText<'_>, side: &MergeText<'_>) -> Self {
         Self { changes: compare::blocks(base.bytes, side.bytes), taken: 0 }
     }
 

@@ -126,7 +126,7 @@ pub enum Effect {
         seen: BTreeMap<String, String>,
     },
     /// Find out what a part of a change makes of the files, and store it; answered by `Narrowed`.
-    Narrow {
+    SelectHunks {
         /// Names the call.
         call: CallId,
         /// The whole change.
@@ -165,7 +165,7 @@ pub enum Effect {
         watch: Option<SnapshotLimits>,
     },
     /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
-    Survey {
+    InspectEffects {
         /// Names the call.
         call: CallId,
         /// As when it was run.
@@ -223,9 +223,9 @@ impl Effect {
             | Self::Look { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }
-            | Self::Narrow { .. }
+            | Self::SelectHunks { .. }
             | Self::Compare { .. }
-            | Self::Survey { .. }
+            | Self::InspectEffects { .. }
             | Self::Overtime { .. }
             | Self::Abort { .. }
             | Self::ViewTasks { .. }

@@ -4,7 +4,7 @@
 mod deeds;
 
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::names;
+use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::{
     Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
     FileSet, FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
@@ -75,7 +75,7 @@ impl Permit {
     /// The plan for a set of files that may be written.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn files(self, set: FileSet) -> FilePlan {
-        FilePlan::of(Approved::witness(set, self.by))
+        FilePlan::new(Approved::witness(set, self.by))
     }
 
     /// The plan for a command that may run. Outside of the sandbox, a person must have decided so; `settings` says so
@@ -100,7 +100,7 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
 
 /// A person changes files with a command of their own: there is nobody else to ask. What no one may
 /// change from here is refused all the same.
-pub fn by_hand(set: FileSet) -> Result<FilePlan, String> {
+pub fn user_initiated(set: FileSet) -> Result<FilePlan, String> {
     match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
         true => Err(OWN.into()),
         false => Ok(Permit::standing(Approval::Answer).files(set)),
@@ -123,7 +123,7 @@ pub(crate) struct AllowedByAnswer {
 impl AllowedByAnswer {
     /// The recorded answer, if it allows.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
-    pub(crate) fn of(item: &BatchItem) -> Option<Self> {
+    pub(crate) fn from_item(item: &BatchItem) -> Option<Self> {
         let given = item.given.as_ref()?;
         use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
         let person = given.by_person.then(PersonDecision::witness);
@@ -133,7 +133,7 @@ impl AllowedByAnswer {
     /// The same for a command: what was approved must be what would run, to the last word.
     pub(crate) fn of_run(item: &BatchItem, run: &CommandRun) -> Option<Self> {
         let approved = item.given.as_ref()?.fingerprint.as_deref();
-        Self::of(item).filter(|_| approved == Some(fingerprint(run).as_str()))
+        Self::from_item(item).filter(|_| approved == Some(fingerprint(run).as_str()))
     }
 }
 
@@ -172,7 +172,7 @@ pub(crate) struct Prospect<'a> {
 }
 
 impl<'a> Prospect<'a> {
-    pub(crate) fn of(item: &'a BatchItem) -> Self {
+    pub(crate) fn from_item(item: &'a BatchItem) -> Self {
         Self { writes: item.writes.as_deref().unwrap_or_default(), versions: &item.versions }
     }
 }
@@ -457,7 +457,7 @@ impl Guard {
 
 /// How a path is guarded: by the strictest of its parts. The names are those that commands are fenced by.
 fn guard(path: &str) -> Option<Guard> {
-    let secret = || parts(path).any(|part| names::is_secret(&part)).then_some(Guard::Secret);
+    let secret = || parts(path).any(|part| sensitive_paths::is_secret(&part)).then_some(Guard::Secret);
     control_file(path).map(Guard::Control).or_else(secret)
 }
 
@@ -475,7 +475,7 @@ pub(crate) fn secret_in(look: &ReadOp) -> Option<&str> {
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
-    parts(named).any(|part| part != ".trimtab" && names::is_secret(&part)).then_some(named.as_str())
+    parts(named).any(|part| part != ".trimtab" && sensitive_paths::is_secret(&part)).then_some(named.as_str())
 }
 
 /// A path without detours in its spelling, relative to the folder, as rules name it.

@@ -15,7 +15,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
-                step.say(None, SessionFact::Opened { folder, parent_session_id: None });
+                step.emit(None, SessionFact::Opened { folder, parent_session_id: None });
             }
         }
         Input::Said { request } => intake::take_in(&mut step, *request),
@@ -75,7 +75,7 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
     let mut step = Transition { session, outputs: Vec::new() };
     turn::control::leave_all(&mut step);
-    step.say(None, SessionFact::Forked { from: from.clone(), at });
+    step.emit(None, SessionFact::Forked { from: from.clone(), at });
     let fact = |output| match output {
         Output::Event { request, fact } => Some((request, fact)),
         _ => None,
@@ -85,7 +85,7 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]
-pub(crate) fn by_hand(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
+pub(crate) fn test_step(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
     let mut step = Transition { session, outputs: Vec::new() };
     act(&mut step);
     step.outputs
@@ -99,14 +99,14 @@ pub(crate) struct Transition<'a> {
 
 impl Transition<'_> {
     /// Records a fact and makes it true.
-    pub(crate) fn say(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
+    pub(crate) fn emit(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
         let fact = fact.into();
         self.session.fold(request, &fact);
         self.outputs.push(Output::Event { request: request.cloned(), fact });
     }
 
     /// Stores a text together with the facts of this step.
-    pub(crate) fn keep(&mut self, key: RefKey, text: String) {
+    pub(crate) fn store(&mut self, key: RefKey, text: String) {
         self.outputs.push(Output::Keep { key, text });
     }
 
@@ -121,12 +121,12 @@ impl Transition<'_> {
     }
 
     /// Makes a session together with the facts of this step.
-    pub(crate) fn bear(&mut self, child: handoff::Child) {
+    pub(crate) fn spawn_child(&mut self, child: handoff::Child) {
         self.outputs.push(Output::Child(Box::new(child)));
     }
 
     /// Asks the world for work.
-    pub(crate) fn ask(&mut self, effect: Effect) {
+    pub(crate) fn request(&mut self, effect: Effect) {
         self.outputs.push(Output::Effect(effect));
     }
 }

@@ -19,11 +19,11 @@ use trimtab_vocab::{
 use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, SessionRow, StoreError};
 
 use crate::StreamController;
-use crate::client::{Deps, store_problem};
-use crate::effects::{self, Reporter};
+use crate::client::{ActorContext, store_problem};
+use crate::effects::{self, ActorHandle};
 use crate::hub::{LOOK_EVERY, Update};
 use crate::memory::LOOKED_AT;
-use crate::{history, lists};
+use crate::{history, settings_reload};
 
 use durable::note;
 pub(crate) use durable::{first_words, read_rules, written_rule};
@@ -51,17 +51,17 @@ impl From<StoreError> for ActorError {
 
 /// Runs a session until there is nothing left to do in it. While another process runs it, stands
 /// by to take over should that process go away.
-pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) {
+pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<Notify>) {
     let mut wishes = 0;
     loop {
-        if let Err(trouble) = attend(&deps, &session, &wake).await {
+        if let Err(trouble) = run_once(&deps, &session, &wake).await {
             tracing::error!(%session, ?trouble, "session stopped");
             let problem = match trouble {
                 ActorError::Store(error) => store_problem(error),
                 ActorError::SetUp(problem) => problem,
             };
             deps.hub.publish(&session, Update::Failed(problem));
-            let_go(&deps, &session).await;
+            release(&deps, &session).await;
         }
         if deps.roster.leave(&session, &mut wishes) {
             return;
@@ -71,7 +71,7 @@ pub(crate) async fn run(deps: Arc<Deps>, session: SessionId, wake: Arc<Notify>) 
 
 /// After a failure: gives the session back, so that others may run it, however often that has to
 /// be tried. Whoever wants it run again here could not have it run before this works either.
-async fn let_go(deps: &Deps, session: &SessionId) {
+async fn release(deps: &ActorContext, session: &SessionId) {
     loop {
         let given_back = match deps.world.store.claim(session).await {
             Ok(Claim::Granted(lease)) => deps.world.store.release(&lease).await.is_ok(),
@@ -85,7 +85,7 @@ async fn let_go(deps: &Deps, session: &SessionId) {
     }
 }
 
-async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), ActorError> {
+async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Notify>) -> Result<(), ActorError> {
     loop {
         match deps.world.store.claim(session).await? {
             Claim::Granted(lease) => {
@@ -110,17 +110,17 @@ async fn attend(deps: &Arc<Deps>, session: &SessionId, wake: &Arc<Notify>) -> Re
     }
 }
 
-async fn is_unfinished(deps: &Deps, session: &SessionId) -> Result<bool, StoreError> {
+async fn is_unfinished(deps: &ActorContext, session: &SessionId) -> Result<bool, StoreError> {
     Ok(deps.world.store.jobs(false).await?.iter().any(|job| job.session == *session))
 }
 
 struct Actor {
-    deps: Arc<Deps>,
+    deps: Arc<ActorContext>,
     session: Session,
     seq: u64,
     /// Whether the session has a name in lists.
     named: bool,
-    reporter: Reporter,
+    reporter: ActorHandle,
     nudges: mpsc::Receiver<Input>,
     /// Calls that were under way when the last owner went, until they are dealt with.
     interrupted: Option<Vec<Interrupted>>,
@@ -137,7 +137,7 @@ struct Actor {
     tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
     /// The settings, as they were last read.
-    settings: Option<lists::LastRead>,
+    settings: Option<settings_reload::LastRead>,
     /// When requests were taken in.
     received: BTreeMap<RequestId, Time>,
 }
@@ -146,12 +146,12 @@ struct Actor {
 type InboxInput = (Input, Option<String>);
 
 impl Actor {
-    async fn wake_up(deps: Arc<Deps>, lease: Lease, wake: Arc<Notify>) -> Result<Self, StoreError> {
+    async fn wake_up(deps: Arc<ActorContext>, lease: Lease, wake: Arc<Notify>) -> Result<Self, StoreError> {
         let (sender, nudges) = mpsc::channel(NUDGES);
-        let reporter = Reporter { lease, wake, nudges: sender };
+        let reporter = ActorHandle { lease, wake, mailbox: sender };
         let mut actor = Self {
             deps,
-            session: Session::of(reporter.lease.session().clone()),
+            session: Session::new(reporter.lease.session().clone()),
             seq: 0,
             named: false,
             reporter,
@@ -174,7 +174,7 @@ impl Actor {
     }
 
     async fn fold_log(&mut self) -> Result<(), StoreError> {
-        self.session = Session::of(self.reporter.lease.session().clone());
+        self.session = Session::new(self.reporter.lease.session().clone());
         self.seq = 0;
         loop {
             let page = self.deps.world.store.events(self.reporter.lease.session(), self.seq, PAGE).await?;
@@ -239,13 +239,13 @@ impl Actor {
                 inputs.push((Input::Woke { interrupted }, None));
             }
             if !inputs.is_empty() {
-                self.take_up(inputs, commit).await?;
+                self.process(inputs, commit).await?;
                 continue;
             }
             if self.session.is_idle() && self.tasks.is_empty() {
                 return Ok(());
             }
-            self.rest().await?;
+            self.wait().await?;
         }
     }
 
@@ -262,7 +262,7 @@ impl Actor {
     }
 
     /// Waits until there is something to take up.
-    async fn rest(&mut self) -> Result<(), ActorError> {
+    async fn wait(&mut self) -> Result<(), ActorError> {
         loop {
             tokio::select! {
                 biased;
@@ -280,12 +280,12 @@ impl Actor {
                     Err(_) => {}
                 },
                 Some(nudge) = self.nudges.recv() => {
-                    return self.take_up(vec![(nudge, None)], Commit::default()).await;
+                    return self.process(vec![(nudge, None)], Commit::default()).await;
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     if let Some(lists) = self.lists(false).await {
-                        return self.take_up(vec![(Input::Listed { lists }, None)], Commit::default()).await;
+                        return self.process(vec![(Input::Listed { lists }, None)], Commit::default()).await;
                     }
                     let version = self.deps.world.store.version().await?;
                     if self.version.replace(version) != Some(version) {
@@ -297,7 +297,7 @@ impl Actor {
     }
 
     /// Lets the engine decide, then makes it so.
-    async fn take_up(&mut self, inputs: Vec<InboxInput>, commit: Commit) -> Result<(), ActorError> {
+    async fn process(&mut self, inputs: Vec<InboxInput>, commit: Commit) -> Result<(), ActorError> {
         let mut outputs = Vec::new();
         // Whoever trusts the folder now means what runs next, so its own settings are read before the answer counts.
         // They can only be stricter, so nothing is gained by an answer that comes too late.
@@ -338,9 +338,9 @@ impl Actor {
         let since = *received.values().min()?;
         let trusted = trusting || session.is_trusted();
         if trusting {
-            self.settings = Some(lists::LastRead::default());
+            self.settings = Some(settings_reload::LastRead::default());
         }
-        lists::news(file, folder, trusted, since, &mut self.settings).await
+        settings_reload::news(file, folder, trusted, since, &mut self.settings).await
     }
 
     fn note_receipt(&mut self, event: &Event) {
@@ -366,7 +366,7 @@ impl Actor {
                 }
                 Output::Audit { request, action, fields } => {
                     let session = self.reporter.lease.session().clone();
-                    commit.audit.push(AuditEntry::new(action, fields).of(Some(session), Some(request)));
+                    commit.audit.push(AuditEntry::new(action, fields).about(Some(session), Some(request)));
                 }
                 Output::Child(child) => commit.children.push(self.child(*child, now).await?),
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
@@ -391,10 +391,10 @@ impl Actor {
         }));
         self.named |= commit.title.is_some();
         let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
-        commit.settled = over.cloned().collect();
+        commit.closed = over.cloned().collect();
         commit.moving = self.session.is_moving();
         commit.writing = effects.iter().filter_map(Effect::writes).cloned().collect();
-        commit.on_the_way = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
+        commit.relaxed_durability = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         for event in news {

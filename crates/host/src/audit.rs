@@ -72,7 +72,7 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Bug(BugFact { kind, by, message }) => ("bug", json!({"kind": kind, "by": by, "message": message})),
         _ => return None,
     };
-    Some(AuditEntry::new(action, fields).of(Some(event.session.clone()), event.request.clone()))
+    Some(AuditEntry::new(action, fields).about(Some(event.session.clone()), event.request.clone()))
 }
 
 fn rule_action(rule: &Rule, added: bool) -> &'static str {
@@ -116,7 +116,7 @@ impl Client {
         let written = self.store().audit_written().await.map_err(store_problem)?;
         loop {
             let page = self.audit_lines(check.lines, PAGE).await?;
-            page.iter().for_each(|line| check.see(line));
+            page.iter().for_each(|line| check.observe(line));
             if page.len() < PAGE as usize {
                 break;
             }

@@ -6,7 +6,7 @@ use trimtab_engine::Input;
 use trimtab_vocab::{RefKey, Reply, SessionId, Time, Usage};
 use trimtab_world::store::{NewInput, StoreError};
 
-use crate::client::Deps;
+use crate::client::ActorContext;
 use crate::effects::{ModelCall, written};
 
 #[derive(Serialize, Deserialize)]
@@ -22,7 +22,7 @@ fn key(order: &ModelCall) -> Option<RefKey> {
 }
 
 /// The input that a kept reply makes, if there is one that is young enough.
-pub(crate) async fn find(deps: &Deps, order: &ModelCall) -> Result<Option<NewInput>, StoreError> {
+pub(crate) async fn find(deps: &ActorContext, order: &ModelCall) -> Result<Option<NewInput>, StoreError> {
     if order.cache_s == 0 {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub(crate) async fn find(deps: &Deps, order: &ModelCall) -> Result<Option<NewInp
 
 /// Keeps a whole reply.
 pub(crate) async fn keep(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     order: &ModelCall,
     input: &NewInput,

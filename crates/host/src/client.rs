@@ -19,11 +19,11 @@ use trimtab_world::store::{
 use crate::actor::{self, written_rule};
 use crate::config::Profile;
 use crate::effects::written;
-use crate::hands::{LocalWorkspace, Workspace};
 use crate::history::{self, History};
 use crate::hub::{Hub, SessionWatch};
 use crate::roster::Roster;
 use crate::snapshot::Latest;
+use crate::workspace::{LocalWorkspace, Workspace};
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -41,7 +41,7 @@ pub struct World {
     pub hands: Arc<dyn Workspace>,
 }
 
-pub(crate) struct Deps {
+pub(crate) struct ActorContext {
     pub(crate) world: World,
     pub(crate) hub: Hub,
     pub(crate) roster: Roster,
@@ -134,7 +134,7 @@ pub struct Client {
 }
 
 struct ClientInner {
-    deps: Arc<Deps>,
+    deps: Arc<ActorContext>,
 }
 
 impl Drop for ClientInner {
@@ -209,7 +209,7 @@ impl Client {
     }
 
     fn over(world: World, job_limit: u32, LocalContext { settings, machine, providers }: LocalContext) -> Self {
-        let deps = Arc::new(Deps {
+        let deps = Arc::new(ActorContext {
             world,
             hub: Hub::default(),
             roster: Roster::default(),
@@ -222,7 +222,7 @@ impl Client {
         Self { inner: Arc::new(ClientInner { deps }), surface: None }
     }
 
-    pub(crate) fn deps(&self) -> &Arc<Deps> {
+    pub(crate) fn deps(&self) -> &Arc<ActorContext> {
         &self.inner.deps
     }
 
@@ -295,7 +295,7 @@ impl Client {
             ..Request::new(request.clone(), say.text, say.settings)
         };
         let payload = written(&Input::Said { request: Box::new(said) });
-        let input = NewInput { payload, job: Some(job), keeps, quiet: false };
+        let input = NewInput { payload, job: Some(job), keeps, housekeeping: false };
         let session = match target {
             SendTo::New { folder } => {
                 self.finish_moves(&folder).await?;
@@ -447,7 +447,7 @@ impl Client {
 
     /// A session as its log tells it.
     pub(crate) async fn folded(&self, session: &SessionId) -> Result<Session, Problem> {
-        let mut folded = Session::of(session.clone());
+        let mut folded = Session::new(session.clone());
         self.fold_on(session, &mut folded, 0).await?;
         Ok(folded)
     }

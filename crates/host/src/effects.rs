@@ -20,7 +20,7 @@ use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
 use crate::StreamController;
 use crate::actor::ActorError;
 use crate::cache;
-use crate::client::Deps;
+use crate::client::ActorContext;
 use crate::hub::{LOOK_EVERY, Update};
 
 /// What has come of a reply is saved this often,
@@ -30,28 +30,36 @@ const SAVE_BYTES: usize = 4 * 1024;
 
 /// What a task needs to tell its actor.
 #[derive(Clone)]
-pub(crate) struct Reporter {
+pub(crate) struct ActorHandle {
     pub(crate) lease: Lease,
     pub(crate) wake: Arc<Notify>,
-    pub(crate) nudges: mpsc::Sender<Input>,
+    pub(crate) mailbox: mpsc::Sender<Input>,
 }
 
 /// Waits for room among the running requests, and tells that there is some.
-pub(crate) async fn admit(deps: Arc<Deps>, reporter: Reporter, request: RequestId) -> Result<(), ActorError> {
+pub(crate) async fn admit(
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
+    request: RequestId,
+) -> Result<(), ActorError> {
     find_room(&deps, &reporter, &request).await?;
-    let _ = reporter.nudges.send(Input::Admitted { request }).await;
+    let _ = reporter.mailbox.send(Input::Admitted { request }).await;
     Ok(())
 }
 
 /// Waits for room; tells once that it has to.
-pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &RequestId) -> Result<(), ActorError> {
+pub(crate) async fn find_room(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    request: &RequestId,
+) -> Result<(), ActorError> {
     let mut told = false;
     loop {
         match deps.world.store.admit(&reporter.lease, request, deps.job_limit).await? {
             Admission::Granted => return Ok(()),
             Admission::Held { ahead } if !told => {
                 told = true;
-                let _ = reporter.nudges.send(Input::Held { request: request.clone(), ahead }).await;
+                let _ = reporter.mailbox.send(Input::Held { request: request.clone(), ahead }).await;
             }
             Admission::Held { .. } => {}
         }
@@ -59,9 +67,9 @@ pub(crate) async fn find_room(deps: &Deps, reporter: &Reporter, request: &Reques
     }
 }
 
-pub(crate) async fn wait(reporter: Reporter, timer: TimerId, millis: u64) -> Result<(), ActorError> {
+pub(crate) async fn wait(reporter: ActorHandle, timer: TimerId, millis: u64) -> Result<(), ActorError> {
     tokio::time::sleep(Duration::from_millis(millis)).await;
-    let _ = reporter.nudges.send(Input::TimerFired { timer }).await;
+    let _ = reporter.mailbox.send(Input::TimerFired { timer }).await;
     Ok(())
 }
 
@@ -70,13 +78,13 @@ const TITLE: Duration = Duration::from_secs(20);
 
 /// Finds a name for the session. It is no loss if none is found.
 pub(crate) async fn title(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     request: RequestId,
     prompt: Box<Prompt>,
 ) -> Result<(), ActorError> {
     let Ok(model) = deps.world.models.find(&prompt.model) else { return Ok(()) };
-    let mut assembly = Assembly::of(model.dialect());
+    let mut assembly = Assembly::new(model.dialect());
     let listen = async {
         let mut pieces = model.stream(&prompt);
         while let Some(piece) = pieces.next().await {
@@ -86,7 +94,7 @@ pub(crate) async fn title(
     };
     if let Ok(Ok(reply)) = tokio::time::timeout(TITLE, listen).await {
         let (title, model, usage) = (reply.message.text(), prompt.model.clone(), reply.usage);
-        let _ = reporter.nudges.send(Input::Titled { request, title, model, usage }).await;
+        let _ = reporter.mailbox.send(Input::Titled { request, title, model, usage }).await;
     }
     Ok(())
 }
@@ -106,8 +114,8 @@ pub(crate) struct ModelCall {
 
 /// Makes a model call and puts what comes of it into the inbox.
 pub(crate) async fn call_model(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     order: ModelCall,
     controller: StreamController,
 ) -> Result<(), ActorError> {
@@ -145,8 +153,8 @@ enum CallEnd {
 }
 
 struct Listener<'a> {
-    deps: &'a Deps,
-    reporter: &'a Reporter,
+    deps: &'a ActorContext,
+    reporter: &'a ActorHandle,
     order: &'a ModelCall,
     assembly: Assembly,
     saved: usize,
@@ -159,10 +167,10 @@ impl Listener<'_> {
         if !self.order.has_room {
             find_room(self.deps, self.reporter, &self.order.request).await?;
             let admitted = Input::Admitted { request: self.order.request.clone() };
-            let _ = self.reporter.nudges.send(admitted).await;
+            let _ = self.reporter.mailbox.send(admitted).await;
         }
         let model = self.deps.world.models.find(&self.order.prompt.model).map_err(ActorError::SetUp)?;
-        self.assembly = Assembly::of(model.dialect());
+        self.assembly = Assembly::new(model.dialect());
         let mut prompt = Prompt::clone(&self.order.prompt);
         self.fetch_images(&mut prompt).await?;
         self.log_roles(&prompt);

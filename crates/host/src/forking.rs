@@ -52,8 +52,8 @@ impl Client {
             return Err(Problem::new(ProblemKind::Usage, message)
                 .hint(format!("`trimtab sessions show {session} --numbers` shows where it can be forked.")));
         }
-        let mut folded = Session::of(id.clone());
-        let names = self.store().names(session).await.map_err(store_problem)?;
+        let mut folded = Session::new(id.clone());
+        let names = self.store().ref_keys(session).await.map_err(store_problem)?;
         let mut shares = Shares::new(names, session);
         for event in &mut events {
             event.session = id.clone();
@@ -61,9 +61,9 @@ impl Client {
                 *parent_session_id = Some(session.clone());
             }
             folded.fold(event.request.as_ref(), &event.fact);
-            shares.see(&event.fact);
+            shares.observe(&event.fact);
         }
-        let shares = shares.of(&id);
+        let shares = shares.refs_for(&id);
         let title = folded.title().map_or(row.title, str::to_owned);
         let now = self.clock().now();
         let more = fork(&mut folded, session, last);
@@ -90,7 +90,7 @@ impl Client {
         let title = cleaned(title)?;
         let last = self.store().last_seq(session).await.map_err(store_problem)?;
         let payload = written(&Input::Renamed { title: title.clone() });
-        let input = NewInput { payload, quiet: true, ..NewInput::default() };
+        let input = NewInput { payload, housekeeping: true, ..NewInput::default() };
         self.store().enqueue(session, input).await.map_err(store_problem)?;
         self.resume(session);
         let mut watch = self.watch(session, last);
@@ -103,7 +103,7 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, named).await.unwrap_or_else(|_| Err(crate::moves::unanswered()))
+        tokio::time::timeout(PATIENCE, named).await.unwrap_or_else(|_| Err(crate::rewind_requests::unanswered()))
     }
 }
 
@@ -197,7 +197,7 @@ impl<'a> Shares<'a> {
         Self { parent, names: names.into_iter().map(|name| (word(&name), name)).collect(), told: HashSet::new() }
     }
 
-    fn see(&mut self, fact: &Fact) {
+    fn observe(&mut self, fact: &Fact) {
         let text = serde_json::to_string(fact).unwrap_or_default();
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         for word in text.split(|c| !is_part(c)).map(|word| word.trim_end_matches('.')) {
@@ -207,7 +207,7 @@ impl<'a> Shares<'a> {
     }
 
     /// The names of these texts, there and in this session.
-    fn of(self, id: &SessionId) -> Vec<(RefKey, RefKey)> {
+    fn refs_for(self, id: &SessionId) -> Vec<(RefKey, RefKey)> {
         let of_files = format!("file-{}-", self.parent);
         let here = |name: &RefKey| match name.as_str().strip_prefix(&of_files) {
             Some(hash) => RefKey::file_of(id, hash),

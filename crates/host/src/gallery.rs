@@ -6,9 +6,9 @@ use trimtab_engine::Session;
 use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
 
 use crate::client::{Client, Say};
+use crate::compose::RequestDraft;
 use crate::config::Profile;
 use crate::hub::LOOK_EVERY;
-use crate::saying::RequestDraft;
 
 /// Prompts above this many bytes are refused: no provider takes them.
 const LONGEST_PROMPT: usize = 32 * 1024;
@@ -43,7 +43,7 @@ impl Client {
         self.control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
         // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
         let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
-        let (mut folded, mut last) = (Session::of(session.clone()), 0);
+        let (mut folded, mut last) = (Session::new(session.clone()), 0);
         loop {
             last = self.fold_on(session, &mut folded, last).await?;
             let is_so = |picture: &GeneratedImage| picture.selected == selected || !images.contains(&picture.id);

@@ -12,48 +12,48 @@
 
 mod access;
 mod actor;
-mod asking;
+mod assistant;
 mod audit;
-mod by_hand;
 mod cache;
 mod client;
+mod compose;
 pub mod config;
 mod effects;
 mod forking;
 mod gallery;
-mod hands;
 mod history;
 mod hub;
 mod links;
-mod lists;
 mod memory;
-mod moves;
+mod offline;
 mod pills;
 mod prepare;
+mod retention;
+mod rewind;
+mod rewind_requests;
 mod roster;
-mod saying;
 mod server_lock;
+mod settings_reload;
 mod snapshot;
-mod space;
 mod stream_controller;
 mod tasks;
 mod tools;
 mod version_area;
-mod walk;
+mod workspace;
 
 pub use actor::durable::first_words;
-pub use asking::TaskQuestion;
-pub use by_hand::{CommandCheck, apply_edit, check_command, recover};
+pub use assistant::TaskQuestion;
 pub use client::{Answered, Client, LONGEST_TEXT, Say, SendTo, Sent, World};
+pub use compose::{BROAD, Composed, Manner, RequestDraft, broad_hint};
 pub use gallery::refined;
-pub use hands::{CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace};
 pub use history::{History, RewindRefusal, Set, is_text};
 pub use hub::{SessionWatch, said};
-pub use moves::Moved;
+pub use offline::{CommandCheck, apply_edit, check_command, recover};
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
-pub use saying::{BROAD, Composed, Manner, RequestDraft, broad_hint};
+pub use retention::Expired;
+pub use rewind::walk;
+pub use rewind_requests::Moved;
 pub use server_lock::{ServerLock, running as running_server};
-pub use space::Expired;
 pub use stream_controller::StreamController;
 pub use tasks::{ApplyOperations, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
 pub use trimtab_engine::merge::hunks;
@@ -65,7 +65,7 @@ pub use trimtab_world::store::{
 };
 pub use trimtab_world::workspace::snapshot::Snapshot;
 pub use trimtab_world::workspace::{branch, names};
-pub use walk::walk;
+pub use workspace::{CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace};
 
 /// The models that a provider of the settings offers.
 pub async fn list_models(

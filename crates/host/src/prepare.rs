@@ -8,15 +8,15 @@ use trimtab_engine::{Narrowed, NoEffect, Prepared, ProposedChange, merge};
 use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId, visible};
 use trimtab_world::store::{Store, StoreError};
 
-use crate::client::Deps;
-use crate::hands::{FileNow, Workspace};
+use crate::client::ActorContext;
+use crate::workspace::{FileNow, Workspace};
 
 /// The mode of a file that is new.
 const NEW_FILE: u32 = 0o644;
 
 /// What a change would make of the files, or why it cannot be made.
 pub(crate) async fn prepare(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     folder: &str,
     change: &ProposedChange,
@@ -221,7 +221,7 @@ const LAST_PICTURE: u32 = 9_999;
 /// What saving pictures would make of the folder: each gets the first name that is free, and nothing that is there
 /// is touched.
 async fn save(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     folder: &str,
     place: &str,

@@ -16,8 +16,8 @@ use trimtab_world::store::{Store, StoreError};
 use trimtab_world::workspace::snapshot::{self, Snapshot, SnapshotDiff, Uncovered};
 
 use crate::StreamController;
-use crate::client::Deps;
-use crate::hands::Survey;
+use crate::client::ActorContext;
+use crate::workspace::Survey;
 
 /// Bytes that become durable together.
 const TOGETHER: usize = 8 * 1024 * 1024;
@@ -52,7 +52,7 @@ impl Latest {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(noted);
     }
 
-    fn of(&self, session: &SessionId) -> Option<Noted> {
+    fn noted(&self, session: &SessionId) -> Option<Noted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|noted| noted.session == *session)
     }
 }
@@ -69,7 +69,7 @@ pub(crate) enum FolderBefore {
 
 /// Notes how the files are. When this returns, a command may change them.
 pub(crate) async fn before(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     call: &CallId,
     folder: &str,
@@ -171,7 +171,7 @@ fn listed(shown: Vec<String>, all: usize) -> String {
 
 /// What a command did to the files since then.
 pub(crate) async fn after(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     folder: &str,
     watch: SnapshotLimits,
@@ -190,7 +190,7 @@ pub(crate) async fn after(
     let mut compared = snapshot::compare(&before, &now);
     // In this order: what another session has written was announced before, so whatever is seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
-    let noted = deps.latest.of(session);
+    let noted = deps.latest.noted(session);
     let (stored, watched) = noted.map(|noted| (noted.stored, noted.watched)).unwrap_or_default();
     deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored, watched });
     pictured(deps.world.store.as_ref(), session, compared).await
@@ -198,7 +198,7 @@ pub(crate) async fn after(
 
 /// What a command did whose end nobody saw.
 pub(crate) async fn late(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     call: &CallId,
     folder: &str,
@@ -218,9 +218,9 @@ pub(crate) async fn late(
 }
 
 /// The last snapshot of a session, or an empty one.
-async fn latest(deps: &Deps, session: &SessionId) -> Result<Noted, StoreError> {
+async fn latest(deps: &ActorContext, session: &SessionId) -> Result<Noted, StoreError> {
     let watched = deps.world.store.bytes(Some(session), &RefKey::watched_in(session)).await?.unwrap_or_default();
-    if let Some(noted) = deps.latest.of(session).filter(|noted| noted.watched == watched) {
+    if let Some(noted) = deps.latest.noted(session).filter(|noted| noted.watched == watched) {
         return Ok(noted);
     }
     let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
@@ -230,7 +230,7 @@ async fn latest(deps: &Deps, session: &SessionId) -> Result<Noted, StoreError> {
 }
 
 /// Looks at the files and stores the bytes of those that are not stored yet.
-async fn take(deps: &Deps, session: &SessionId, survey: Survey) -> Result<Option<Snapshot>, StoreError> {
+async fn take(deps: &ActorContext, session: &SessionId, survey: Survey) -> Result<Option<Snapshot>, StoreError> {
     let (sender, mut kept) = mpsc::channel::<(String, Vec<u8>)>(16);
     let store = async {
         let (mut batch, mut bytes, mut seen) = (Vec::new(), 0, HashSet::new());

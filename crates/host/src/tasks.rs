@@ -21,7 +21,7 @@ use trimtab_vocab::{
 use trimtab_world::clock;
 use trimtab_world::store::{AuditEntry, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, hash, tasks_session};
 
-use crate::client::{Client, Deps, store_problem};
+use crate::client::{ActorContext, Client, store_problem};
 use crate::config::TaskSettings;
 use crate::hub::Update;
 
@@ -36,7 +36,7 @@ const LONGEST_KEY: usize = 255;
 /// The door to a person's tasks.
 #[derive(Clone)]
 pub struct TaskList {
-    deps: Arc<Deps>,
+    deps: Arc<ActorContext>,
     settings: TaskSettings,
     zone: jiff::tz::TimeZone,
 }
@@ -406,7 +406,7 @@ fn audited(result: &OperationResult) -> AuditEntry {
     for (name, value) in more.into_iter().filter(|(_, value)| !value.is_null()) {
         fields[name] = value;
     }
-    AuditEntry::new(name, fields).of(Some(tasks_session()), None)
+    AuditEntry::new(name, fields).about(Some(tasks_session()), None)
 }
 
 /// What it is told of a move of the history.
@@ -420,7 +420,7 @@ fn audited_move(fact: &TasksFact) -> AuditEntry {
     };
     let ids: Vec<TaskId> = writes.iter().map(|write| write.id).collect();
     let fields = json!({ "op": "tasks", "result": "ok", "changeSet": change_set, "ids": ids });
-    AuditEntry::new(action, fields).of(Some(tasks_session()), None)
+    AuditEntry::new(action, fields).about(Some(tasks_session()), None)
 }
 
 /// What a transaction says to whoever asked for it; kept as text under the key of the wish.

@@ -13,20 +13,20 @@ use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
     CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, MadePicture, OnConflict,
-    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, names,
+    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::ActorError;
-use crate::client::Deps;
+use crate::client::ActorContext;
 
-use crate::effects::{Reporter, find_room, written};
-use crate::hands::{CommandUpdate, Contents, EndedCommand, FileNow};
+use crate::effects::{ActorHandle, find_room, written};
 use crate::hub::Update;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, FolderBefore};
+use crate::workspace::{CommandUpdate, Contents, EndedCommand, FileNow};
 
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
@@ -44,10 +44,10 @@ pub(crate) enum ToolWork {
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
-    Narrow { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
+    SelectHunks { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
     Run { plan: CommandPlan, watch: Option<SnapshotLimits>, overtime: mpsc::Receiver<Overtime> },
-    Survey(SnapshotLimits),
+    InspectEffects(SnapshotLimits),
 }
 
 /// A tool call to carry out.
@@ -62,8 +62,8 @@ pub(crate) struct ToolOrder {
 
 /// Carries out a tool call and tells what came of it.
 pub(crate) async fn carry_out(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     order: ToolOrder,
     controller: StreamController,
 ) -> Result<(), ActorError> {
@@ -71,10 +71,10 @@ pub(crate) async fn carry_out(
     if !has_room {
         tokio::select! {
             biased;
-            () = controller.aborted(), if !matches!(work, ToolWork::Apply(_) | ToolWork::Survey(_)) => return aborted(&deps, &reporter, call, &work).await,
+            () = controller.aborted(), if !matches!(work, ToolWork::Apply(_) | ToolWork::InspectEffects(_)) => return aborted(&deps, &reporter, call, &work).await,
             found = find_room(&deps, &reporter, &request) => found?,
         }
-        let _ = reporter.nudges.send(Input::Admitted { request: request.clone() }).await;
+        let _ = reporter.mailbox.send(Input::Admitted { request: request.clone() }).await;
     }
     let session = reporter.lease.session().clone();
     match work {
@@ -84,7 +84,7 @@ pub(crate) async fn carry_out(
                 () = controller.aborted() => return Ok(()),
                 seen = deps.world.hands.look(&folder, &look) => seen,
             };
-            let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
+            let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
         ToolWork::Draw { model, prompt, count, after_ms } => {
             let order = DrawOrder { prompt, count, size: None };
@@ -98,7 +98,7 @@ pub(crate) async fn carry_out(
         }
         ToolWork::Recall { key, offset, limit } => {
             let seen = recall(&deps, &reporter, &key, offset, limit).await?;
-            let _ = reporter.nudges.send(Input::Looked { call, seen }).await;
+            let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
         ToolWork::Prepare { change, seen } => {
             let prepared = tokio::select! {
@@ -106,15 +106,15 @@ pub(crate) async fn carry_out(
                 () = controller.aborted() => return Ok(()),
                 prepared = prepare(&deps, &session, &folder, &change, &seen) => prepared?,
             };
-            let _ = reporter.nudges.send(Input::Prepared { call, prepared }).await;
+            let _ = reporter.mailbox.send(Input::Prepared { call, prepared }).await;
         }
-        ToolWork::Narrow { writes, parts } => {
+        ToolWork::SelectHunks { writes, parts } => {
             let narrowed = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
                 narrowed = narrow(deps.world.store.as_ref(), &session, &writes, &parts) => narrowed?,
             };
-            let _ = reporter.nudges.send(Input::Narrowed { call, parts, narrowed }).await;
+            let _ = reporter.mailbox.send(Input::Narrowed { call, parts, narrowed }).await;
         }
         ToolWork::Apply(plan) => {
             let problem = apply(&deps, &reporter, &plan).await?;
@@ -157,7 +157,7 @@ pub(crate) async fn carry_out(
             let pass_on = async {
                 while dues.changed().await.is_ok() {
                     // Not into the inbox: a command does not outlive whom it tells.
-                    let _ = reporter.nudges.send(Input::Overdue { call: call.clone() }).await;
+                    let _ = reporter.mailbox.send(Input::Overdue { call: call.clone() }).await;
                 }
                 std::future::pending::<()>().await;
             };
@@ -176,7 +176,7 @@ pub(crate) async fn carry_out(
             };
             report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
         }
-        ToolWork::Survey(watch) => {
+        ToolWork::InspectEffects(watch) => {
             let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
             report(&deps, &reporter, &Input::Surveyed { call, effects }).await?;
         }
@@ -185,7 +185,12 @@ pub(crate) async fn carry_out(
 }
 
 /// Reads what a command has written, and stores it if not all of it will be shown.
-async fn read(deps: &Deps, session: &SessionId, ended: EndedCommand, key: Option<RefKey>) -> Result<Ran, StoreError> {
+async fn read(
+    deps: &ActorContext,
+    session: &SessionId,
+    ended: EndedCommand,
+    key: Option<RefKey>,
+) -> Result<Ran, StoreError> {
     let EndedCommand { mut ran, output, dropped } = ended;
     let Readable { mut text, is_whole, is_binary } = readable(&output);
     let total = text.len() as u64 + dropped;
@@ -213,7 +218,7 @@ async fn read(deps: &Deps, session: &SessionId, ended: EndedCommand, key: Option
 }
 
 /// Stopped before it began: a command did not run, and that is known.
-async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
+async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
     if let ToolWork::Run { .. } = work {
         let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
         report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
@@ -223,7 +228,7 @@ async fn aborted(deps: &Deps, reporter: &Reporter, call: CallId, work: &ToolWork
 
 /// Makes pictures and stores them. What came of it goes into the inbox like a model's reply: it is paid for.
 async fn draw(
-    deps: &Deps,
+    deps: &ActorContext,
     session: &SessionId,
     request: &RequestId,
     call: &CallId,
@@ -252,7 +257,7 @@ async fn draw(
     Ok(Input::Drawn { call: call.clone(), time: deps.world.clock.now(), pictures, fault })
 }
 
-async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), ActorError> {
+async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> Result<(), ActorError> {
     let input = NewInput { payload: written(input), ..NewInput::default() };
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
@@ -261,7 +266,7 @@ async fn report(deps: &Deps, reporter: &Reporter, input: &Input) -> Result<(), A
 
 /// What the session has stored of files.
 struct StoredTexts {
-    deps: Arc<Deps>,
+    deps: Arc<ActorContext>,
     session: SessionId,
     /// The store failed, which says nothing about the bytes.
     failed: Mutex<Option<StoreError>>,
@@ -281,7 +286,11 @@ impl Contents for StoredTexts {
     }
 }
 
-async fn apply(deps: &Arc<Deps>, reporter: &Reporter, plan: &FilePlan) -> Result<Option<String>, StoreError> {
+async fn apply(
+    deps: &Arc<ActorContext>,
+    reporter: &ActorHandle,
+    plan: &FilePlan,
+) -> Result<Option<String>, StoreError> {
     let session = reporter.lease.session().clone();
     let kept = Arc::new(StoredTexts { deps: Arc::clone(deps), session, failed: Mutex::default() });
     let problem = deps.world.hands.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
@@ -295,28 +304,28 @@ async fn apply(deps: &Arc<Deps>, reporter: &Reporter, plan: &FilePlan) -> Result
 
 /// Finds out what a move of the history would make of the files.
 pub(crate) async fn compare(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     folder: String,
     ways: Vec<RewindPath>,
     on_conflict: OnConflict,
 ) -> Result<(), ActorError> {
     let (store, hands) = (deps.world.store.as_ref(), deps.world.hands.as_ref());
-    let compared = crate::walk::walk(store, hands, reporter.lease.session(), &folder, ways, on_conflict).await?;
-    let _ = reporter.nudges.send(Input::Compared { compared }).await;
+    let compared = crate::rewind::walk(store, hands, reporter.lease.session(), &folder, ways, on_conflict).await?;
+    let _ = reporter.mailbox.send(Input::Compared { compared }).await;
     Ok(())
 }
 
 /// Puts files as the history wants them.
-pub(crate) async fn restore(deps: Arc<Deps>, reporter: Reporter, plan: FilePlan) -> Result<(), ActorError> {
+pub(crate) async fn restore(deps: Arc<ActorContext>, reporter: ActorHandle, plan: FilePlan) -> Result<(), ActorError> {
     let problem = apply(&deps, &reporter, &plan).await?;
     report(&deps, &reporter, &Input::Restored { problem }).await
 }
 
 /// A part of a stored text.
 async fn recall(
-    deps: &Deps,
-    reporter: &Reporter,
+    deps: &ActorContext,
+    reporter: &ActorHandle,
     key: &RefKey,
     offset: usize,
     limit: usize,
@@ -352,8 +361,8 @@ pub(crate) struct Named {
 
 /// Reads what a request names and what the folder says of itself.
 pub(crate) async fn load(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     request: RequestId,
     folder: String,
     named: Named,
@@ -395,10 +404,10 @@ pub(crate) async fn load(
     let mut instruction_files = Vec::new();
     for name in named {
         // Nobody misses these, and nobody is told their names.
-        let is_usual = names::INSTRUCTIONS.contains(&name.as_str());
+        let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());
         match hands.read(&folder, &name).await {
             // A link may lead to what is never sent by itself.
-            Ok(FileNow { content: Some((bytes, state)), real, .. }) if !names::has_secret(&real) => {
+            Ok(FileNow { content: Some((bytes, state)), real, .. }) if !sensitive_paths::has_secret(&real) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 instruction_files.push(InstructionFile { path: name, hash: state.hash, text });
             }
@@ -407,6 +416,6 @@ pub(crate) async fn load(
         }
     }
     let loaded = Input::Loaded { request, files: loaded, missing, absent, instructions: None, instruction_files };
-    let _ = reporter.nudges.send(loaded).await;
+    let _ = reporter.mailbox.send(loaded).await;
     Ok(())
 }

@@ -54,7 +54,7 @@ fn named_areas(folder: &Path, paths: &[String]) -> Option<BTreeSet<PathBuf>> {
     let (found, pointers): (Vec<PathBuf>, Vec<PathBuf>) =
         dot_gits.filter(|path| path.symlink_metadata().is_ok()).partition(|path| path.is_dir());
     let found: Vec<PathBuf> = found.iter().map(|path| real(path)).collect();
-    let Repositories { mut all, mut named, mut linked, trouble } = Repositories::of(folder, &found, &pointers);
+    let Repositories { mut all, mut named, mut linked, trouble } = Repositories::new(folder, &found, &pointers);
     // An area that is the folder itself would be every file of it.
     all.remove(folder);
     named.append(&mut all);

@@ -71,7 +71,7 @@ async fn write(
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
             if let Some(request) = &event.request {
-                ends.entry(request.clone()).or_default().see(&event.fact);
+                ends.entry(request.clone()).or_default().observe(&event.fact);
             }
             if let Fact::Session(SessionFact::Extended { extension }) = &event.fact {
                 extensions.push(json!({
@@ -130,7 +130,7 @@ struct RequestEnd {
 
 impl RequestEnd {
     /// On the first way through the log.
-    fn see(&mut self, fact: &Fact) {
+    fn observe(&mut self, fact: &Fact) {
         match fact {
             Fact::Answer(_) => self.answers += 1,
             Fact::Request(RequestFact::Finished { status, usage, .. }) => {

@@ -11,10 +11,10 @@
 pub mod cli;
 pub mod diff;
 mod export;
-mod form;
 pub(crate) mod http;
 pub mod output;
 pub mod palette;
 mod picture;
+mod structured_answer;
 pub mod tui;
 mod words;

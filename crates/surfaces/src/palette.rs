@@ -37,7 +37,7 @@ pub enum Background {
 
 impl Palette {
     /// Of the terminal that this stream is, if it is one.
-    pub fn of(stream: StdStream) -> Self {
+    pub fn for_stream(stream: StdStream) -> Self {
         if !stream.is_terminal() || no_colour() {
             return Self::Plain;
         }

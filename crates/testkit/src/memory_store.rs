@@ -378,7 +378,7 @@ impl Store for MemoryStore {
             let holds = |row: &SessionRow| {
                 let mut missing = wanted.clone();
                 missing.see_title(&row.title);
-                state.events.get(&row.id).into_iter().flatten().for_each(|event| missing.see(&event.fact));
+                state.events.get(&row.id).into_iter().flatten().for_each(|event| missing.observe(&event.fact));
                 missing.is_found()
             };
             Ok(rows.into_iter().filter(holds).collect())
@@ -516,7 +516,7 @@ impl Store for MemoryStore {
             for id in commit.resolved {
                 state.checkpoints.remove(&id);
             }
-            for request in &commit.settled {
+            for request in &commit.closed {
                 state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
             }
             for child in commit.children {
@@ -628,7 +628,7 @@ impl Store for MemoryStore {
     }
 
     /// What belongs to which session is not known here: all there is.
-    async fn names(&self, _: &SessionId) -> Result<Vec<RefKey>> {
+    async fn ref_keys(&self, _: &SessionId) -> Result<Vec<RefKey>> {
         self.operate(|state, _| Ok(state.texts.keys().chain(state.bytes.keys()).cloned().collect())).await
     }
 
@@ -700,7 +700,7 @@ impl Store for MemoryStore {
         self.write(|state, _| {
             let (id, told) = (change.id().clone(), change.audit());
             let known = state.remembered.iter().find(|entry| entry.id == id).cloned();
-            let Some((entry, goes)) = change.of(known) else { return Ok(None) };
+            let Some((entry, goes)) = change.apply(known) else { return Ok(None) };
             match goes {
                 true => state.remembered.retain(|known| known.id != id),
                 false => state.remember(entry.clone()),

@@ -10,7 +10,7 @@ use trimtab_vocab::{Event, SessionId};
 /// What cannot be read, or a gap in the numbers.
 pub fn folded(session: &str, events: &[Value]) -> Result<Session, String> {
     let id: SessionId = session.parse().map_err(|error| format!("{session} is no session: {error}"))?;
-    let mut folded = Session::of(id);
+    let mut folded = Session::new(id);
     for (at, value) in events.iter().enumerate() {
         let event: Event = serde_json::from_value(value.clone()).map_err(|error| format!("{error}: {value}"))?;
         if event.seq != Some(at as u64 + 1) {

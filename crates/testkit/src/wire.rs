@@ -68,7 +68,7 @@ impl Outcome {
 pub async fn ask(model: &dyn Model, prompt: &Prompt) -> Outcome {
     tokio::time::timeout(BOUND, async {
         let mut stream = model.stream(prompt);
-        let (mut assembly, mut pieces) = (Assembly::of(model.dialect()), Vec::new());
+        let (mut assembly, mut pieces) = (Assembly::new(model.dialect()), Vec::new());
         let fault = loop {
             match stream.next().await {
                 None => break None,
@@ -121,7 +121,7 @@ impl Cuts {
     ///
     /// # Panics
     /// When a piece does not stand in it.
-    pub fn of(answer: Answer, end: &str, carried: impl Fn(&str) -> String) -> Self {
+    pub fn new(answer: Answer, end: &str, carried: impl Fn(&str) -> String) -> Self {
         let stream = String::from_utf8(answer.body_bytes()).expect("text");
         let ends = WORDS.map(|piece| end_of(&stream, &carried(piece), end));
         Self { lengths: stream.len(), answer, ends, told: None, exact: false }

@@ -746,7 +746,7 @@ fn words_and_more() -> Reply {
 
 /// Cuts a stream after every byte. `exact`: whatever was sent before the cut also arrives.
 async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
-    let mut cuts = Cuts::of(answer, "\n\n", |piece| json!({"type": "text_delta", "text": piece}).to_string());
+    let mut cuts = Cuts::new(answer, "\n\n", |piece| json!({"type": "text_delta", "text": piece}).to_string());
     cuts.exact = exact;
     let provider = FakeProvider::start();
     cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;

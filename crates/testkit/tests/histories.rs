@@ -264,7 +264,7 @@ impl Real {
     }
 
     fn folded(&self) -> Session {
-        let mut session = Session::of(self.id.clone());
+        let mut session = Session::new(self.id.clone());
         self.log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
         session
     }
@@ -367,7 +367,7 @@ impl Rig {
         let id: SessionId = format!("fork{:03}", self.sessions.len()).parse().expect("an id");
         let from = self.here().id.clone();
         let mut log = self.here().log[..facts].to_vec();
-        let mut session = Session::of(id.clone());
+        let mut session = Session::new(id.clone());
         log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
         log.extend(trimtab_engine::fork(&mut session, &from, facts as u64));
         let mut state = self.disk.state();

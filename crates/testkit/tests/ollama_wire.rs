@@ -859,7 +859,7 @@ enum Arrives {
 
 /// Cuts a stream after every byte.
 async fn every_cut(answer: Answer, arrives: Arrives, cut: fn(Answer, usize) -> Answer) {
-    let mut cuts = Cuts::of(answer, "\n", |piece| format!("\"content\":{}", json!(piece)));
+    let mut cuts = Cuts::new(answer, "\n", |piece| format!("\"content\":{}", json!(piece)));
     cuts.exact = arrives != Arrives::Perhaps;
     if arrives == Arrives::EveryObject {
         // A line counts without the byte that ends it; so does the last one, which says that this was all.

@@ -871,7 +871,7 @@ fn words_and_more() -> Reply {
 /// reason the reply is complete; before it, never.
 async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
     let mut cuts =
-        Cuts::of(answer, "\n\n", |piece| json!({"content": piece}).to_string()).told("\"finish_reason\":\"", "\n\n");
+        Cuts::new(answer, "\n\n", |piece| json!({"content": piece}).to_string()).told("\"finish_reason\":\"", "\n\n");
     cuts.exact = exact;
     let provider = FakeProvider::start();
     cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;

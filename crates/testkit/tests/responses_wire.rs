@@ -931,7 +931,7 @@ fn words_and_more() -> Answer {
 
 /// Cuts a stream after every byte. `exact`: whatever was sent before the cut also arrives.
 async fn every_cut(answer: Answer, exact: bool, cut: fn(Answer, usize) -> Answer) {
-    let mut cuts = Cuts::of(answer, "\n\n", |piece| format!("\"delta\":{}", json!(piece)));
+    let mut cuts = Cuts::new(answer, "\n\n", |piece| format!("\"delta\":{}", json!(piece)));
     cuts.exact = exact;
     let provider = FakeProvider::start();
     cuts.try_all(&provider, &*model(provider.url(), PATIENT), cut).await;

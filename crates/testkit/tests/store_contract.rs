@@ -368,7 +368,7 @@ async fn contents_of_files_are_counted_and_forgotten_together_with_the_facts_tha
         assert_eq!(store.bytes(None, &key("s1", "bb")).await.expect("read").as_deref(), Some(&b"three"[..]));
         assert_eq!(store.bytes(None, &key("s2", "aa")).await.expect("read").as_deref(), Some(&b"one"[..]));
         assert!(store.check().await.expect("checked").is_empty());
-        let quiet = NewInput { quiet: true, ..input("tidy") };
+        let quiet = NewInput { housekeeping: true, ..input("tidy") };
         let before = store.session(&session("s2")).await.expect("read").expect("there").updated;
         store.enqueue(&session("s2"), quiet).await.expect("queued");
         assert_eq!(store.session(&session("s2")).await.expect("read").expect("there").updated, before);
@@ -755,7 +755,7 @@ async fn a_fork_shares_names_and_is_no_heir() {
         assert_eq!(store.create_child(fork()).await, Err(StoreError::Taken));
         let made = store.session(&session("s2")).await.expect("read").expect("is there");
         assert_eq!((made.parent, made.forked), (Some(session("s1")), Some(1)));
-        assert!(store.names(&session("s2")).await.expect("read").contains(&shared));
+        assert!(store.ref_keys(&session("s2")).await.expect("read").contains(&shared));
         let heir = SessionRow { parent: Some(session("s2")), ..row("s3", "/a") };
         store.create_session(heir, vec![]).await.expect("made");
         store.delete_session(&session("s2"), 1, input("gone")).await.expect("deleted");
@@ -770,7 +770,7 @@ async fn a_fork_shares_names_and_is_no_heir() {
     store.keep(&session("s1"), &shared, b"words".to_vec()).await.expect("kept");
     store.create_child(fork()).await.expect("made");
     store.keep(&session("s2"), &own, b"own".to_vec()).await.expect("kept");
-    assert_eq!(store.names(&session("s1")).await, Ok(vec![shared.clone()]));
+    assert_eq!(store.ref_keys(&session("s1")).await, Ok(vec![shared.clone()]));
     store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
     let left = store.session(&session("s2")).await.expect("read").expect("is there");
     assert_eq!(left.parent, Some(session("s1")), "where it comes from stays known");

@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for Event {
                 }
                 let time = time.ok_or_else(|| A::Error::missing_field("time"))?;
                 let session = session.ok_or_else(|| A::Error::missing_field("session"))?;
-                Ok(Event { seq, time, session, request, fact: Fact::of(fields)? })
+                Ok(Event { seq, time, session, request, fact: Fact::from_fields(fields)? })
             }
         }
         deserializer.deserialize_map(Envelope)
@@ -193,13 +193,13 @@ impl<'de> Deserialize<'de> for Event {
 
 impl<'de> Deserialize<'de> for Fact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(Map::deserialize(deserializer)?)
+        Self::from_fields(Map::deserialize(deserializer)?)
     }
 }
 
 impl Fact {
     /// The fact that these fields tell.
-    fn of<E: serde::de::Error>(fields: Map<String, Value>) -> Result<Self, E> {
+    fn from_fields<E: serde::de::Error>(fields: Map<String, Value>) -> Result<Self, E> {
         let Some(name) = fields.get("type").and_then(Value::as_str) else {
             return Err(E::missing_field("type"));
         };

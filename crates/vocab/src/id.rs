@@ -140,14 +140,14 @@ impl ExtensionId {
 
 impl ProposalId {
     /// What a tool call would change.
-    pub fn of(request: &RequestId, call: &CallId) -> Self {
+    pub fn for_call(request: &RequestId, call: &CallId) -> Self {
         Self(format!("{request}-p-{call}"))
     }
 }
 
 impl ChangeSetId {
     /// What a tool call changed.
-    pub fn of(request: &RequestId, call: &CallId) -> Self {
+    pub fn for_call(request: &RequestId, call: &CallId) -> Self {
         Self(format!("{request}-x-{call}"))
     }
 

@@ -23,17 +23,17 @@ mod date;
 mod effects;
 pub mod event;
 mod id;
-mod look;
 mod memory;
 mod message;
 mod model;
-pub mod names;
 mod picture;
 mod pill;
 mod plan;
 mod problem;
+mod read_op;
 mod request;
 mod rule;
+pub mod sensitive_paths;
 mod series;
 mod stop;
 mod task;
@@ -58,7 +58,6 @@ pub use id::{
     BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
     TimerId,
 };
-pub use look::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{ModelFacts, Prices};
@@ -72,6 +71,7 @@ pub use plan::{
     MergedWrite, OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
+pub use read_op::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use request::{
     Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Lists, Machine, Mode, Noop,
     OnMaxTokens, Recovery, Request, RunSettings, WhileRunning,

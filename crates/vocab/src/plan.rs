@@ -280,7 +280,7 @@ pub struct FilePlan(Approved<FileSet>);
 
 impl FilePlan {
     /// The plan for what was approved.
-    pub fn of(approved: Approved<FileSet>) -> Self {
+    pub fn new(approved: Approved<FileSet>) -> Self {
         Self(approved)
     }
 

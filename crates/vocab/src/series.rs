@@ -88,7 +88,7 @@ const SHORT: usize = 60;
 
 impl Series {
     /// The commands of an answer, none of which has run.
-    pub fn of(commands: Vec<String>) -> Self {
+    pub fn new(commands: Vec<String>) -> Self {
         let total = count(commands.len());
         Self { total, remaining: commands, ..Self::default() }
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_progress_block_is_the_documented_one() {
-        let series = Series::of(["mkdir -p app/assets", "curl a", "curl b"].map(String::from).to_vec());
+        let series = Series::new(["mkdir -p app/assets", "curl a", "curl b"].map(String::from).to_vec());
         let first = series.begun(call()).with(result("mkdir -p app/assets", true));
         assert_eq!(
             first.progress(""),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn the_panel_counts_what_has_ended_and_what_is_put_in_between() {
         let commands: Vec<String> = (1..=8).map(|n| format!("echo {n}")).collect();
-        let mut series = Series::of(commands);
+        let mut series = Series::new(commands);
         for n in 1..=4 {
             series = series.begun(call()).with(result(&format!("echo {n}"), n != 4));
         }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_commands_can_be_all_that_runs() {
-        let series = Series::of(["a", "b", "c"].map(String::from).to_vec());
+        let series = Series::new(["a", "b", "c"].map(String::from).to_vec());
         let (kept, left) = series.only(&[3, 1, 7]);
         assert_eq!((kept.remaining, kept.total), (vec!["a".to_owned(), "c".into()], 2));
         assert_eq!(left, ["b"]);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn long_and_many_lined_commands_are_short_in_the_list() {
-        let series = Series::of(vec!["a".into(), "x".repeat(500), "one\ntwo".into()]);
+        let series = Series::new(vec!["a".into(), "x".repeat(500), "one\ntwo".into()]);
         let block = series.begun(call()).with(result("a", true)).progress("");
         let rest = block.lines().last().expect("a line");
         assert!(rest.starts_with("Remaining: xxx") && rest.ends_with("…, one…"), "{rest}");

@@ -100,7 +100,7 @@ pub struct Orders {
 
 impl Orders {
     /// What the settings of these repositories, and of the user, name in `folder`, which has no links in its path.
-    pub fn of(folder: &Path, repositories: &[Repository]) -> Self {
+    pub fn read(folder: &Path, repositories: &[Repository]) -> Self {
         Self::with(folder, &of_the_user(), repositories)
     }
 
@@ -372,7 +372,7 @@ mod tests {
         (base, folder)
     }
 
-    fn of(folder: &Path) -> Orders {
+    fn from_folder(folder: &Path) -> Orders {
         let repository = Repository { path: folder.join(".git"), work_tree: Some(folder.to_owned()) };
         Orders::with(folder, &[], &[repository])
     }
@@ -383,10 +383,10 @@ mod tests {
             ["tools/hk ; c", "tools/hk # c", "\"tools\"/hk", "to\\\nols/hk", "to\\\r\nols/hk", "./x/../tools/hk"]
         {
             let (_base, folder) = folder(&[(".git/config", &format!("[core]\n\tHooksPath = {value}\n"))]);
-            assert!(of(&folder).folders.contains(&folder.join("tools/hk")), "{value}");
+            assert!(from_folder(&folder).folders.contains(&folder.join("tools/hk")), "{value}");
         }
         let (_base, folder) = folder(&[(".git/config", "[core] hooksPath=.")]);
-        assert!(of(&folder).files.contains(&folder.join("pre-commit")));
+        assert!(from_folder(&folder).files.contains(&folder.join("pre-commit")));
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             ("inc.cfg", "[include] path = sub/two.cfg # c\n[include] path = inc.cfg\n"),
             ("sub/two.cfg", "[core] hooksPath = hk\n fsmonitor = sh tools/f.sh\n attributesFile = at\n"),
         ]);
-        let orders = of(&folder);
+        let orders = from_folder(&folder);
         for file in ["inc.cfg", "missing", "sub/two.cfg", "tools/f.sh", "at"] {
             assert!(orders.files.contains(&folder.join(file)), "{file}: {orders:?}");
         }
@@ -408,11 +408,11 @@ mod tests {
     fn git_config_that_cannot_be_read_is_unknown() {
         for text in ["[core\n", "[core] a = \"x\n", "[core] = x", "[core] a = \\q", "[include] path = ~other/x"] {
             let (_base, folder) = folder(&[(".git/config", text)]);
-            assert!(of(&folder).unknown.is_some(), "{text}");
+            assert!(from_folder(&folder).unknown.is_some(), "{text}");
         }
         let (_base, folder) = folder(&[(".git/config", "[include] path = ../f")]);
         rustix::fs::mknodat(rustix::fs::CWD, folder.join("f"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert!(of(&folder).unknown.is_some_and(|why| why.contains("no regular file")));
+        assert!(from_folder(&folder).unknown.is_some_and(|why| why.contains("no regular file")));
     }
 
     #[test]
@@ -421,7 +421,7 @@ mod tests {
                     fetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = \
                     refs/heads/main\n[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired\n";
         let (_base, folder) = folder(&[(".git/config", text)]);
-        let Orders { files, folders, linked, unknown } = of(&folder);
+        let Orders { files, folders, linked, unknown } = from_folder(&folder);
         let outside = |path: &&PathBuf| !path.starts_with(folder.join(".git"));
         assert_eq!((files.iter().find(outside), folders.len(), linked.len(), unknown), (None, 0, 0, None));
     }

@@ -77,7 +77,7 @@ fn look(step: &mut Transition<'_>) {
     if let Some((stage, label)) = stage {
         say_stage(step, &request, stage, label);
     }
-    step.ask(Effect::ViewTasks { request, wanted });
+    step.request(Effect::ViewTasks { request, wanted });
 }
 
 /// The tasks were looked at.
@@ -89,7 +89,7 @@ pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<T
     if !is_loading(step, request, awaits) {
         return;
     }
-    step.say(Some(request), AskFact::Viewed { view });
+    step.emit(Some(request), AskFact::Viewed { view });
     go_on(step);
 }
 
@@ -273,7 +273,7 @@ fn judge(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, (_, operations)) = (active.request.id.clone(), operations(assist));
-    step.ask(Effect::JudgeTasks { request, operations });
+    step.request(Effect::JudgeTasks { request, operations });
 }
 
 /// It is known what the operations would do.
@@ -291,8 +291,10 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
     let invalid = results.iter().filter(|one| !one.valid).count();
     let valid = results.len() - invalid;
     let first = assist.stand == AssistState::Judging;
-    let id =
-        assist.proposal.clone().unwrap_or_else(|| ProposalId::of(request, &CallId::nth(step.session.next_call() - 1)));
+    let id = assist
+        .proposal
+        .clone()
+        .unwrap_or_else(|| ProposalId::for_call(request, &CallId::nth(step.session.next_call() - 1)));
     let version = assist.version + 1;
     let results_told: Vec<Value> = results.iter().map(|one| json!({"op": one.op, "errors": one.errors})).collect();
     let fields = json!({
@@ -333,12 +335,12 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
 fn open(step: &mut Transition<'_>, request: &RequestId, proposal: ProposalId, results: &[Previewed], version: u32) {
     let operations = results.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
     let opened = ProposalFact::Opened { proposal, call: None, kind: ProposalKind::Tasks, operations, version };
-    step.say(Some(request), opened);
+    step.emit(Some(request), opened);
 }
 
 fn warn(step: &mut Transition<'_>, request: &RequestId, warnings: &[String]) {
     for text in warnings {
-        step.say(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
     }
 }
 
@@ -346,7 +348,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
-    step.say(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
+    step.emit(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
     say_stage(step, request, Stage::Summarizing, "Summarizing…");
     go_on(step);
 }
@@ -360,7 +362,7 @@ fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str
 }
 
 fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
-    step.say(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
+    step.emit(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
     turn::finish(step, request, Status::Completed, None);
 }
 
@@ -375,7 +377,7 @@ fn leave_earlier(step: &mut Transition<'_>) {
 
 fn close(step: &mut Transition<'_>, open: &crate::record::OpenProposal, applied: bool, operations: usize) {
     let verdict = if applied { words::APPLIED } else { words::LEFT };
-    step.say(Some(&open.request), ProposalFact::Resolved { proposal: open.id.clone(), verdict: verdict.into() });
+    step.emit(Some(&open.request), ProposalFact::Resolved { proposal: open.id.clone(), verdict: verdict.into() });
     let fields = json!({
         "applied": applied, "applied_ops": operations, "ops_count": open.operations,
         "invalid_count": open.operations - open.valid,
@@ -397,7 +399,7 @@ fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;
     }
-    step.say(Some(request), StageFact { stage, label: label.into() });
+    step.emit(Some(request), StageFact { stage, label: label.into() });
 }
 
 /// Tells the audit. The door by which the request came is part of most entries.

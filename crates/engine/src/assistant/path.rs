@@ -53,7 +53,7 @@ pub(super) fn choose(step: &mut Transition<'_>) {
         (Mode::Auto, _) => plain(RouteDecision::Plan, 1.0, "auto mode is switched off"),
         _ => plain(RouteDecision::Plan, 1.0, "the person chose to plan"),
     };
-    step.say(Some(&request), fact);
+    step.emit(Some(&request), fact);
     go_on(step);
 }
 
@@ -71,7 +71,7 @@ pub(super) fn replied(step: &mut Transition<'_>, words: &str) {
         "stage": "routing", "router_confidence": fact.confidence,
     });
     audit(step, &request, "router_decision", told);
-    step.say(Some(&request), fact);
+    step.emit(Some(&request), fact);
     go_on(step);
 }
 
@@ -83,7 +83,10 @@ pub(super) fn failed(step: &mut Transition<'_>) {
         "router_confidence": 0.0,
     });
     audit(step, &request, "router_decision", told);
-    step.say(Some(&request), plain(RouteDecision::Plan, 0.0, "the router failed; changes are proposed, never applied"));
+    step.emit(
+        Some(&request),
+        plain(RouteDecision::Plan, 0.0, "the router failed; changes are proposed, never applied"),
+    );
     go_on(step);
 }
 

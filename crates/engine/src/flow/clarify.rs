@@ -69,7 +69,7 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
         [one] => one.text.clone(),
         several => format!("{} questions before this is begun.", several.len()),
     };
-    step.say(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
+    step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
     let asking = FlowQuestion {
         kind: CheckpointKind::Clarification,
         about: CheckpointSubject::Clarify { questions },

@@ -123,12 +123,12 @@ pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
         Some(Ok(requirements)) => requirements,
         _ => {
             let message = "the requirements came in words of the model's own".into();
-            step.say(Some(&request), BugFact { kind: PURPOSE.into(), by: "engine".into(), message });
+            step.emit(Some(&request), BugFact { kind: PURPOSE.into(), by: "engine".into(), message });
             let summary = words.trim().chars().take(4_000).collect();
             Requirements { summary, ..Requirements::default() }
         }
     };
-    step.say(Some(&request), RequirementsFact { requirements });
+    step.emit(Some(&request), RequirementsFact { requirements });
     turn::next(step);
     true
 }
@@ -165,7 +165,7 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
     let Some(requirements) = active.flow.requirements.clone() else { return FlowWait::Waits };
-    step.say(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
+    step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
     let mut body = Map::new();
     body.insert("requirements".into(), json!(requirements));
     let asking = FlowQuestion {

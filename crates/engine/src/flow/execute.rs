@@ -108,9 +108,9 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     let title = of_plan.title.clone();
     let request = active.request.id.clone();
     let label = format!("Step {number} of {of}: {title}");
-    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
     let status = StepStatus::Running;
-    step.say(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new() });
+    step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new() });
     None
 }
 
@@ -145,7 +145,7 @@ fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepSta
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
     let title = of_plan.title.clone();
-    step.say(Some(request), PlanFact::Step { step: id.to_owned(), number, of, title, status, note });
+    step.emit(Some(request), PlanFact::Step { step: id.to_owned(), number, of, title, status, note });
     tell_progress(step, request);
 }
 
@@ -155,7 +155,7 @@ pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
     let done = |id: &str| matches!(active.flow.statuses.get(id), Some(StepStatus::Done));
     let todo = |one: &PlanStep| Todo { text: one.title.clone(), completed: done(&one.id) };
     let todos = in_order(&active.flow).map(todo).collect();
-    step.say(Some(request), StepsFact { todos });
+    step.emit(Some(request), StepsFact { todos });
 }
 
 /// All steps have ended: the model's last words are the answer.

@@ -59,14 +59,14 @@ pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
     let Some(id) = answers::open(step, question) else { return FlowWait::Waits };
     let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return FlowWait::Waits };
     let resolved = answers::resolved(id, &choice, by);
-    step.say(Some(&request), resolved);
+    step.emit(Some(&request), resolved);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {
             turn::finish_for(step, &request, status, None, reason);
             FlowWait::Waits
         }
         None => {
-            step.say(Some(&request), RequestFact::Resumed { wish: false });
+            step.emit(Some(&request), RequestFact::Resumed { wish: false });
             FlowWait::Settled
         }
     }

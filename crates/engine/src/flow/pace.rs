@@ -34,7 +34,7 @@ pub(crate) fn after_round(step: &mut Transition<'_>) {
         single && !active.pausing && active.flow.stand == FlowState::Turn && active.steers.is_empty()
     };
     if let Some(request) = step.session.active().filter(rests).map(|active| active.request.id.clone()) {
-        step.say(Some(&request), RequestFact::Pausing {});
+        step.emit(Some(&request), RequestFact::Pausing {});
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn check(step: &mut Transition<'_>) {
     // What was small enough to be done at once needed no steps.
     if done > MOST {
         let message = format!("{done} steps were completed in one turn; {MOST} at most were agreed");
-        step.say(Some(&request), BugFact { kind: "pace".into(), by: "engine".into(), message });
+        step.emit(Some(&request), BugFact { kind: "pace".into(), by: "engine".into(), message });
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
         return false;
     }
     let request = active.request.id.clone();
-    step.say(Some(&request), RequestFact::Steered { text: CONTINUE.into(), by: BY.into() });
+    step.emit(Some(&request), RequestFact::Steered { text: CONTINUE.into(), by: BY.into() });
     turn::next(step);
     true
 }

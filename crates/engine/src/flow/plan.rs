@@ -242,7 +242,7 @@ pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
 /// A plan was made.
 pub(crate) fn propose(step: &mut Transition<'_>, request: &RequestId, plan: Plan, by: &str) {
     let version = step.session.unfinished(request).map_or(0, |active| active.flow.version) + 1;
-    step.say(Some(request), PlanFact::Proposed { version, plan, by: by.into() });
+    step.emit(Some(request), PlanFact::Proposed { version, plan, by: by.into() });
 }
 
 /// Shows the plan and asks, unless it may be carried out at once.
@@ -257,7 +257,7 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         (!by_mode && !active.request.settings.copilot.plan_approval).then(|| "setting".to_owned())
     });
     if let Some(by) = by {
-        step.say(Some(&request), PlanFact::Started { version, by });
+        step.emit(Some(&request), PlanFact::Started { version, by });
         execute::tell_progress(step, &request);
         return FlowWait::Settled;
     }
@@ -268,7 +268,7 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
     body.insert("assumptions".into(), json!(plan.assumptions));
     let count = plan.steps.len();
     let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-    step.say(
+    step.emit(
         Some(&request),
         StageFact { stage: Stage::Planning, label: "Waiting for the plan to be approved...".into() },
     );
@@ -374,7 +374,7 @@ pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
         true => "Call propose_plan with its steps",
         false => "Answer with the JSON object and nothing else",
     };
-    step.say(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
+    step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
     turn::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
     true
 }

@@ -9,7 +9,7 @@ use trimtab_vocab::{
 };
 
 use crate::record::Session;
-use crate::step::by_hand;
+use crate::step::test_step;
 use crate::{Effect, Input, Interrupted, Output, step, turn};
 
 mod words;
@@ -56,8 +56,8 @@ impl Talk {
         let (text, mode) = ("make it better", Mode::Auto);
         let request = Request { mode, ..Request::new(id(), text, settings) };
         talk.feed(Input::Said { request: Box::new(request) });
-        let outputs = by_hand(&mut talk.session, |step| {
-            step.say(Some(&id()), route);
+        let outputs = test_step(&mut talk.session, |step| {
+            step.emit(Some(&id()), route);
             turn::load_or_next(step);
         });
         talk.take(outputs);

@@ -101,7 +101,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     let (request, settings) = (active.request.id.clone(), &active.request.settings);
     let is_asked = settings.attended && settings.approve == Approve::Ask;
     let summed_up = active.fits;
-    step.say(Some(&request), ContextFact::Full { limit, used, of });
+    step.emit(Some(&request), ContextFact::Full { limit, used, of });
     let percent = used.saturating_mul(100) / of.max(1);
     let what = match limit {
         ContextLimit::Storage => format!("The session's document is {percent} % full."),
@@ -113,7 +113,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
             "{what} Nobody is asked in this run: it goes on here, summed up where it must be. \
              `trimtab handoff` goes on in a new session, `trimtab extend` with the complete conversation."
         );
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
         return false;
     }
     let body = json!({"limit": limit, "used": used, "of": of});
@@ -153,7 +153,7 @@ pub(crate) fn wanted(step: &mut Transition<'_>) {
         return answers::answered(step, &id, HANDOFF.into(), None, answers::Answerer::person());
     }
     match objection(step.session, None) {
-        Some(reason) => step.say(None, SessionFact::Refused { reason }),
+        Some(reason) => step.emit(None, SessionFact::Refused { reason }),
         None => hand_off(step, None),
     }
 }
@@ -184,7 +184,7 @@ pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Optio
 /// The documented order: the text, the change history, the new session, its input.
 pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
     let Some(parent) = step.session.id().cloned() else { return };
-    let stage = |step: &mut Transition<'_>, stage, label: String| step.say(request, StageFact { stage, label });
+    let stage = |step: &mut Transition<'_>, stage, label: String| step.emit(request, StageFact { stage, label });
     stage(step, Stage::Summarizing, "Generating the handoff context...".into());
     let text = context(step.session);
     let prefill = prefill(step.session);
@@ -224,8 +224,8 @@ pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
         raised_usd,
     };
     facts.push(inherited.into());
-    step.bear(Child { id: child.clone(), folder, facts, files: files.into_iter().collect() });
-    step.say(request, SessionFact::Handoff { child, change_sets, prefill });
+    step.spawn_child(Child { id: child.clone(), folder, facts, files: files.into_iter().collect() });
+    step.emit(request, SessionFact::Handoff { child, change_sets, prefill });
 }
 
 /// The sets that a new session gets: all but those that another one has already.
@@ -256,21 +256,21 @@ fn inherited(session: &Session) -> Vec<Inherited> {
 pub(crate) fn extend(step: &mut Transition<'_>, request: Option<&RequestId>, room: Option<(u64, u64)>) {
     let Some(id) = step.session.id() else { return };
     let extension = ExtensionId::nth(id, step.session.lineage().extensions + 1);
-    step.say(request, SessionFact::Extended { extension });
+    step.emit(request, SessionFact::Extended { extension });
     let fits = match (step.session.active().is_some(), room, step.session.undoing_adds()) {
         (false, _, Some(_)) => true,
         (true, Some((used, room)), Some(more)) => used + more <= room,
         _ => false,
     };
     if let Some(source) = step.session.last_summary().filter(|_| fits).cloned() {
-        step.say(request, ContextFact::Restored { source });
+        step.emit(request, ContextFact::Restored { source });
     }
 }
 
 /// A session that had taken over was deleted. What it had handed on stays where it is.
 pub(crate) fn child_gone(step: &mut Transition<'_>, child: SessionId, handed_on: BTreeMap<ChangeSetId, SessionId>) {
     if step.session.lineage().children.contains(&child) {
-        step.say(None, SessionFact::Reclaimed { child, handed_on });
+        step.emit(None, SessionFact::Reclaimed { child, handed_on });
     }
 }
 
@@ -295,13 +295,13 @@ mod tests {
     use trimtab_vocab::event::{AnswerFact, ReplyFact, RequestFact};
     use trimtab_vocab::{Answer, CallId, ContextSettings, Message, Mode, RunSettings, Usage};
 
-    use crate::step::by_hand;
+    use crate::step::test_step;
 
     use super::*;
 
     /// A session at work under these settings.
     fn session(context: ContextSettings) -> Session {
-        let mut session = Session::of("s1".parse().expect("an id"));
+        let mut session = Session::new("s1".parse().expect("an id"));
         let request = "r1".parse().expect("an id");
         let settings = Box::new(RunSettings { context, ..RunSettings::default() });
         let (text, refs, images, mode) = ("x".into(), Vec::new(), Vec::new(), Mode::Auto);
@@ -341,13 +341,13 @@ mod tests {
 
     /// The session that is handed off to, and a request in it with this budget.
     fn child_of(parent: &mut Session, request: Option<&RequestId>, budget_usd: Option<f64>) -> Session {
-        let outputs = by_hand(parent, |step| hand_off(step, request));
+        let outputs = test_step(parent, |step| hand_off(step, request));
         let child = outputs.into_iter().find_map(|output| match output {
             crate::Output::Child(child) => Some(*child),
             _ => None,
         });
         let Child { id, facts, .. } = child.expect("a child");
-        let mut child = Session::of(id);
+        let mut child = Session::new(id);
         facts.iter().for_each(|fact| child.fold(None, fact));
         let settings = Box::new(RunSettings { budget_usd, ..RunSettings::default() });
         let received = RequestFact::Received {

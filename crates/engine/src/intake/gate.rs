@@ -42,13 +42,13 @@ pub(super) fn pass(step: &mut Transition<'_>, request: &mut Request) {
     if typed {
         let key = RefKey::input_of(&request.id);
         let preview = shortened(request, &request.text, &key);
-        step.keep(key.clone(), std::mem::replace(&mut request.text, preview));
+        step.store(key.clone(), std::mem::replace(&mut request.text, preview));
         request.refs.push(key);
     }
     if expanded && let Some(mut pill) = request.pill.take() {
         let key = RefKey::pill_of(&request.id);
         let preview = shortened(request, &pill.text, &key);
-        step.keep(key.clone(), std::mem::replace(&mut pill.text, preview));
+        step.store(key.clone(), std::mem::replace(&mut pill.text, preview));
         request.refs.push(key);
         request.pill = Some(pill);
     }

@@ -60,12 +60,12 @@ pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (B
     }
     let Request { id, text, tags, .. } = request;
     let checkpoint = answer.as_ref().map(|(checkpoint, ..)| checkpoint.clone());
-    step.say(Some(&id), RequestFact::Joined { text: text.clone(), into: into.clone(), checkpoint, tags });
+    step.emit(Some(&id), RequestFact::Joined { text: text.clone(), into: into.clone(), checkpoint, tags });
     match answer {
         Some((checkpoint, choice, words)) => {
             answers::answered(step, &checkpoint, choice, words, answers::Answerer::person())
         }
-        None => step.say(Some(&into), RequestFact::Steered { text: text.trim().to_owned(), by: "user".into() }),
+        None => step.emit(Some(&into), RequestFact::Steered { text: text.trim().to_owned(), by: "user".into() }),
     }
     Ok(())
 }
@@ -95,7 +95,7 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
 fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
     let CheckpointSubject::Question { call } = &question.about else { return None };
     let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
-    let Ok(ToolAction::Ask { options, .. }) = tools::read(&item.wish.name, &item.wish.input, None) else { return None };
+    let Ok(ToolAction::Ask { options, .. }) = tools::read(&item.call.name, &item.call.input, None) else { return None };
     let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;
     Some(format!("o{number}")).filter(|choice| question.choices.contains(choice))
 }

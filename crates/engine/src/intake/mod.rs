@@ -50,24 +50,24 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     // Rules are many and change seldom: they are recorded only when they are not as they were.
     let rules = std::mem::take(&mut request.settings.rules);
     if rules != step.session.rules() {
-        step.say(None, RuleFact::Known { rules });
+        step.emit(None, RuleFact::Known { rules });
     }
     gate::pass(step, &mut request);
     let recalled = std::mem::take(&mut request.settings.recalled);
-    step.say(Some(&id), received(request));
+    step.emit(Some(&id), received(request));
     memory::recalled(step, &id, recalled);
-    step.say(
+    step.emit(
         Some(&id),
         StageFact { stage: Stage::Intake, label: "Analyzing request & architecting strategy...".into() },
     );
     if was_idle {
-        step.ask(Effect::Admit { request: id });
+        step.request(Effect::Admit { request: id });
     } else if replaces {
         joining::replace_running(step, &id);
     } else if let Some(why) = waits {
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let text = format!("This waits until the request before it has ended{why}.");
-        step.say(Some(&id), BannerFact { level: Level::Info, text });
+        step.emit(Some(&id), BannerFact { level: Level::Info, text });
     }
 }
 

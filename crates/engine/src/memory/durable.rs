@@ -40,7 +40,7 @@ pub fn lasting(message: &str) -> Vec<Lasting> {
 /// A message as it is, if it may be kept at all.
 pub(super) fn whole(message: &str) -> Option<Lasting> {
     let text = message.trim();
-    let fits = !text.is_empty() && text.len() <= LONGEST && !is_secret(&SentenceWords::of(text).lower);
+    let fits = !text.is_empty() && text.len() <= LONGEST && !is_secret(&SentenceWords::split(text).lower);
     fits.then(|| Lasting { text: text.to_owned(), personal: false })
 }
 
@@ -85,7 +85,7 @@ struct SentenceWords<'a> {
 }
 
 impl<'a> SentenceWords<'a> {
-    fn of(sentence: &'a str) -> Self {
+    fn split(sentence: &'a str) -> Self {
         let (mut at, mut lower) = (Vec::new(), Vec::new());
         let mut from = 0;
         for word in sentence.split_whitespace() {
@@ -129,7 +129,7 @@ fn judge(sentence: &str) -> Option<Lasting> {
     if sentence.len() > LONGEST || sentence.ends_with('?') {
         return None;
     }
-    let words = SentenceWords::of(sentence);
+    let words = SentenceWords::split(sentence);
     let mut first = 0;
     while let Some(more) = one_of(&words.lower[first..], BEFORE) {
         first += more;

@@ -78,7 +78,7 @@ pub(crate) fn shown(session: &Session) -> String {
 /// Tells the record what the model is told from here on, if that has changed.
 pub(crate) fn recalled(step: &mut Transition<'_>, request: &RequestId, entries: Vec<Remembered>) {
     if entries != step.session.recalled() {
-        step.say(Some(request), MemoryFact::Recalled { entries });
+        step.emit(Some(request), MemoryFact::Recalled { entries });
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Sta
     let Some(active) = step.session.unfinished(request).filter(|_| status == Status::Completed) else { return };
     let entries = noted(active, step.session);
     if !entries.is_empty() {
-        step.say(Some(request), MemoryFact::Noted { entries });
+        step.emit(Some(request), MemoryFact::Noted { entries });
     }
 }
 

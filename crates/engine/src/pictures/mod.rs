@@ -112,7 +112,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     }
     if asked > count {
         let text = format!("You asked for {asked} pictures; {MOST} are made at a time.");
-        step.say(Some(request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text });
     }
     call(step);
 }
@@ -135,7 +135,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
-    step.say(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
+    step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
     turn::send(step, prompt, Some(PURPOSE));
 }
 
@@ -173,14 +173,14 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let count: u32 = pictures.iter().map(|plan| plan.count).sum();
     let label = if count == 1 { "Making a picture...".into() } else { format!("Making {count} pictures...") };
     let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
-    step.say(Some(&request), planned);
-    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    step.emit(Some(&request), planned);
+    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
     batch::advance(step);
 }
 
 /// Does the next thing that a call needs.
-pub(crate) fn go(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) {
-    if item.wish.name == SAVE {
+pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) {
+    if item.call.name == SAVE {
         let change = change_of(step, item);
         return batch::change_by_person(step, call, item, change);
     }
@@ -191,12 +191,12 @@ fn draw(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, after_ms: u6
     let Some(active) = step.session.active() else { return };
     let model = active.request.settings.image.model.clone();
     let (prompt, count) = ordered(item);
-    step.ask(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
+    step.request(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
 }
 
 fn ordered(item: &BatchItem) -> (String, u32) {
-    let prompt = item.wish.input.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let count = item.wish.input.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let prompt = item.call.input.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let count = item.call.input.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     (prompt, count.clamp(1, MOST))
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn drawn(
     fault: Option<Fault>,
 ) {
     let Some((request, item)) = batch::find(step, call) else { return };
-    if item.progress != Progress::Started || item.wish.name != DRAW {
+    if item.progress != Progress::Started || item.call.name != DRAW {
         return;
     }
     let Some(active) = step.session.active() else { return };
@@ -233,7 +233,7 @@ pub(crate) fn drawn(
                 failed: time,
                 retry_in_ms: Some(wait),
             };
-            step.say(Some(&request), failed);
+            step.emit(Some(&request), failed);
             return draw(step, call, &item, wait);
         }
         (0, Some(Fault { problem, .. })) => problem,
@@ -255,12 +255,12 @@ pub(crate) fn drawn(
             made: time,
             cost_usd: settings.price_usd,
         };
-        step.say(Some(&request), fact);
+        step.emit(Some(&request), fact);
     }
     if made > 0 {
         let usage = Usage { cost_usd: Some(settings.price_usd * made as f64), ..Usage::default() };
         let model = settings.model;
-        step.say(Some(&request), UsageFact { model, usage, context_tokens: None, context_window: None });
+        step.emit(Some(&request), UsageFact { model, usage, context_tokens: None, context_window: None });
     }
     for image in &places[made..] {
         let failed = ImageFact::Failed {
@@ -271,7 +271,7 @@ pub(crate) fn drawn(
             failed: time,
             retry_in_ms: None,
         };
-        step.say(Some(&request), failed);
+        step.emit(Some(&request), failed);
     }
     let names: Vec<String> = pictures.iter().take(made).map(|picture| format!("ref:{}", picture.key)).collect();
     let (status, text) = match places.len() - made {
@@ -292,7 +292,7 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
             .hint("Select some, or name them: `trimtab images list` shows their ids.");
         return turn::finish(step, request, Status::Failed, Some(problem));
     }
-    step.say(Some(request), ImageFact::Saving { images, folder });
+    step.emit(Some(request), ImageFact::Saving { images, folder });
     batch::advance(step);
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn select(step: &mut Transition<'_>, images: Vec<ImageId>, selected: 
     let is_news = |image: &ImageId| step.session.picture(image).is_some_and(|picture| picture.selected != selected);
     let images: Vec<ImageId> = images.into_iter().filter(is_news).collect();
     if !images.is_empty() {
-        step.say(None, ImageFact::Selected { images, selected });
+        step.emit(None, ImageFact::Selected { images, selected });
     }
 }
 
@@ -310,13 +310,13 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
 }
 
 fn change_of(step: &Transition<'_>, item: &BatchItem) -> ProposedChange {
-    let named = item.wish.input.get("images").and_then(Value::as_array).into_iter().flatten();
+    let named = item.call.input.get("images").and_then(Value::as_array).into_iter().flatten();
     let ids = named.filter_map(|name| name.as_str()?.parse::<ImageId>().ok());
     let found = ids.filter_map(|id| {
         let picture = step.session.picture(&id)?;
         Some((picture.key()?, picture.media_type.clone()))
     });
-    let folder = item.wish.input.get("folder").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let folder = item.call.input.get("folder").and_then(Value::as_str).unwrap_or_default().to_owned();
     ProposedChange::Save { folder, pictures: found.collect() }
 }
 
@@ -324,7 +324,7 @@ fn change_of(step: &Transition<'_>, item: &BatchItem) -> ProposedChange {
 pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    step.say(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
+    step.emit(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
     if let Some(PictureWish::Save { .. }) = step.session.active().and_then(|active| active.request.picture.as_deref()) {
         return saved(step, &request, outcomes);
     }
@@ -344,7 +344,7 @@ pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)
     let missing: Vec<&GeneratedImage> = all.iter().filter(|image| image.problem.is_some()).collect();
     let summary = summary(&made, &missing);
     let answer = Answer { summary, generated_images: made, ..Answer::default() };
-    step.say(Some(&request), AnswerFact { answer });
+    step.emit(Some(&request), AnswerFact { answer });
     turn::finish(step, &request, Status::Completed, None);
 }
 
@@ -352,7 +352,7 @@ fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus
     match outcomes.first() {
         Some((ToolStatus::Ok | ToolStatus::Partial, text)) => {
             let answer = Answer { summary: text.clone(), ..Answer::default() };
-            step.say(Some(request), AnswerFact { answer });
+            step.emit(Some(request), AnswerFact { answer });
             turn::finish(step, request, Status::Completed, None);
         }
         other => {

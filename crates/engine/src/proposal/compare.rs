@@ -60,7 +60,7 @@ pub struct LineStats {
 
 impl LineStats {
     /// Of these blocks.
-    pub fn of(blocks: &[ChangedBlock]) -> Self {
+    pub fn count(blocks: &[ChangedBlock]) -> Self {
         let mut stats = Self::default();
         for block in blocks {
             stats.removed += block.before.len() as u64;
@@ -135,7 +135,7 @@ pub fn patch(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String
     }
     let (before, after) = (lines(old), lines(new));
     let blocks = blocks(old, new);
-    let stats = LineStats::of(&blocks);
+    let stats = LineStats::count(&blocks);
     if blocks.is_empty() {
         return (String::new(), stats);
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_replaced_block_counts_as_modified_as_far_as_both_sides_reach() {
         let of = |before: &str, after: &str| {
-            let stats = LineStats::of(&blocks(before.as_bytes(), after.as_bytes()));
+            let stats = LineStats::count(&blocks(before.as_bytes(), after.as_bytes()));
             (stats.added, stats.removed, stats.modified)
         };
         assert_eq!(of("a\nb\nc\n", "a\nB\nB2\nc\n"), (2, 1, 1));

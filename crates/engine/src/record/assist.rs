@@ -98,7 +98,7 @@ pub struct OpenProposal {
 
 impl Assist {
     /// The beginning of a request that is one about the tasks.
-    pub(super) fn of(request: &Request) -> Option<Box<Self>> {
+    pub(super) fn for_request(request: &Request) -> Option<Box<Self>> {
         let ask = request.ask.as_ref()?;
         Some(Box::new(Self { clarify: ask.clarify.clone(), ..Self::default() }))
     }

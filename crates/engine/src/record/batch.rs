@@ -27,9 +27,9 @@ pub struct Batch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchItem {
     /// Names it.
-    pub call: CallId,
+    pub call_id: CallId,
     /// What the model asked for.
-    pub wish: ToolCall,
+    pub call: ToolCall,
     /// How far it is.
     pub progress: Progress,
     /// What a person said about it.
@@ -134,7 +134,7 @@ pub struct UserDecision {
 }
 
 impl Batch {
-    pub(super) fn of(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
+    pub(super) fn new(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
         let item = |(number, wish)| BatchItem::new(CallId::tool(call, number + 1), wish);
         let items: Vec<BatchItem> = wishes.enumerate().map(item).collect();
         (!items.is_empty()).then_some(Self { items, ..Self::default() })
@@ -163,11 +163,11 @@ impl Batch {
 
     /// One of its calls.
     pub fn item(&self, call: &CallId) -> Option<&BatchItem> {
-        self.items.iter().find(|item| item.call == *call)
+        self.items.iter().find(|item| item.call_id == *call)
     }
 
     pub(super) fn item_mut(&mut self, call: &CallId) -> Option<&mut BatchItem> {
-        self.items.iter_mut().find(|item| item.call == *call)
+        self.items.iter_mut().find(|item| item.call_id == *call)
     }
 
     /// Whether somebody is to be asked.
@@ -182,7 +182,7 @@ impl Batch {
 
     /// What it asks for, to tell whether it is the same again.
     pub(crate) fn signature(&self) -> String {
-        self.items.iter().map(|item| format!("{} {}\n", item.wish.name, item.wish.input)).collect()
+        self.items.iter().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
     }
 
     /// What came of it, to tell whether it is the same again.
@@ -198,8 +198,8 @@ impl Batch {
 impl BatchItem {
     fn new(call: CallId, wish: ToolCall) -> Self {
         Self {
-            call,
-            wish,
+            call_id: call,
+            call: wish,
             progress: Progress::Pending,
             given: None,
             writes: None,
@@ -220,13 +220,13 @@ impl BatchItem {
 
     /// Puts another command in its place; whether it is another one.
     pub(super) fn edit(&mut self, command: &str) -> bool {
-        let Some(old) = self.wish.input.get("command").and_then(|old| old.as_str()).map(str::to_owned) else {
+        let Some(old) = self.call.input.get("command").and_then(|old| old.as_str()).map(str::to_owned) else {
             return false;
         };
         if old == command {
             return false;
         }
-        self.wish.input["command"] = command.into();
+        self.call.input["command"] = command.into();
         self.edited_from.get_or_insert(old);
         self.given = None;
         self.blocked = None;

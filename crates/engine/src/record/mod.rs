@@ -1,8 +1,8 @@
 //! The state of a session, and the one way it changes: [`Session::fold`], in `fold/`.
 
-mod about;
 mod assist;
 mod batch;
+mod checkpoint_subject;
 mod flow;
 mod fold;
 mod lineage;
@@ -19,9 +19,9 @@ use trimtab_vocab::{
     TimerId, Todo, Usage,
 };
 
-pub use about::CheckpointSubject;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub use batch::{Batch, BatchItem, Progress, Selection, ToolOutcome, UserDecision, WithheldResult};
+pub use checkpoint_subject::CheckpointSubject;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
@@ -298,7 +298,7 @@ pub enum Phase {
 
 impl RunningRequest {
     fn new(request: Request) -> Self {
-        let assist = Assist::of(&request);
+        let assist = Assist::for_request(&request);
         Self {
             request,
             assist,
@@ -389,7 +389,7 @@ impl RunningRequest {
 
 impl Session {
     /// A session of this name, before anything happened in it.
-    pub fn of(id: SessionId) -> Self {
+    pub fn new(id: SessionId) -> Self {
         Self { id: Some(id), ..Self::default() }
     }
 
@@ -521,7 +521,7 @@ impl Session {
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
         let begun = tools.filter(|item| matches!(item.progress, Progress::Started | Progress::Acting));
         let moving = self.moving.as_ref().map(|_| CallId::history());
-        self.open_call().into_iter().chain(begun.map(|item| &item.call)).cloned().chain(moving).collect()
+        self.open_call().into_iter().chain(begun.map(|item| &item.call_id)).cloned().chain(moving).collect()
     }
 
     /// Whether there is nothing to do.

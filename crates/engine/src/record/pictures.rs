@@ -102,7 +102,7 @@ impl Session {
         let wish =
             |(number, input)| ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
         active.prompting = false;
-        active.batch = Batch::of(&call, (1..).zip(inputs).map(wish)).map(Batch::of_pictures);
+        active.batch = Batch::new(&call, (1..).zip(inputs).map(wish)).map(Batch::of_pictures);
         active.phase = Phase::Replied;
     }
 
@@ -118,7 +118,7 @@ impl Session {
             return;
         }
         let batch = self.active.as_ref().and_then(|active| active.batch.as_ref());
-        let number = batch.and_then(|batch| batch.items.iter().position(|item| item.call == *call)).unwrap_or(0);
+        let number = batch.and_then(|batch| batch.items.iter().position(|item| item.call_id == *call)).unwrap_or(0);
         let order = (self.calls, number);
         let at = self.gallery.partition_point(|picture| picture.order <= order);
         self.gallery.insert(at, SessionPicture { image, request, order });

@@ -104,7 +104,7 @@ pub(crate) fn begin(step: &mut Transition<'_>) {
         None => {
             let request = active.request.id.clone();
             let label = "Understanding the request...".into();
-            step.say(Some(&request), StageFact { stage: Stage::Routing, label });
+            step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
             call(step);
         }
     }

@@ -144,7 +144,7 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     body.extend(more);
     let choices = numbered(choices);
     let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
-    step.say(Some(&request), opened);
+    step.emit(Some(&request), opened);
     Some(checkpoint)
 }
 
@@ -199,7 +199,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
-            step.say(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
+            step.emit(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
             go_on(step);
         }
         return;
@@ -292,8 +292,8 @@ pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[Cha
         Err(reason) => return object(step, &checkpoint, reason),
         Ok(None) => {}
         Ok(Some(choosing::Partition { call, parts, left })) => {
-            let proposal = ProposalId::of(&checkpoint.request, &call);
-            step.say(Some(&checkpoint.request), ProposalFact::Chosen { proposal, call, parts, left });
+            let proposal = ProposalId::for_call(&checkpoint.request, &call);
+            step.emit(Some(&checkpoint.request), ProposalFact::Chosen { proposal, call, parts, left });
         }
     }
     answered(step, id, ALLOW.into(), None, by);
@@ -335,7 +335,7 @@ pub(crate) fn answered(
     }
     let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
-        return step.say(Some(&request), SessionFact::Refused { reason });
+        return step.emit(Some(&request), SessionFact::Refused { reason });
     }
     let extends = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::EXTEND;
     let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
@@ -349,7 +349,7 @@ pub(crate) fn answered(
     let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
     let resolved =
         CheckpointFact::Resolved { checkpoint: checkpoint_id, choice: choice.clone(), text: text.clone(), by, surface };
-    step.say(Some(&request), resolved);
+    step.emit(Some(&request), resolved);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
@@ -358,7 +358,7 @@ pub(crate) fn answered(
         if checkpoint.about == CheckpointSubject::Instructions {
             instructions::accepted(step, &request, &rule);
         }
-        step.say(Some(&request), RuleFact::Added { rule });
+        step.emit(Some(&request), RuleFact::Added { rule });
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
@@ -375,11 +375,11 @@ pub(crate) fn answered(
     }
     if leaves && planned {
         series::left(step, &request);
-        step.say(Some(&request), RequestFact::Steered { text: series::LEFT.into(), by: "engine".into() });
+        step.emit(Some(&request), RequestFact::Steered { text: series::LEFT.into(), by: "engine".into() });
         after_answer(step, &request, None);
     } else if stops || accepts || leaves || hands_off || ends.is_some() {
         if parked {
-            step.say(Some(&request), RequestFact::Reopened {});
+            step.emit(Some(&request), RequestFact::Reopened {});
         }
         let (status, reason) = match checkpoint.about {
             _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
@@ -402,7 +402,7 @@ pub(crate) fn answered(
 /// has nobody left to wait for, and ends there until somebody answers.
 fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
     let request = &checkpoint.request;
-    step.say(Some(request), BannerFact { level: Level::Warning, text });
+    step.emit(Some(request), BannerFact { level: Level::Warning, text });
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
         let status = if checkpoint.about == CheckpointSubject::Steps { Status::Limit } else { Status::NeedsUser };
@@ -420,10 +420,10 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
     }
     if step.session.is_parked(request) {
         let was_idle = step.session.active().is_none();
-        step.say(Some(request), RequestFact::Reopened {});
+        step.emit(Some(request), RequestFact::Reopened {});
         // While the history moves, it waits; room is asked for when its turn has come.
         if was_idle && step.session.active().is_some() {
-            step.ask(Effect::Admit { request: request.clone() });
+            step.request(Effect::Admit { request: request.clone() });
         }
         return;
     }
@@ -452,7 +452,7 @@ fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     let times = step.session.times_allowed(rule);
     if times >= OFTEN && times.is_multiple_of(OFTEN) {
         let text = format!("You have allowed this {times} times. The answer `always` would make it a rule: {rule}.");
-        step.say(Some(request), BannerFact { level: Level::Info, text });
+        step.emit(Some(request), BannerFact { level: Level::Info, text });
     }
 }
 
@@ -470,7 +470,7 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
     let (request, had_stopped) =
         (active.request.id.clone(), matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting));
     if had_stopped {
-        step.say(Some(&request), RequestFact::Resumed { wish: false });
+        step.emit(Some(&request), RequestFact::Resumed { wish: false });
     }
     if step.session.active().is_some_and(|active| active.batch.is_some()) {
         batch::go_on(step, had_stopped, call);
@@ -482,7 +482,7 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
 /// A rule was made, here or elsewhere.
 pub(crate) fn rule_added(step: &mut Transition<'_>, rule: Rule) {
     if !step.session.rules().contains(&rule) {
-        step.say(None, RuleFact::Added { rule });
+        step.emit(None, RuleFact::Added { rule });
         apply_rules(step);
     }
 }
@@ -492,7 +492,7 @@ pub(crate) fn rule_added(step: &mut Transition<'_>, rule: Rule) {
 pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     let outdated = step.session.outdated(lists);
     for request in &outdated {
-        step.say(Some(request), RequestFact::Relisted { lists: lists.clone() });
+        step.emit(Some(request), RequestFact::Relisted { lists: lists.clone() });
     }
     if !outdated.is_empty() {
         apply_rules(step);
@@ -502,7 +502,7 @@ pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
 /// A rule is no more.
 pub(crate) fn rule_removed(step: &mut Transition<'_>, rule: Rule) {
     if step.session.rules().contains(&rule) {
-        step.say(None, RuleFact::Removed { rule });
+        step.emit(None, RuleFact::Removed { rule });
     }
 }
 
@@ -527,7 +527,7 @@ fn apply_rules(step: &mut Transition<'_>) {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
         let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
-        step.say(Some(&request), resolved(id, choice, "rule"));
+        step.emit(Some(&request), resolved(id, choice, "rule"));
         after_answer(step, &request, call.as_ref());
     }
 }
@@ -542,9 +542,9 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
         .collect();
     for (checkpoint, request) in stale {
         let parked = step.session.is_parked(&request);
-        step.say(Some(&request), resolved(checkpoint, STOP, "new request"));
+        step.emit(Some(&request), resolved(checkpoint, STOP, "new request"));
         if parked {
-            step.say(Some(&request), RequestFact::Reopened {});
+            step.emit(Some(&request), RequestFact::Reopened {});
         }
         finish(step, &request, Status::Cancelled, None);
     }

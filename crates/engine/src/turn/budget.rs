@@ -115,7 +115,7 @@ pub(super) fn checked(
     let budget = new_budget(step.session, text.as_deref());
     if budget.is_none() {
         let text = "The budget must be a number of dollars, and more than is spent.".into();
-        step.say(Some(request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text });
     }
     budget.map(|budget| Some(budget.to_string()))
 }

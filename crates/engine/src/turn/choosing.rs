@@ -81,7 +81,7 @@ pub(crate) fn read(
 
 /// Whether a part of it can stand for itself.
 pub(super) fn is_divisible(item: &BatchItem) -> bool {
-    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref());
+    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref());
     match errand {
         Ok(ToolAction::Change(ProposedChange::Move { .. })) => false,
         Ok(ToolAction::Change(ProposedChange::Edit(edit))) => edit.moves().is_empty(),
@@ -91,9 +91,9 @@ pub(super) fn is_divisible(item: &BatchItem) -> bool {
 
 /// What is still to be found out about the part that a person wants.
 pub(super) fn narrow(item: &BatchItem) -> Option<Effect> {
-    let (call, writes) = (item.call.clone(), item.writes.clone()?);
+    let (call, writes) = (item.call_id.clone(), item.writes.clone()?);
     let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;
-    Some(Effect::Narrow { call, writes, parts: chosen.parts.clone() })
+    Some(Effect::SelectHunks { call, writes, parts: chosen.parts.clone() })
 }
 
 /// It is known what the part makes of the files.
@@ -115,10 +115,10 @@ pub(crate) fn narrowed(step: &mut Transition<'_>, call: &CallId, parts: &[Change
                 operation["left"] = left[..left.floor_char_boundary(SHOWN_DIFF)].into();
                 operation
             });
-            let (proposal, kind) = (ProposalId::of(&request, call), ProposalKind::Files);
+            let (proposal, kind) = (ProposalId::for_call(&request, call), ProposalKind::Files);
             let (call, operations) = (Some(call.clone()), operations.collect());
-            step.say(Some(&request), ProposalFact::Opened { proposal, call, kind, operations, version: 2 });
-            batch::go(step, &item.call);
+            step.emit(Some(&request), ProposalFact::Opened { proposal, call, kind, operations, version: 2 });
+            batch::run_call(step, &item.call_id);
         }
     }
     batch::advance(step);

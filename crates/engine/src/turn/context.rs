@@ -81,13 +81,13 @@ pub(super) fn begin(step: &mut Transition<'_>, before: u64) -> bool {
     let source = RefKey::context_of(&request, active.compressions + 1);
     let archive = transcript(&step.session.conversation()[from..to], false);
     let messages = u32::try_from(to - from).unwrap_or(u32::MAX);
-    step.say(
+    step.emit(
         Some(&request),
         StageFact { stage: Stage::Compressing, label: "Making the conversation fit the model's window...".into() },
     );
     // Archived first: the fact that mentions the source and the source itself become durable together.
-    step.keep(source.clone(), archive);
-    step.say(Some(&request), ContextFact::Compressing { messages, before, source });
+    step.store(source.clone(), archive);
+    step.emit(Some(&request), ContextFact::Compressing { messages, before, source });
     call(step);
     true
 }
@@ -243,7 +243,7 @@ pub(super) fn give_up(step: &mut Transition<'_>) {
         }
     }
     let text = "The conversation could not be summed up by a model; its first words stand for it.".into();
-    step.say(Some(&request), BannerFact { level: Level::Warning, text });
+    step.emit(Some(&request), BannerFact { level: Level::Warning, text });
     conclude(step, &words);
 }
 
@@ -266,7 +266,7 @@ fn conclude(step: &mut Transition<'_>, words: &str) {
     let gone = step.session.weight(from..from + compressing.messages);
     let after = compressing.before.saturating_sub(gone) + estimate(&summary);
     let (before, source) = (compressing.before, compressing.source);
-    step.say(Some(&request), ContextFact::Compressed { before, after, source, summary });
+    step.emit(Some(&request), ContextFact::Compressed { before, after, source, summary });
     next(step);
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         let machine = step.session.unfinished(request).map(|active| &active.request.settings.machine);
         let trusted = trusted.filter(|_| machine.is_none_or(|machine| !crate::permit::is_broad(folder, machine)));
         if step.session.unfinished(request).is_some() {
-            step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: None });
+            step.emit(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: None });
         }
         return;
     }
@@ -57,7 +57,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
     }
     match action {
         Control::Cancel => {
-            step.say(Some(&running), RequestFact::Stopping {});
+            step.emit(Some(&running), RequestFact::Stopping {});
             tell(step, &running, INTERRUPTED);
             stop(step);
         }
@@ -65,7 +65,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
             if !active.request.settings.copilot.pause_enabled {
                 tell(step, &running, "Pausing is switched off (copilot.pause_enabled); cancel stops the request.");
             } else if !active.pausing {
-                step.say(Some(&running), RequestFact::Pausing {});
+                step.emit(Some(&running), RequestFact::Pausing {});
             }
         }
         Control::Resume => resume(step, &running),
@@ -78,7 +78,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         Control::Steer { text } => {
             let text = text.trim().to_owned();
             if !text.is_empty() {
-                step.say(Some(&running), RequestFact::Steered { text, by: "user".into() });
+                step.emit(Some(&running), RequestFact::Steered { text, by: "user".into() });
             }
         }
         Control::StopTool { call } => batch::stop_tool(step, &call),
@@ -97,7 +97,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
 
 /// What waits for a person who does not want it any more ends where it is.
 fn leave_parked(step: &mut Transition<'_>, parked: &RequestId) {
-    step.say(Some(parked), RequestFact::Reopened {});
+    step.emit(Some(parked), RequestFact::Reopened {});
     batch::leave(step, parked);
     finish(step, parked, Status::Cancelled, None);
 }
@@ -128,7 +128,7 @@ fn resume(step: &mut Transition<'_>, running: &RequestId) {
     match resting {
         Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, answers::Answerer::person()),
         None if step.session.active().is_some_and(|active| active.pausing) => {
-            step.say(Some(running), RequestFact::Resumed { wish: true });
+            step.emit(Some(running), RequestFact::Resumed { wish: true });
         }
         None => {}
     }
@@ -145,12 +145,12 @@ fn summary(step: &mut Transition<'_>, action: Control) {
     match action {
         Control::EditSummary { text } => {
             let summary = super::context::edited(&text, &source);
-            step.say(request.as_ref(), ContextFact::Edited { source, summary });
+            step.emit(request.as_ref(), ContextFact::Edited { source, summary });
         }
-        _ => step.say(request.as_ref(), ContextFact::Restored { source }),
+        _ => step.emit(request.as_ref(), ContextFact::Restored { source }),
     }
 }
 
 fn tell(step: &mut Transition<'_>, request: &RequestId, text: &str) {
-    step.say(Some(request), BannerFact { level: Level::Info, text: text.into() });
+    step.emit(Some(request), BannerFact { level: Level::Info, text: text.into() });
 }

@@ -115,9 +115,9 @@ pub(crate) fn answer(
         Some(_) => StageFact { stage: Stage::Summarizing, label: "Synthesizing final intelligence...".into() },
         None => StageFact { stage: Stage::Finishing, label: "Finishing...".into() },
     };
-    step.say(Some(&request), stage);
+    step.emit(Some(&request), stage);
     if let Some(text) = remark(stop, &summary) {
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
     }
     if let (true, Some(synthesis)) = (summary.trim().is_empty(), &synthesis) {
         summary.clone_from(&synthesis.text);
@@ -134,7 +134,7 @@ pub(crate) fn answer(
     let next_steps = pace::next_steps(step.session, offers);
     let answer = Answer { summary, todos, commands, next_steps, truncated, synthesis, ..Answer::default() };
     series::warn(step, &request, &answer);
-    step.say(Some(&request), AnswerFact { answer });
+    step.emit(Some(&request), AnswerFact { answer });
     Some(request)
 }
 
@@ -158,7 +158,7 @@ pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&Sto
     let (words, banner) = judged(words);
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let level = if banner == BANNERS[0] { Level::Info } else { Level::Warning };
-    step.say(Some(&request), BannerFact { level, text: banner.into() });
+    step.emit(Some(&request), BannerFact { level, text: banner.into() });
     if answer(step, &words, stop).is_some() {
         super::answers::ask_for_more_steps(step);
     }

@@ -4,7 +4,9 @@
 
 use serde_json::{Map, json};
 use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, RuleFact, Status};
-use trimtab_vocab::{ApprovalClass, Approve, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict, names};
+use trimtab_vocab::{
+    ApprovalClass, Approve, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict, sensitive_paths,
+};
 
 use super::answers::{self, CheckpointDraft, SKIP};
 use crate::proposal::command::visible;
@@ -33,7 +35,7 @@ pub(super) fn settle(
     if !rules(step.session).any(|_| true) {
         // The person has trusted the folder as it is.
         let all = rule(step.session, &entries(&files));
-        step.say(Some(request), RuleFact::Added { rule: all });
+        step.emit(Some(request), RuleFact::Added { rule: all });
         return Some(files);
     }
     let is_accepted =
@@ -53,7 +55,7 @@ pub(super) fn settle(
             "{} changed since you accepted it as instructions{why}. This request runs without it. {how}, or pass --trust.",
             names(files)
         );
-        step.say(Some(request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text });
     };
     if is_open {
         warn(&changed, "", "Accept it in the terminal or the browser");
@@ -86,7 +88,7 @@ fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
 pub(super) fn accepted(step: &mut Transition<'_>, request: &RequestId, new: &Rule) {
     let old: Vec<Rule> = rules(step.session).filter(|rule| *rule != new).cloned().collect();
     for rule in old {
-        step.say(Some(request), RuleFact::Removed { rule });
+        step.emit(Some(request), RuleFact::Removed { rule });
     }
 }
 
@@ -106,21 +108,21 @@ pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &
     }
     let new = rule(step.session, &entries);
     accepted(step, request, &new);
-    step.say(Some(request), RuleFact::Added { rule: new });
+    step.emit(Some(request), RuleFact::Added { rule: new });
 }
 
 /// Files of the folder that are read as instructions: the usual ones, then those that the settings name. A secret is
 /// never sent because a setting says so.
 pub(super) fn named(active: &RunningRequest) -> Vec<String> {
-    let named = active.request.settings.context.files.iter().filter(|path| !names::has_secret(path));
-    names::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
+    let named = active.request.settings.context.files.iter().filter(|path| !sensitive_paths::has_secret(path));
+    sensitive_paths::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
 }
 
 /// The instructions as one text. The one file is often a copy of the other, or a link to it.
 pub(super) fn joined(files: &[InstructionFile]) -> Option<String> {
     let mut texts: Vec<String> = Vec::new();
     for InstructionFile { path, text, .. } in files {
-        let is_usual = names::INSTRUCTIONS.contains(&path.as_str());
+        let is_usual = sensitive_paths::INSTRUCTIONS.contains(&path.as_str());
         let text = if is_usual { text.clone() } else { format!("{path}:\n{text}") };
         if !texts.contains(&text) {
             texts.push(text);

@@ -31,7 +31,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey,
-    Reply, RequestId, Retry, StopReason, TimerId, Usage, names,
+    Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
 use crate::flow::{self, conversation};
@@ -66,7 +66,7 @@ pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
         Some(conversation::TalkOrWork::Refused(problem)) => conversation::refuse(step, problem),
         Some(conversation::TalkOrWork::Path(decided, intent)) => {
             if let Some(intent) = intent {
-                step.say(Some(request), intent);
+                step.emit(Some(request), intent);
             }
             routed(step, *decided);
         }
@@ -80,17 +80,17 @@ pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let request = active.request.id.clone();
     let categories = decided.categories.join(", ");
     let decision = decided.decision;
-    step.say(Some(&request), decided);
+    step.emit(Some(&request), decided);
     if !categories.is_empty() {
         let label = format!("Routing intent to {categories} tools...");
-        step.say(Some(&request), StageFact { stage: Stage::Routing, label });
+        step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
     }
     if decision == RouteDecision::Image && !step.session.active().is_some_and(pictures::applies) {
         let text = "This asks for a picture, and no model that makes pictures is set (models.image, for example \
                     \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, \
                     as in \"Draw the logo as logo.svg\"."
             .into();
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
     }
     title::ask(step);
     load_or_next(step);
@@ -133,7 +133,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
-        step.say(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
+        step.emit(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
     }
     let mut hosts: Vec<String> = urls.iter().filter_map(|url| tools::host_of(url)).collect();
     hosts.dedup();
@@ -142,9 +142,9 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
     }
     for host in hosts {
-        step.say(Some(&request), tools::interrogating(Stage::Intake, &host));
+        step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.ask(Effect::Load { request, files, marked, urls, instructions });
+    step.request(Effect::Load { request, files, marked, urls, instructions });
 }
 
 /// What a request names, and what the folder says of itself.
@@ -168,14 +168,14 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
     if count > 0 || !missing.is_empty() || instructions.is_some() {
-        step.say(Some(request), ContextFact::Loaded { files, missing, instructions });
+        step.emit(Some(request), ContextFact::Loaded { files, missing, instructions });
     }
     if !unread.is_empty() {
-        step.say(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
     }
     if count > 0 {
         let label = format!("📂 Loaded {count} file{}", if count == 1 { "" } else { "s" });
-        step.say(Some(request), StageFact { stage: Stage::Intake, label });
+        step.emit(Some(request), StageFact { stage: Stage::Intake, label });
     }
     next(step);
 }
@@ -198,7 +198,7 @@ fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<String> {
     let Some(active) = step.session.active().filter(|_| step.session.conversation().len() <= 1) else {
         return Vec::new();
     };
-    let line = |path: &String| match names::has_secret(path) {
+    let line = |path: &String| match sensitive_paths::has_secret(path) {
         true => Some(format!("context.files names {path}, which may hold secrets; it is not sent by itself.")),
         false if missing.contains(path) => {
             Some(format!("context.files names {path}, which cannot be read in this folder."))
@@ -223,11 +223,11 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     }
     let Some(active) = step.session.active() else { return };
     if active.steps == 0 && !active.flow.is_under_way() {
-        step.say(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+        step.emit(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
     }
     let Some(active) = step.session.active() else { return };
     if active.steps >= active.step_limit() && !active.assessing {
-        step.say(Some(&request), RequestFact::Assessing {});
+        step.emit(Some(&request), RequestFact::Assessing {});
     }
     call_model(step);
 }
@@ -238,7 +238,7 @@ pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
         return;
     }
     let text = format!("Waiting for room: {ahead} other requests are running or came earlier.");
-    step.say(Some(request), BannerFact { level: Level::Info, text });
+    step.emit(Some(request), BannerFact { level: Level::Info, text });
 }
 
 /// The model has spoken.
@@ -259,7 +259,7 @@ pub(crate) fn replied(
     let prompting = step.session.active().is_some_and(|active| active.prompting);
     let aside = summing_up || routing || prompting || repairing.is_some() || assists;
     let words = message.text();
-    step.say(
+    step.emit(
         Some(&request),
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
@@ -268,9 +268,9 @@ pub(crate) fn replied(
     let (model, facts) = if small { fast_of(step) } else { model_of(step) };
     let context_tokens = (!aside).then(|| step.session.conversation_tokens());
     let context_window = (!aside).then_some(facts.window);
-    step.say(Some(&request), UsageFact { model, usage, context_tokens, context_window });
+    step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window });
     for text in warnings {
-        step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
     }
     if stopping {
         // Stopped and finished in the same moment: what is there is there.
@@ -315,7 +315,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     }
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
-        step.say(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
+        step.emit(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
         batch::reject(step, "There are no tools in this turn. Answer in words.");
     } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
         batch::reject(step, "[Not run: the reply was cut off at the output limit, and this call may not be whole.]");
@@ -330,7 +330,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     match stop {
         Some(StopReason::ToolUse) if !wants_tools && hollow == 0 => {
             let message = "the model announced a tool and named none; it is asked once more".into();
-            step.say(Some(request), BugFact { kind: ending::HOLLOW.into(), by: "engine".into(), message });
+            step.emit(Some(request), BugFact { kind: ending::HOLLOW.into(), by: "engine".into(), message });
             nudge(step, request, "[Your reply announced a tool call but held none. Call the tool, or answer.]");
         }
         Some(StopReason::ToolUse) if !wants_tools && words.trim().is_empty() => {
@@ -347,7 +347,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 
 /// Says something to the model in the program's own name, and calls it.
 pub(crate) fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
-    step.say(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
+    step.emit(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
     next(step);
 }
 
@@ -388,7 +388,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
     let is_work =
         !(routing || prompting || repairing.is_some() || active.compressing.is_some() || active.assist.is_some());
     let delay = if is_work && problem.kind == ProblemKind::NoTools && has_tools(active) { Some(0) } else { delay };
-    step.say(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
+    step.emit(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     if problem.kind == ProblemKind::NoTools && delay.is_some() {
         go_on_without_tools(step, &request);
     }
@@ -408,9 +408,9 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
 fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     let model = model_of(step).0;
     let (approve, attended, max_steps, trusted) = (None, None, None, None);
-    step.say(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
+    step.emit(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
     let text = format!("{model} cannot use tools; it says what it wants done in one answer instead.");
-    step.say(Some(request), BannerFact { level: Level::Info, text });
+    step.emit(Some(request), BannerFact { level: Level::Info, text });
 }
 
 /// The call was ended because a person wanted it.
@@ -435,25 +435,25 @@ pub(crate) fn timer_fired(step: &mut Transition<'_>, fired: &TimerId) {
 pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     let under_way: Vec<CallId> = interrupted.iter().map(|one| one.call.clone()).collect();
     if under_way.contains(&CallId::history()) {
-        history::go(step);
+        history::start_restore(step);
     }
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
     let (request, phase) = (active.request.id.clone(), active.phase.clone());
     if let Some(Interrupted { call, partial }) = gone {
         if let Some(Partial { message, raw: Some(key) }) = &partial {
-            step.keep(key.clone(), message.text());
+            step.store(key.clone(), message.text());
         }
         save_partial(step, &request, &call, partial);
         if matches!(phase, Phase::Stopping { .. }) {
             return finish(step, &request, Status::Cancelled, None);
         }
         let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
-        step.say(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
+        step.emit(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         return call_model(step);
     }
     match phase {
-        Phase::Admitting => step.ask(Effect::Admit { request }),
+        Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
         Phase::Tools => batch::woke(step, &under_way),
         Phase::Stopping { .. } => {
@@ -471,7 +471,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
 fn back_off(step: &mut Transition<'_>) {
     if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
         let (timer, millis) = (timer.clone(), *millis);
-        step.ask(Effect::Wait { timer, millis });
+        step.request(Effect::Wait { timer, millis });
     }
 }
 
@@ -480,7 +480,7 @@ pub(crate) fn stop(step: &mut Transition<'_>) {
     let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
     match call.clone() {
-        Some(call) => step.ask(Effect::Abort { call }),
+        Some(call) => step.request(Effect::Abort { call }),
         None if batch::stop(step) => finish(step, &request, Status::Cancelled, None),
         None => {}
     }
@@ -496,11 +496,11 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
         // What a person said must not be lost, least of all through a defect of ours.
         Some(request) => {
             let (id, was_idle) = (request.id.clone(), step.session.is_idle());
-            step.say(Some(&id), intake::received(request));
+            step.emit(Some(&id), intake::received(request));
             if !was_idle {
-                step.say(Some(&id), bug(&problem));
+                step.emit(Some(&id), bug(&problem));
                 let status = Status::Failed;
-                step.say(
+                step.emit(
                     Some(&id),
                     RequestFact::Finished { status, error: Some(problem), usage: Usage::default(), reason: None },
                 );
@@ -510,9 +510,9 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
         }
         None => step.session.active().map(|active| active.request.id.clone()),
     };
-    step.say(request.as_ref(), bug(&problem));
+    step.emit(request.as_ref(), bug(&problem));
     if let Some(call) = step.session.open_call().cloned() {
-        step.ask(Effect::Abort { call });
+        step.request(Effect::Abort { call });
     }
     batch::stop(step);
     if let Some(request) = request {
@@ -578,8 +578,8 @@ pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Option<&s
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
     let call = CallId::nth(step.session.next_call());
     let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
-    step.say(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
-    step.ask(Effect::CallModel { call, prompt: Box::new(prompt) });
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
+    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
 /// How much of the window the next prompt would take, and how much it may take.
@@ -597,7 +597,7 @@ fn save_partial(step: &mut Transition<'_>, request: &RequestId, call: &CallId, p
     let Some(Partial { message, raw }) = partial.filter(|partial| is_worth_keeping(&partial.message)) else {
         return;
     };
-    step.say(
+    step.emit(
         Some(request),
         ReplyFact::Saved {
             call: call.clone(),
@@ -634,9 +634,9 @@ pub(crate) fn finish_for(
     let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
     memory::ending(step, request, status);
-    step.say(Some(request), RequestFact::Finished { status, error, usage, reason });
+    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason });
     if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
-        step.ask(Effect::Admit { request: next });
+        step.request(Effect::Admit { request: next });
     }
 }
 

@@ -19,8 +19,8 @@ pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId,
         return batch::finished(step, call, ToolStatus::Ok, format!("Skipped, not needed. {reason}"));
     }
     let text = "🚫 BLOCKED: a diff without effect. NO changes have been applied by it.".into();
-    step.say(Some(request), BannerFact { level: Level::Warning, text });
+    step.emit(Some(request), BannerFact { level: Level::Warning, text });
     let message = format!("Auto-detected: Malformed diff. {}", reason.lines().next().unwrap_or_default());
-    step.say(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
+    step.emit(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
     batch::finished(step, call, ToolStatus::Error, reason);
 }

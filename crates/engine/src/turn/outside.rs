@@ -113,7 +113,7 @@ pub(super) fn offer(
         let request = active.request.id.clone();
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
         if approve == Approve::Auto {
-            step.say(Some(&request), answers::resolved(checkpoint, WIDEN, "approve auto"));
+            step.emit(Some(&request), answers::resolved(checkpoint, WIDEN, "approve auto"));
             return Offered::Answered;
         }
         return Offered::Open;
@@ -161,7 +161,7 @@ fn open(
     body.insert("plan".into(), plan);
     body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
     body.insert("result".into(), json!(held));
-    let (kind, about) = (CheckpointKind::Permission, CheckpointSubject::Outside { call: item.call.clone() });
+    let (kind, about) = (CheckpointKind::Permission, CheckpointSubject::Outside { call: item.call_id.clone() });
     answers::open(step, CheckpointDraft { kind, about, title, choices, body })
 }
 
@@ -180,7 +180,7 @@ fn is_left(active: &RunningRequest, item: &BatchItem) -> bool {
 
 /// The command of a call.
 pub(crate) fn command_of(item: &BatchItem) -> Option<&str> {
-    item.wish.input.get("command").and_then(|command| command.as_str())
+    item.call.input.get("command").and_then(|command| command.as_str())
 }
 
 #[cfg(test)]

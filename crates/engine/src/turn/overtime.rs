@@ -49,7 +49,7 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
         return;
     }
     let Some(seconds) = limit_of(step.session, call) else { return };
-    let command = item.wish.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+    let command = item.call.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
     let mut body = Map::new();
     body.insert("command".into(), json!(command));
     body.insert("timeoutS".into(), json!(seconds));
@@ -74,14 +74,14 @@ pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
         UNLIMITED => Overtime::Unlimited,
         _ => Overtime::None,
     };
-    step.ask(Effect::Overtime { call: call.clone(), overtime });
+    step.request(Effect::Overtime { call: call.clone(), overtime });
 }
 
 /// The command has ended, or nobody knows: what becomes of it is no question any more.
 pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, _)) = find(step, call) else { return };
     let Some(checkpoint) = open(step.session, call) else { return };
-    step.say(Some(&request), answers::resolved(checkpoint, "over", "command"));
+    step.emit(Some(&request), answers::resolved(checkpoint, "over", "command"));
 }
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
@@ -93,7 +93,7 @@ fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
 pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
     let active = session.active()?;
     let item = active.batch.as_ref()?.item(call)?;
-    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
+    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok()?;
     let ToolAction::Run { command, timeout_s, .. } = errand else { return None };
     let argv = command::judge(&command, &crate::permit::policy(session, active)).argv;
     Some(limit(&active.request.settings, &command, argv.as_deref(), timeout_s).seconds)

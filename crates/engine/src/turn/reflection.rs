@@ -34,7 +34,7 @@ fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
     };
     // Four values are documented; what a person interrupted, they have blocked.
     let status = if status == ToolStatus::Interrupted { ToolStatus::Blocked } else { status };
-    ReflectionEntry { tool: item.wish.name.clone(), status, finding: size(content), next_action: next_action.into() }
+    ReflectionEntry { tool: item.call.name.clone(), status, finding: size(content), next_action: next_action.into() }
 }
 
 /// How much a result is. What it says stays in the result: the note is the user's turn, and words of a file or a page

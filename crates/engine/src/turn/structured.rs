@@ -18,7 +18,7 @@ use super::goal::without_banners;
 use super::{batch, budget, context, end_or_go_on, finish, next, prompt, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
-use crate::proposal::recover::{Recovered, ReplyStop, mended, recover};
+use crate::proposal::recover::{Recovered, ReplyStop, recover, verify_repair};
 use crate::record::{CheckpointSubject, FlowState, Repairing, RunningRequest};
 use crate::route;
 use crate::step::Transition;
@@ -67,7 +67,7 @@ fn read(step: &Transition<'_>, words: &str, stop: Option<&StopReason>) -> Recove
     let stop = stop.map_or(ReplyStop::Unknown, ReplyStop::from);
     let read = recover(words.as_bytes(), stop);
     let looks = recovery(step).strict_heuristics || stop != ReplyStop::Complete;
-    let cut = looks && read.found && mended::looks_cut(words, &read);
+    let cut = looks && read.found && verify_repair::looks_cut(words, &read);
     Recovered { truncated: read.truncated || cut, blocked: read.blocked || cut, ..read }
 }
 
@@ -78,7 +78,7 @@ fn recovery(step: &Transition<'_>) -> Recovery {
 /// Whether a model could bring back what the rules could not: not what was cut off or left out.
 fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool {
     let Some(active) = step.session.active() else { return false };
-    let is_whole = if read.found { read.lost.is_empty() } else { !mended::attempted(words) };
+    let is_whole = if read.found { read.lost.is_empty() } else { !verify_repair::attempted(words) };
     !is_whole && !read.truncated && !read.elided && active.repairs < active.request.settings.recovery.repairs
 }
 
@@ -86,7 +86,7 @@ fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool
 fn repair(step: &mut Transition<'_>, request: &RequestId, words: &str, read: &Recovered) -> bool {
     let Some(prompt) = repair_prompt(step, words, read) else { return false };
     let label = "Repairing the answer...".into();
-    step.say(Some(request), StageFact { stage: Stage::Repairing, label });
+    step.emit(Some(request), StageFact { stage: Stage::Repairing, label });
     send(step, prompt, Some(REPAIR));
     true
 }
@@ -111,7 +111,7 @@ fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option
     if size.saturating_mul(2) > facts.window || size.saturating_mul(5) / 4 > room {
         return None;
     }
-    let errors = mended::complaints(words, read);
+    let errors = verify_repair::complaints(words, read);
     let message = format!("Errors:\n{errors}\nThe damaged answer, from here to the end:\n{words}");
     let mut prompt = Prompt {
         model: model.to_owned(),
@@ -135,7 +135,7 @@ fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option
 pub(super) fn repaired(step: &mut Transition<'_>, request: &RequestId, damaged: &Repairing, repaired: Option<&str>) {
     let stop = damaged.stop.as_ref();
     let read = read(step, &damaged.words, stop);
-    let believed = repaired.and_then(|repaired| mended::believed(&damaged.words, &read, repaired));
+    let believed = repaired.and_then(|repaired| verify_repair::believed(&damaged.words, &read, repaired));
     if believed.is_none() && is_worth_repair(step, &damaged.words, &read) {
         // More than one try is a setting.
         if repair(step, request, &damaged.words, &read) {
@@ -157,10 +157,10 @@ pub(super) fn repaired(step: &mut Transition<'_>, request: &RequestId, damaged: 
 /// Nothing more can be read: says the answer, and proposes what it wants if that may be.
 fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>, read: Recovered) {
     let mut bug = |kind: &str, message: &str| {
-        step.say(Some(request), BugFact { kind: kind.into(), by: "script".into(), message: message.into() });
+        step.emit(Some(request), BugFact { kind: kind.into(), by: "script".into(), message: message.into() });
     };
     if !read.found {
-        if !mended::attempted(words) {
+        if !verify_repair::attempted(words) {
             return end_or_go_on(step, words, stop);
         }
         bug("JSON", "Auto-detected: Response could not be read");
@@ -183,13 +183,13 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         warn_of_recovery(step, request, &answer);
     }
     if !answer.todos.is_empty() {
-        step.say(Some(request), StepsFact { todos: answer.todos.clone() });
+        step.emit(Some(request), StepsFact { todos: answer.todos.clone() });
     }
     answer.next_steps = pace::next_steps(step.session, answer.next_steps);
     pace::check(step);
     let summary = answer.summary.clone();
     series::warn(step, request, &answer);
-    step.say(Some(request), AnswerFact { answer });
+    step.emit(Some(request), AnswerFact { answer });
     // Folding the answer has made a batch of its changes and a series of its commands.
     match step.session.active() {
         Some(active) if active.batch.is_some() => batch::begin(step),
@@ -201,9 +201,9 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
 fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, truncated: bool) {
     let text = "The AI response could not be read, and nothing of it was applied.".into();
-    step.say(Some(request), BannerFact { level: Level::Error, text });
+    step.emit(Some(request), BannerFact { level: Level::Error, text });
     let answer = Answer { summary: words.to_owned(), truncated, blocked: !truncated, ..Answer::default() };
-    step.say(Some(request), AnswerFact { answer });
+    step.emit(Some(request), AnswerFact { answer });
     ask(step, truncated, 0, false);
 }
 
@@ -213,11 +213,11 @@ fn cut(step: &mut Transition<'_>, request: &RequestId, stop: Option<&StopReason>
     let truncated = answer.truncated;
     if truncated {
         let message = TRUNCATED.into();
-        step.say(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
+        step.emit(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
     }
     let changes = answer.file_changes.len();
     warn_of_recovery(step, request, &answer);
-    let mut warn = |text: String| step.say(Some(request), BannerFact { level: Level::Warning, text });
+    let mut warn = |text: String| step.emit(Some(request), BannerFact { level: Level::Warning, text });
     if changes > 0 && truncated {
         warn(format!("🚫 BLOCKED: {changes} file change(s) from truncated response."));
         warn("The response was cut off mid-stream. NO changes have been applied.".into());
@@ -225,7 +225,7 @@ fn cut(step: &mut Transition<'_>, request: &RequestId, stop: Option<&StopReason>
         warn(format!("🚫 BLOCKED: {changes} file change(s) from damaged response."));
         warn("A change in it could not be read for certain. NO changes have been applied.".into());
     }
-    step.say(Some(request), AnswerFact { answer });
+    step.emit(Some(request), AnswerFact { answer });
     if !(truncated && goes_on(step, request, AGAIN)) {
         after_cut(step, request, stop, truncated, changes);
     }
@@ -249,7 +249,7 @@ fn warn_of_recovery(step: &mut Transition<'_>, request: &RequestId, answer: &Ans
         true => "the summary".to_owned(),
         false => recovered.join(", "),
     };
-    let mut warn = |text: String| step.say(Some(request), BannerFact { level: Level::Warning, text });
+    let mut warn = |text: String| step.emit(Some(request), BannerFact { level: Level::Warning, text });
     warn("⚠ AI response had errors - Recovery succeeded!".into());
     warn(format!("Recovered: {recovered}."));
     warn("The content below may be incomplete.".into());
@@ -263,8 +263,8 @@ pub(super) fn goes_on(step: &mut Transition<'_>, request: &RequestId, words: &st
         return false;
     }
     let text = "The reply was cut off at the output limit; the model goes on by itself.".into();
-    step.say(Some(request), BannerFact { level: Level::Info, text });
-    step.say(Some(request), RequestFact::Steered { text: words.into(), by: "engine".into() });
+    step.emit(Some(request), BannerFact { level: Level::Info, text });
+    step.emit(Some(request), RequestFact::Steered { text: words.into(), by: "engine".into() });
     next(step);
     true
 }

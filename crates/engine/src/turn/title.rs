@@ -34,13 +34,13 @@ pub(super) fn ask(step: &mut Transition<'_>) {
         ..Prompt::default()
     };
     let request = active.request.id.clone();
-    step.ask(Effect::Title { request, prompt: Box::new(prompt) });
+    step.request(Effect::Title { request, prompt: Box::new(prompt) });
 }
 
 /// A person gave it a name: whatever else it is called, or is about to be.
 pub(crate) fn renamed(step: &mut Transition<'_>, title: String) {
     if !title.is_empty() {
-        step.say(None, SessionFact::Titled { title, by: Some("user".into()) });
+        step.emit(None, SessionFact::Titled { title, by: Some("user".into()) });
     }
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, mode
     let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     // A person may have given it a name meanwhile, which stays. What the call cost, it cost.
     if !title.is_empty() && step.session.title().is_none() {
-        step.say(None, SessionFact::Titled { title, by: None });
+        step.emit(None, SessionFact::Titled { title, by: None });
     }
-    step.say(None, UsageFact { model, usage, context_tokens: None, context_window: None });
+    step.emit(None, UsageFact { model, usage, context_tokens: None, context_window: None });
 }
 
 #[cfg(test)]

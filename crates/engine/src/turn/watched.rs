@@ -58,7 +58,7 @@ pub(super) fn record(
     let shown: String = diffs.concat();
     let diff = (!shown.is_empty()).then(|| RefKey::diff_of(&change_set));
     if let Some(key) = &diff {
-        step.keep(key.clone(), shown);
+        step.store(key.clone(), shown);
     }
     let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
     let position = i32::try_from(step.session.in_force()).unwrap_or(i32::MAX);
@@ -71,12 +71,12 @@ pub(super) fn record(
         more: *more,
         diff,
     };
-    step.say(Some(request), ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)) }));
+    step.emit(Some(request), ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)) }));
 }
 
 /// The name of the set that a command makes. One that is run again after its end was not seen makes a second.
 fn free_name(session: &Session, request: &RequestId, call: &CallId) -> ChangeSetId {
-    let first = ChangeSetId::of(request, call);
+    let first = ChangeSetId::for_call(request, call);
     match sets_of(session, &first).count() {
         0 => first,
         n => format!("{first}-{}", n + 1).parse().unwrap_or(first),
@@ -90,7 +90,7 @@ fn sets_of<'s>(session: &'s Session, first: &'s ChangeSetId) -> impl Iterator<It
 
 /// What the model is told when nobody saw how a command ended: the files that it had changed by then.
 pub(super) fn after_all(session: &Session, request: &RequestId, call: &CallId) -> Option<String> {
-    let first = ChangeSetId::of(request, call);
+    let first = ChangeSetId::for_call(request, call);
     let writes: Vec<FileWrite> = sets_of(session, &first).flat_map(|set| set.writes.iter().cloned()).collect();
     sentence(&FileEffects { writes, ..FileEffects::default() })
 }

@@ -7,7 +7,7 @@ use trimtab_engine::Effect;
 use trimtab_vocab::CallId;
 
 use super::{ANSWERS, Actor};
-use crate::{StreamController, asking, effects, tools};
+use crate::{StreamController, assistant, effects, tools};
 
 impl Actor {
     /// Begins what the engine asks for.
@@ -69,7 +69,9 @@ impl Actor {
                 self.start_tool(call, tools::ToolWork::Recall { key, offset, limit });
             }
             Effect::Prepare { call, change, seen } => self.start_tool(call, tools::ToolWork::Prepare { change, seen }),
-            Effect::Narrow { call, writes, parts } => self.start_tool(call, tools::ToolWork::Narrow { writes, parts }),
+            Effect::SelectHunks { call, writes, parts } => {
+                self.start_tool(call, tools::ToolWork::SelectHunks { writes, parts })
+            }
             Effect::Apply { call, plan } => self.start_tool(call, tools::ToolWork::Apply(plan)),
             Effect::Compare { ways, on_conflict } => {
                 let folder = self.session.folder().unwrap_or_default().to_owned();
@@ -83,7 +85,7 @@ impl Actor {
                 self.overtimes.insert(call.clone(), sender);
                 self.start_tool(call, tools::ToolWork::Run { plan, watch, overtime });
             }
-            Effect::Survey { call, watch } => self.start_tool(call, tools::ToolWork::Survey(watch)),
+            Effect::InspectEffects { call, watch } => self.start_tool(call, tools::ToolWork::InspectEffects(watch)),
             Effect::Overtime { call, overtime } => {
                 // There is one answer to a question, and a command asks one at a time.
                 if let Some(command) = self.overtimes.get(&call) {
@@ -93,13 +95,13 @@ impl Actor {
             Effect::ViewTasks { request, wanted } => {
                 let Some(active) = self.session.active() else { return };
                 let settings = active.request.settings.auto_mode.clone();
-                let look = self.tasks.spawn(asking::view(deps, reporter, request.clone(), wanted, settings));
+                let look = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, settings));
                 self.waits.entry(request).or_default().push(look);
             }
             Effect::JudgeTasks { request, operations } => {
                 let Some(active) = self.session.active() else { return };
                 let settings = active.request.settings.auto_mode.clone();
-                let trial = self.tasks.spawn(asking::judge(deps, reporter, request.clone(), operations, settings));
+                let trial = self.tasks.spawn(assistant::judge(deps, reporter, request.clone(), operations, settings));
                 self.waits.entry(request).or_default().push(trial);
             }
             Effect::Abort { call } => {

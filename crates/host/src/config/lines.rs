@@ -10,7 +10,7 @@ pub(super) struct Lines(BTreeMap<String, usize>);
 
 impl Lines {
     /// The lines of a text; of one that is no TOML there are none.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let mut lines = Self::default();
         let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         if let Ok(table) = DeTable::parse(text) {
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn a_key_is_found_in_its_line_however_its_table_is_written() {
         let lines =
-            Lines::of("model = \"a/b\"\n\n[limits] # bounds\nsteps = 3\nkeys = { a = 1,\n  b = 2 }\n[p.q]\r\nr = 1\n");
+            Lines::new("model = \"a/b\"\n\n[limits] # bounds\nsteps = 3\nkeys = { a = 1,\n  b = 2 }\n[p.q]\r\nr = 1\n");
         for (path, line) in [
             ("model", Some(1)),
             ("limits", Some(3)),
@@ -56,6 +56,6 @@ mod tests {
         ] {
             assert_eq!(lines.line(path), line, "{path}");
         }
-        assert_eq!(Lines::of("[limits").line("limits"), None);
+        assert_eq!(Lines::new("[limits").line("limits"), None);
     }
 }

@@ -30,7 +30,7 @@ impl Profile {
             let place = Origin::File(file.clone(), line);
             refused(&place, error.message()).hint("A project's settings are written in TOML, like your own.")
         })?;
-        let lines = Lines::of(&text);
+        let lines = Lines::new(&text);
         let place = |path: &str| Origin::File(file.clone(), lines.line(path));
         for (section, value) in table {
             let Value::Table(inner) = value else { return Err(foreign(&place(&section), &section)) };

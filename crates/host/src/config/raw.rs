@@ -116,7 +116,7 @@ impl RawSettings {
             wrong(format!("{}{place}: {}", path.display(), error.message()))
                 .hint("Settings are written in TOML, for example: model = \"anthropic/claude-sonnet-4-5\"")
         })?;
-        self.add_table("", table, path, &Lines::of(text))
+        self.add_table("", table, path, &Lines::new(text))
     }
 
     fn add_table(&mut self, prefix: &str, table: toml::Table, file: &Path, lines: &Lines) -> Result<(), Problem> {

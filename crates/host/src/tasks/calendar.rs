@@ -53,7 +53,7 @@ impl TaskList {
         let CalendarReading { found, skipped } = calendar::read(&text, &|stamp| here(stamp, &self.zone));
         let mut skipped: Vec<Skipped> = skipped.into_iter().map(|(title, reason)| Skipped { title, reason }).collect();
         let tasks = self.all().await?;
-        let mut there: std::collections::HashSet<CalendarKey> = tasks.values().map(CalendarKey::of).collect();
+        let mut there: std::collections::HashSet<CalendarKey> = tasks.values().map(CalendarKey::from_task).collect();
         let (mut operations, mut known) = (Vec::new(), 0);
         for found in found {
             if !there.insert(CalendarKey::wanted(&found.fields)) {
@@ -78,7 +78,7 @@ impl TaskList {
 struct CalendarKey(String, Option<Date>, Option<TimeOfDay>, &'static str);
 
 impl CalendarKey {
-    fn of(task: &Task) -> Self {
+    fn from_task(task: &Task) -> Self {
         let Recurrence { kind, .. } = task.recurrence;
         // A series is written with its first occurrence, wherever it was said to begin.
         let first = task.scheduled_for.and_then(|begin| super::tasks::occurrences(task, begin, Date::MAX).next());

@@ -31,7 +31,7 @@ pub(super) struct ApplyEdit {
 }
 
 impl ApplyEdit {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let text = read(&self.edit)?;
         // Some editors put a mark before everything they write.

@@ -57,7 +57,7 @@ pub(super) struct AskArgs {
 }
 
 impl AskArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let mut flags = Vec::new();
         if let Some(model) = &self.model {
             flags.push(Flag { path: "model", option: "--model", value: model.clone() });
@@ -78,7 +78,7 @@ impl AskArgs {
             profile.model = trimtab_host::local_model(&profile).await;
         }
         let mut settings = profile.run_settings()?;
-        let asking = Attendance::of(self.approve, self.json);
+        let asking = Attendance::from_approve(self.approve, self.json);
         settings.attended = asking == Attendance::AtTheTerminal;
         settings.approve = self.approve.into();
         if !typed {
@@ -86,7 +86,7 @@ impl AskArgs {
         }
         let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
         let sent = client.ask(TaskQuestion { text, mode: self.mode.into(), ask, settings }).await?;
-        let outcome = follow(&client, &sent, 0, OutputForm::of(self.json), asking).await?;
+        let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await?;
         offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }

@@ -34,7 +34,7 @@ pub(super) struct AuditArgs {
 
 impl AuditArgs {
     /// The trail is followed from its first line whatever is shown of it.
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let check = client.check_audit().await?;
         if self.export {

@@ -1,6 +1,6 @@
 //! `trimtab changes`, `rewind` and `forward`: the change history of a session.
 
-mod travel;
+mod rewind;
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use trimtab_host::config::Keeping;
 use trimtab_host::{Client, Expired, History, Set};
 use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
-pub(super) use travel::{ForwardArgs, Rewind, named_parts};
+pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
 
 use super::diff::{Looks, show};
 use super::output::{age, calm, note, print, print_json};
@@ -71,7 +71,7 @@ impl HistoryArgs {
 /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
 /// first, so that what is shown is how the files are; the person is told.
 pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
-    let (history, began) = client.at_rest(session).await?;
+    let (history, began) = client.settled_history(session).await?;
     if let Some(began) = began {
         let (all, now) = (history.sets.len(), history.in_force);
         let refused = history.refused.as_ref().filter(|refused| refused.at > began);
@@ -131,13 +131,13 @@ pub(super) struct ChangesArgs {
 }
 
 impl ChangesArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
             let set = find_set(&history, wanted)?;
-            show(&LoadedDiff::of(&client, &session, &set.writes).await?, &self.looks)?;
+            show(&LoadedDiff::load(&client, &session, &set.writes).await?, &self.looks)?;
             if let Some(line) = set.by.as_deref().and_then(effects::unkept) {
                 note(&line);
             }

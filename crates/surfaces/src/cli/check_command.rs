@@ -27,7 +27,7 @@ pub(super) struct CheckCommand {
 }
 
 impl CheckCommand {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (mut profile, client) = place::open(&[])?;
         if profile.trusts(&folder) || client.trusts(&folder).await? {

@@ -24,7 +24,7 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let open = client.checkpoints().await?;
         let now = trimtab_host::now();
@@ -84,7 +84,7 @@ pub(super) struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    pub(super) async fn go(mut self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(mut self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let client = client.on("answer");
         let event = match &self.checkpoint {
@@ -137,7 +137,7 @@ impl AnswerArgs {
         let after = last_seq(&client, &sent).await?;
         // Somebody else may have answered it meanwhile, and all that came of it may be there already: nothing would follow.
         find(&client, checkpoint).await?;
-        let asking = Attendance::of(self.approve, self.json);
+        let asking = Attendance::from_approve(self.approve, self.json);
         let action = Control::Adjust {
             approve: Some(self.approve.into()),
             attended: Some(asking == Attendance::AtTheTerminal),
@@ -151,7 +151,7 @@ impl AnswerArgs {
         } else {
             client.apply_parts(&sent.session, checkpoint, parts, "user").await?;
         }
-        let outcome = follow(&client, &sent, after, OutputForm::of(self.json), asking).await?;
+        let outcome = follow(&client, &sent, after, OutputForm::from_json_flag(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }

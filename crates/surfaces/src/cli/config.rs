@@ -25,7 +25,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let mut profile = match config::load(&[]) {
             Ok(profile) => profile,
             Err(problem) => return self.without_profile(problem),

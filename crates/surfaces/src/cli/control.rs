@@ -68,7 +68,7 @@ impl ControlArgs {
             return Err(Problem::new(ProblemKind::NotFound, "There is no session to go on with.")
                 .hint("`trimtab sessions list` shows those there are."));
         };
-        let asking = Attendance::of(ApproveArg::Ask, false);
+        let asking = Attendance::from_approve(ApproveArg::Ask, false);
         let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
         let Composed { settings, .. } = client.compose(&profile, &row.folder, manner).await?;
         let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
@@ -85,7 +85,7 @@ impl ControlArgs {
         follow(&client, &sent, 0, OutputForm::Text, asking).await
     }
 
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let needs = |what: &str| {
             Problem::new(ProblemKind::Usage, format!("This needs {what}."))
                 .hint("For example: trimtab control steer \"only the tests\"")

@@ -64,7 +64,7 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         if self.tui && !tui::is_there() {
             return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
                 .hint("`trimtab demo` without --tui shows it in plain text."));

@@ -47,7 +47,7 @@ impl Looks {
 
 /// Shows changes on standard output.
 pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
-    let palette = Palette::of(StdStream::Out);
+    let palette = Palette::for_stream(StdStream::Out);
     if looks.stat {
         let counted: Vec<(String, LineStats)> = files.iter().map(|file| (file.name(), file.patch().1)).collect();
         return print_ink(&palette.paint(&stat(&counted)));
@@ -71,7 +71,7 @@ fn calm_patch(patch: &str) -> String {
 
 /// The first lines of a change, as a note before a question.
 pub(super) fn glimpse(files: &[LoadedDiff], most: usize, rest: &str) -> Ink {
-    let palette = Palette::of(StdStream::Err);
+    let palette = Palette::for_stream(StdStream::Err);
     palette.paint(&drawn(files, columns(StdStream::Err), None, palette, most, rest))
 }
 
@@ -129,12 +129,12 @@ pub(super) struct DiffArgs {
 }
 
 impl DiffArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         if let Some(what) = &self.what
             && let Some((session, writes)) = proposed(&client, what).await?
         {
-            show(&LoadedDiff::of(&client, &session, &writes).await?, &self.looks)?;
+            show(&LoadedDiff::load(&client, &session, &writes).await?, &self.looks)?;
             return Ok(CliOutcome::Done);
         }
         let session = self.place.find(&client).await?;
@@ -146,7 +146,7 @@ impl DiffArgs {
         if writes.is_empty() && StdStream::Out.is_terminal() {
             print("Nothing is changed in this session.\n")?;
         }
-        show(&LoadedDiff::of(&client, &session, &writes).await?, &self.looks)?;
+        show(&LoadedDiff::load(&client, &session, &writes).await?, &self.looks)?;
         Ok(CliOutcome::Done)
     }
 }

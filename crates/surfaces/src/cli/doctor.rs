@@ -35,7 +35,7 @@ impl DoctorReport {
 }
 
 impl Doctor {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let mut report = DoctorReport { troubles: 0 };
         report.good(&format!("trimtab {}", env!("CARGO_PKG_VERSION")))?;
         match config::load(&[]) {

@@ -1,7 +1,7 @@
 //! Follows a request to its end, in words or as events.
 
 mod asked;
-mod behind;
+mod recap;
 mod screen;
 mod since;
 
@@ -21,7 +21,7 @@ use super::{CliOutcome, telemetry};
 use crate::output::StdStream;
 use crate::words::{self, details};
 use asked::{PromptState, answered, part};
-pub(super) use behind::Behind;
+pub(super) use recap::Recap;
 pub(super) use screen::ASKED_ELSEWHERE;
 use screen::RunPrinter;
 pub(super) use since::is_parked;
@@ -37,7 +37,7 @@ pub(super) enum OutputForm {
 }
 
 impl OutputForm {
-    pub(super) fn of(json: bool) -> Self {
+    pub(super) fn from_json_flag(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
 }
@@ -55,7 +55,7 @@ pub(super) enum Attendance {
 
 impl Attendance {
     /// Without a terminal on both ends, nobody is there.
-    pub(super) fn of(approve: ApproveArg, json: bool) -> Self {
+    pub(super) fn from_approve(approve: ApproveArg, json: bool) -> Self {
         let terminal = !json && io::stdin().is_terminal() && StdStream::Err.is_terminal();
         match approve {
             ApproveArg::Deny => Self::Refuse,
@@ -85,7 +85,7 @@ pub(super) async fn follow(
 pub(super) async fn take_up(
     client: &Client,
     sent: &Sent,
-    behind: &Behind,
+    behind: &Recap,
     form: OutputForm,
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {

@@ -38,7 +38,7 @@ pub(super) struct Extend {
 }
 
 impl Handoff {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let SessionFact::Handoff { child, change_sets, prefill } = wish(&client, &session, Control::Handoff).await?
@@ -57,7 +57,7 @@ impl Handoff {
 }
 
 impl Extend {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let SessionFact::Extended { extension } = wish(&client, &session, Control::Extend).await? else {

@@ -127,19 +127,19 @@ struct Save {
 }
 
 impl Images {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         match self.command.unwrap_or_else(|| ImagesCommand::List(ImagesListArgs::default())) {
-            ImagesCommand::List(command) => command.go().await,
-            ImagesCommand::Make(command) => command.go().await,
-            ImagesCommand::Regenerate(command) => command.go().await,
-            ImagesCommand::Select(command) => command.go().await,
-            ImagesCommand::Save(command) => command.go().await,
+            ImagesCommand::List(command) => command.execute().await,
+            ImagesCommand::Make(command) => command.execute().await,
+            ImagesCommand::Regenerate(command) => command.execute().await,
+            ImagesCommand::Select(command) => command.execute().await,
+            ImagesCommand::Save(command) => command.execute().await,
         }
     }
 }
 
 impl ImagesListArgs {
-    async fn go(self) -> Result<CliOutcome, Problem> {
+    async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -171,7 +171,7 @@ fn line(number: usize, picture: &GeneratedImage) -> String {
 }
 
 impl Make {
-    async fn go(self) -> Result<CliOutcome, Problem> {
+    async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&self.how.flags())?;
         let (target, folder) = match self.session {
@@ -188,7 +188,7 @@ impl Make {
 }
 
 impl Regenerate {
-    async fn go(self) -> Result<CliOutcome, Problem> {
+    async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -203,7 +203,7 @@ impl Regenerate {
 }
 
 impl Select {
-    async fn go(self) -> Result<CliOutcome, Problem> {
+    async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -217,7 +217,7 @@ impl Select {
 }
 
 impl Save {
-    async fn go(self) -> Result<CliOutcome, Problem> {
+    async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
         let gallery = client.gallery(&session).await?;
@@ -256,13 +256,13 @@ impl FollowArgs {
         target: SendTo,
         say: Say,
     ) -> Result<CliOutcome, Problem> {
-        let asking = Attendance::of(self.approve, self.json);
+        let asking = Attendance::from_approve(self.approve, self.json);
         let attended = asking == Attendance::AtTheTerminal;
         let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
         let Composed { settings, .. } = client.compose(profile, folder, manner).await?;
         let say = Say { settings, ..say };
         let sent = client.send(target, say).await?;
-        follow(client, &sent, 0, OutputForm::of(self.json), asking).await
+        follow(client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await
     }
 }
 

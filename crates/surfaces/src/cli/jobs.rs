@@ -26,7 +26,7 @@ pub(super) struct JobsArgs {
 }
 
 impl JobsArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let jobs = client.jobs(self.all).await?;
         let now = trimtab_host::now();

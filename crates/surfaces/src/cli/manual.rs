@@ -29,7 +29,7 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) fn execute(self) -> Result<CliOutcome, Problem> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut CliArgs::command(), "trimtab", &mut text);
         print_exact(&String::from_utf8_lossy(&text))?;
@@ -46,7 +46,7 @@ pub(super) struct Manual {
 }
 
 impl Manual {
-    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) fn execute(self) -> Result<CliOutcome, Problem> {
         let command = CliArgs::command();
         let Some(folder) = self.into else {
             let mut text = Vec::new();

@@ -80,7 +80,7 @@ enum MemoryCommand {
 }
 
 impl MemoryArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let folder = |dir: Option<PathBuf>| dir.map(|dir| place::folder(Some(&dir))).transpose();
         match self.command.unwrap_or(MemoryCommand::List { dir: None, json: false }) {

@@ -26,7 +26,7 @@ pub(super) struct ModelsArgs {
 }
 
 impl ModelsArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let profile = config::load(&[])?;
         if let Some(name) = &self.provider
             && !profile.providers.contains_key(name)

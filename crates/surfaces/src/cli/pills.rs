@@ -30,7 +30,7 @@ pub(super) struct PillsArgs {
 }
 
 impl PillsArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let trusted = self.trust || profile.trusts(&folder) || client.trusts(&folder).await?;

@@ -23,7 +23,7 @@ pub(super) struct Recover {
 }
 
 impl Recover {
-    pub(super) fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) fn execute(self) -> Result<CliOutcome, Problem> {
         let (report, found) = trimtab_host::recover(&read(&self.file)?);
         print_json(&report)?;
         Ok(if found { CliOutcome::Done } else { CliOutcome::Finished(Status::Failed) })

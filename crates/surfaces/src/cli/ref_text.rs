@@ -21,7 +21,7 @@ pub(super) struct Ref {
 }
 
 impl Ref {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let name = self.key.strip_prefix("ref:").unwrap_or(&self.key);
         let key: RefKey = name.parse().map_err(|error| {
             Problem::new(ProblemKind::Usage, format!("{error}."))

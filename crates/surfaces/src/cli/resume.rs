@@ -12,7 +12,7 @@ use trimtab_vocab::{ApprovalClass, Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, ConfirmBy};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
-use super::follow::{ASKED_ELSEWHERE, Attendance, Behind, OutputForm, describe, follow, is_parked, take_up};
+use super::follow::{ASKED_ELSEWHERE, Attendance, OutputForm, Recap, describe, follow, is_parked, take_up};
 use super::output::{note, print_json};
 use super::question::Answering;
 use super::run::{ApproveArg, dollars};
@@ -53,15 +53,15 @@ pub(super) struct Resume {
 }
 
 impl Resume {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let client = client.on("resume");
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
-        let asking = Attendance::of(self.approve, self.json);
+        let asking = Attendance::from_approve(self.approve, self.json);
         // Looked at before anything goes on: what comes after it is news.
-        let behind = Behind::of(&client, &sent).await?;
+        let behind = Recap::load(&client, &sent).await?;
         at_rest(&client, &sent.session).await?;
         // What is asked of somebody at another screen may be answered from here as well.
         let is_asking = job.state == JobState::Running && asked(&client, &sent).await?.is_some();
@@ -82,7 +82,7 @@ impl Resume {
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
         }
-        let outcome = take_up(&client, &sent, &behind, OutputForm::of(self.json), asking).await?;
+        let outcome = take_up(&client, &sent, &behind, OutputForm::from_json_flag(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
@@ -104,7 +104,7 @@ impl Resume {
         &self,
         client: &Client,
         sent: &Sent,
-        behind: &Behind,
+        behind: &Recap,
         asking: Attendance,
     ) -> Result<CliOutcome, Problem> {
         // Looked at before what is asked: what somebody else answers from here on is news.
@@ -113,7 +113,7 @@ impl Resume {
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
             &open
         else {
-            return take_up(client, sent, behind, OutputForm::of(self.json), asking).await;
+            return take_up(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
         };
         let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
         let class: Option<ApprovalClass> = body.get("class").and_then(|class| ApprovalClass::deserialize(class).ok());
@@ -148,7 +148,7 @@ impl Resume {
                 // It waits for whoever is at another screen, for as long as that takes; a script does not.
                 return still_asked(open.as_ref(), behind, self.json);
             }
-            return take_up(client, sent, behind, OutputForm::of(self.json), Attendance::Nobody).await;
+            return take_up(client, sent, behind, OutputForm::from_json_flag(self.json), Attendance::Nobody).await;
         };
         // What the option answers, no person has.
         let is_automatic = self.approve == ApproveArg::Auto
@@ -160,7 +160,7 @@ impl Resume {
         if !self.json && !is_told {
             behind.tell_all();
         }
-        follow(client, sent, after, OutputForm::of(self.json), asking).await
+        follow(client, sent, after, OutputForm::from_json_flag(self.json), asking).await
     }
 
     /// The newest unfinished request that is meant; failing that, the newest.
@@ -191,7 +191,7 @@ async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
 }
 
 /// Says what is asked, and leaves it open.
-fn still_asked(open: Option<&Event>, behind: &Behind, json: bool) -> Result<CliOutcome, Problem> {
+fn still_asked(open: Option<&Event>, behind: &Recap, json: bool) -> Result<CliOutcome, Problem> {
     if let Some(event) = open {
         match json {
             true => print_json(event)?,

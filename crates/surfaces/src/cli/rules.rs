@@ -65,7 +65,7 @@ const TOOLS: [&str; 7] =
     ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url"];
 
 impl RulesArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
@@ -129,7 +129,7 @@ pub(super) struct TrustArgs {
 }
 
 impl TrustArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.folder.as_deref())?;
         let (_, client) = place::open(&[])?;
         let client = client.on("cli");

@@ -97,7 +97,7 @@ pub(super) enum ModeArgument {
 }
 
 impl RunArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         // What comes from a pipe, or from the end of another session, nobody may have said of themselves.
         let prompt = joined(self.words);
@@ -121,7 +121,7 @@ impl RunArgs {
         let (profile, client) = place::open(&flags)?;
         let client = client.on("run");
         let keeping = profile.keeping;
-        let ask = Attendance::of(self.approve, self.json);
+        let ask = Attendance::from_approve(self.approve, self.json);
         let mode = self.mode.into();
         let target = match self.session {
             Some(session) => SendTo::Session(session),
@@ -151,7 +151,7 @@ impl RunArgs {
         });
         let sent =
             client.send(target, Say { text, mode, settings, images, pill, while_running, picture: None }).await?;
-        let outcome = follow(&client, &sent, 0, OutputForm::of(self.json), ask).await?;
+        let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }

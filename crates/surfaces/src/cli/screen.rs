@@ -39,7 +39,7 @@ fn is_dumb() -> bool {
 }
 
 impl ScreenArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         if !is_there() {
             return Err(Problem::new(ProblemKind::Usage, "There is no terminal to work in.")
                 .hint("`trimtab run \"…\"` makes one request without one; `trimtab --help` has the rest."));

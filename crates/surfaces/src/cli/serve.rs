@@ -46,7 +46,7 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let certificate = match (&self.tls_cert, &self.tls_key) {
             (Some(chain), Some(key)) => Some(Certificate::read(chain, key)?),

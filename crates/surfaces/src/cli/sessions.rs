@@ -12,7 +12,7 @@ use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, Tas
 use super::output::{age, calm, print, print_exact, print_json};
 use super::{CliOutcome, place};
 use crate::export::{about, pieces};
-use crate::form;
+use crate::structured_answer;
 use crate::words::elapsed::{self, Elapsed};
 
 const EXAMPLES: &str = "\
@@ -95,7 +95,7 @@ enum SessionsAction {
 }
 
 impl SessionsArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         match self.action.unwrap_or(LATEST) {
             SessionsAction::List { tag, search, all, json, dir } => {
@@ -196,7 +196,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
         }
         let Some(request) = &event.request else { continue };
         let elapsed = times.entry(request.clone()).or_default();
-        elapsed.see(&event);
+        elapsed.observe(&event);
         if let Fact::Request(RequestFact::Finished { .. }) = event.fact {
             print(&format!("[Took {}.]\n", elapsed::in_words(elapsed.at(event.time))))?;
         }
@@ -223,7 +223,7 @@ fn in_words(fact: &Fact) -> Option<String> {
             format!("{}\n[{what}]", quoted(text))
         }
         Fact::Answer(AnswerFact { answer }) => {
-            let parts = [answer.summary.trim_end().to_owned(), form::sections(&answer.sections)];
+            let parts = [answer.summary.trim_end().to_owned(), structured_answer::sections(&answer.sections)];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
         }
         Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {

@@ -59,23 +59,23 @@ enum TasksAction {
 }
 
 impl TasksArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let tasks = client.tasks(&profile.tasks)?;
         match self.action.unwrap_or(TasksAction::List(look::TaskListArgs::default())) {
-            TasksAction::List(list) => list.go(&tasks).await?,
-            TasksAction::Show(show) => show.go(&tasks).await?,
-            TasksAction::Search(search) => search.go(&tasks).await?,
-            TasksAction::Add(add) => add.go(&tasks).await?,
-            TasksAction::Done(done) => done.go(&tasks).await?,
-            TasksAction::Edit(edit) => edit.go(&tasks).await?,
-            TasksAction::Delete(delete) => delete.go(&tasks).await?,
-            TasksAction::Apply(apply) => apply.go(&tasks).await?,
-            TasksAction::Import(import) => import.go(&tasks).await?,
-            TasksAction::Export(export) => export.go(&tasks).await?,
-            TasksAction::Changes(changes) => changes.go(&tasks).await?,
-            TasksAction::Undo(undo) => undo.go(&tasks).await?,
-            TasksAction::Redo(redo) => redo.go(&tasks).await?,
+            TasksAction::List(list) => list.execute(&tasks).await?,
+            TasksAction::Show(show) => show.execute(&tasks).await?,
+            TasksAction::Search(search) => search.execute(&tasks).await?,
+            TasksAction::Add(add) => add.execute(&tasks).await?,
+            TasksAction::Done(done) => done.execute(&tasks).await?,
+            TasksAction::Edit(edit) => edit.execute(&tasks).await?,
+            TasksAction::Delete(delete) => delete.execute(&tasks).await?,
+            TasksAction::Apply(apply) => apply.execute(&tasks).await?,
+            TasksAction::Import(import) => import.execute(&tasks).await?,
+            TasksAction::Export(export) => export.execute(&tasks).await?,
+            TasksAction::Changes(changes) => changes.execute(&tasks).await?,
+            TasksAction::Undo(undo) => undo.execute(&tasks).await?,
+            TasksAction::Redo(redo) => redo.execute(&tasks).await?,
         }
         Ok(CliOutcome::Done)
     }

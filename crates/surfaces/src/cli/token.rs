@@ -44,7 +44,7 @@ enum TokenAction {
 }
 
 impl TokenArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
         match self.action.unwrap_or(TokenAction::List { json: false }) {

@@ -20,7 +20,7 @@ pub fn draw(change: &DiffFile<'_>, view: &DiffView) -> Vec<DiffLine> {
     let after = change.after.map_or(&[][..], |state| state.bytes);
     let is_binary = compare::is_binary(before) || compare::is_binary(after);
     let blocks = if is_binary { Vec::new() } else { compare::blocks(before, after) };
-    let mut lines = vec![title(change, LineStats::of(&blocks))];
+    let mut lines = vec![title(change, LineStats::count(&blocks))];
     lines.extend(notes(change, before, after, is_binary).into_iter().map(|text| {
         let mut line = DiffLine::default();
         line.add(format!("  {text}"), DiffRole::Note);
@@ -125,8 +125,8 @@ struct Sheet<'a> {
 impl<'a> Sheet<'a> {
     fn new(change: &DiffFile<'_>, before: &'a [u8], after: &'a [u8], view: &'a DiffView, lines: Vec<DiffLine>) -> Self {
         let tokens = view.syntax.then(|| {
-            let old = Tokens::of(change.from.unwrap_or(change.path), before);
-            [old, Tokens::of(change.path, after)]
+            let old = Tokens::for_file(change.from.unwrap_or(change.path), before);
+            [old, Tokens::for_file(change.path, after)]
         });
         let ends = [line_ends(before), line_ends(after)];
         let (before, after) = (compare::lines(before), compare::lines(after));

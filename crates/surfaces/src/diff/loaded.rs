@@ -17,7 +17,7 @@ pub(crate) struct LoadedDiff {
 
 impl LoadedDiff {
     /// The bytes of what was written or would be. A file that stands elsewhere unchanged was moved.
-    pub(crate) async fn of(client: &Client, session: &SessionId, writes: &[FileWrite]) -> Result<Vec<Self>, Problem> {
+    pub(crate) async fn load(client: &Client, session: &SessionId, writes: &[FileWrite]) -> Result<Vec<Self>, Problem> {
         let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.hash.clone());
         let made = |write: &FileWrite| write.before.is_none() && write.after.is_some();
         let gone = |write: &FileWrite| write.before.is_some() && write.after.is_none();

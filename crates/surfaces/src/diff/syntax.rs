@@ -90,7 +90,7 @@ fn token_of(stack: &ScopeStack) -> SyntaxToken {
 
 impl Tokens {
     /// For a file of this name and beginning.
-    pub(super) fn of(path: &str, first: &[u8]) -> Self {
+    pub(super) fn for_file(path: &str, first: &[u8]) -> Self {
         let set = grammars();
         let path = Path::new(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -204,7 +204,7 @@ mod tests {
 
     fn kinds(path: &str, text: &str) -> Vec<(String, SyntaxToken)> {
         let lines: Vec<&[u8]> = text.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
-        let found = Tokens::of(path, lines[0]).lines(&lines, 0..lines.len());
+        let found = Tokens::for_file(path, lines[0]).lines(&lines, 0..lines.len());
         let named = |(line, parts): (&&[u8], &Vec<(Range<usize>, SyntaxToken)>)| {
             let text = String::from_utf8_lossy(line).into_owned();
             parts.iter().map(|(range, token)| (text[range.clone()].trim().to_owned(), *token)).collect::<Vec<_>>()

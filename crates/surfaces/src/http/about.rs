@@ -11,9 +11,9 @@ use trimtab_host::Pills;
 use trimtab_vocab::Mode;
 
 use super::Shared;
+use super::extract::QueryArgs;
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::QueryArgs;
 
 pub(super) fn routes(api: Api) -> Api {
     let settings = RouteOperation::new("get", "getSettings", "about", "The settings in force, each with its origin")

@@ -20,11 +20,11 @@ use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
 use super::access::Authenticated;
+use super::assistant_stream::{MessageEnd, Reply, StreamPiece, Translator};
 use super::events::{Slot, beating};
+use super::extract::RawBody;
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::pieces::{MessageEnd, Reply, StreamPiece, Translator};
-use super::take::RawBody;
 
 /// Turns that are taken from a client; no more than the last few are read anyway.
 const TURNS: usize = 50;
@@ -180,7 +180,7 @@ struct Message {
 }
 
 impl Message {
-    fn of(text: &str, mode: &str, transcript: Vec<Said>, clarify: Option<Prior>, via: Via) -> Self {
+    fn new(text: &str, mode: &str, transcript: Vec<Said>, clarify: Option<Prior>, via: Via) -> Self {
         let mode = match mode.trim().to_lowercase().as_str() {
             "auto" => Mode::Auto,
             "chat" => Mode::Chat,
@@ -215,7 +215,7 @@ fn posted(body: &[u8]) -> Option<Message> {
     let options = body.get("options");
     let mode = options.and_then(|options| options.get("mode")?.as_str()).unwrap_or("plan");
     let clarify = prior(options.and_then(|options| options.get("clarify")));
-    Some(Message::of(text, mode, transcript, clarify, Via::Post))
+    Some(Message::new(text, mode, transcript, clarify, Via::Post))
 }
 
 /// What an address says: names may come more than once.
@@ -237,7 +237,7 @@ fn streamed(query: &QueryPairs) -> Option<Message> {
     let transcript = turns(Some(said.collect()));
     let clarify = given(query, "clarify").and_then(json);
     let mode = given(query, "mode").unwrap_or("plan");
-    Some(Message::of(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
+    Some(Message::new(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
 }
 
 async fn ask(server: &Shared, message: Message) -> Result<(Sent, SessionWatch), Problem> {
@@ -263,7 +263,7 @@ async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) ->
     let mut translator = Translator::default();
     loop {
         match watch.next().await {
-            Ok(event) if event.request.as_ref() == Some(&sent.request) => drop(translator.see(&event)),
+            Ok(event) if event.request.as_ref() == Some(&sent.request) => drop(translator.observe(&event)),
             Ok(_) => {}
             Err(problem) => return failed(&problem.message),
         }
@@ -377,7 +377,7 @@ impl Streaming {
                 _ = self.going.changed() => return None,
                 event = self.watch.next() => match event {
                     Ok(event) if event.request.as_ref() == Some(&self.sent.request) => {
-                        self.ready.extend(self.translator.see(&event));
+                        self.ready.extend(self.translator.observe(&event));
                     }
                     Ok(_) => {}
                     Err(_) => return None,

@@ -14,10 +14,10 @@ use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, ProposalId, SessionId, Time};
 
 use super::Shared;
+use super::extract::{Id, JsonBody, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::proposals::proposed;
-use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
@@ -110,7 +110,7 @@ struct ChangeSet {
 }
 
 impl ChangeSet {
-    fn of(at: usize, in_force: usize, set: &Set) -> Self {
+    fn new(at: usize, in_force: usize, set: &Set) -> Self {
         Self {
             number: at + 1,
             change_set: set.id.clone(),
@@ -134,8 +134,8 @@ fn position(history: &History) -> i64 {
 
 async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<Changes>, Failure> {
     server.client.session(&id).await?;
-    let (history, _) = server.client.at_rest(&id).await?;
-    let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSet::of(at, history.in_force, set));
+    let (history, _) = server.client.settled_history(&id).await?;
+    let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSet::new(at, history.in_force, set));
     Ok(Json(Changes { changes: sets.collect(), position: position(&history) }))
 }
 
@@ -256,7 +256,7 @@ async fn forward_by(
 
 async fn travel(server: &Shared, id: &SessionId, wish: Control) -> Result<Json<Moves>, Failure> {
     server.client.session(id).await?;
-    let (history, _) = server.client.at_rest(id).await?;
+    let (history, _) = server.client.settled_history(id).await?;
     let moved = server.client.move_history(id, history.last, wish).await?;
     let (refused, conflicts) = moved.refused.unzip();
     let position = position(&server.client.history(id).await?);
@@ -286,7 +286,7 @@ struct Extended {
 
 async fn settled(server: &Shared, id: &SessionId, wish: Control) -> Result<SessionFact, Failure> {
     server.client.session(id).await?;
-    let (history, _) = server.client.at_rest(id).await?;
+    let (history, _) = server.client.settled_history(id).await?;
     match server.client.settle(id, history.last, wish).await? {
         SessionFact::Refused { reason } => Err(Failure::new(StatusCode::CONFLICT, "refused", reason)),
         fact => Ok(fact),

@@ -138,7 +138,7 @@ impl SessionDocument {
     }
 
     /// The next fact.
-    pub(super) fn see(&mut self, event: Event) {
+    pub(super) fn observe(&mut self, event: Event) {
         self.last_seq = event.seq.unwrap_or(self.last_seq);
         let (time, request) = (event.time, event.request);
         match (event.fact, request) {
@@ -158,7 +158,7 @@ impl SessionDocument {
             (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
             (fact, Some(request)) => {
                 if let Some(turn) = self.messages.iter_mut().rev().find(|turn| turn.request == request) {
-                    turn.see(time, fact);
+                    turn.observe(time, fact);
                 }
             }
             _ => {}
@@ -187,7 +187,7 @@ impl Turn {
         }
     }
 
-    fn see(&mut self, time: Time, fact: Fact) {
+    fn observe(&mut self, time: Time, fact: Fact) {
         match fact {
             Fact::Answer(AnswerFact { answer }) => (self.answer, self.partial) = (Some(answer), None),
             Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {

@@ -20,10 +20,10 @@ use trimtab_vocab::{Event, SessionId};
 
 use super::Shared;
 use super::access::Authenticated;
+use super::extract::{Id, QueryArgs};
 use super::failure::Failure;
-use super::feed::EventFrame;
+use super::fanout::EventFrame;
 use super::openapi::{Api, RouteOperation};
-use super::take::{Id, QueryArgs};
 
 /// Facts that are read from the log at once, and the bytes that are handed on at once.
 const PAGE: u32 = 64;
@@ -172,7 +172,7 @@ impl Watcher {
     fn written(&mut self, page: &[Event]) -> Bytes {
         let mut chunk = Vec::new();
         for event in page {
-            let frame = EventFrame::of(event);
+            let frame = EventFrame::new(event);
             chunk.extend_from_slice(&frame.bytes);
             self.seen = frame.seq.unwrap_or(self.seen);
             if chunk.len() > CHUNK {

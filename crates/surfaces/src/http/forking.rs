@@ -13,10 +13,10 @@ use trimtab_vocab::SessionId;
 
 use super::Shared;
 use super::document::SessionInfo;
+use super::extract::{Id, JsonBody};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::sessions::idempotency_key;
-use super::take::{Id, JsonBody};
 use crate::export::pieces;
 
 pub(super) fn routes(api: Api) -> Api {

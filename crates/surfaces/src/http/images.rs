@@ -11,10 +11,10 @@ use trimtab_host::{SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, SessionId};
 
 use super::Shared;
+use super::extract::{Id, JsonBody, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::sessions::Accepted;
-use super::take::{Id, JsonBody, QueryArgs};
 
 /// Pictures of one request, and of one choice.
 const MOST_MADE: u32 = 10;

@@ -12,9 +12,9 @@ use trimtab_host::{ApplyOperations, NotApplied};
 use trimtab_vocab::{Applied, DryRun, Operation as TaskOperation, TaskAuthor, Validation};
 
 use super::Shared;
+use super::extract::JsonBody;
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::JsonBody;
 use super::todos::example;
 
 /// A proposal may have so many bytes.

@@ -15,9 +15,9 @@ use trimtab_vocab::event::{Status, UsageFact};
 use trimtab_vocab::{Date, Event, Fact, RefKey, RequestId, SessionId, Time, Usage, picture_type};
 
 use super::Shared;
+use super::extract::{Id, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::{Id, QueryArgs};
 
 /// What one answer may hold of a log.
 const PAGE: u32 = 1000;

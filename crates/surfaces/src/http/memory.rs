@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use trimtab_vocab::{MemoryEntry, MemoryId};
 
 use super::Shared;
+use super::extract::{Id, JsonBody, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
     let entry = example();

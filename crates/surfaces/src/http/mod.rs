@@ -9,11 +9,14 @@
 mod about;
 mod access;
 mod assistant;
+mod assistant_stream;
 mod changes;
+mod control;
 mod document;
 mod events;
+mod extract;
 mod failure;
-mod feed;
+mod fanout;
 mod forking;
 mod images;
 mod listen;
@@ -22,12 +25,9 @@ mod looks;
 mod memory;
 mod openapi;
 mod pages;
-mod pieces;
 mod proposals;
 mod sessions;
-mod take;
 mod todos;
-mod work;
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(crate) struct ServerState {
     folder: String,
     idea: Option<Idea>,
     names: ServerNames,
-    feeds: feed::Feeds,
+    feeds: fanout::Feeds,
     streams: events::Streams,
     /// Becomes true when the server is ending.
     going: watch::Receiver<bool>,
@@ -94,7 +94,7 @@ pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std
     let names = ServerNames::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
     let (routes, description) = router();
-    let (feeds, streams) = (feed::Feeds::default(), events::Streams::default());
+    let (feeds, streams) = (fanout::Feeds::default(), events::Streams::default());
     let going_on = going.clone();
     let server =
         Arc::new(ServerState { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
@@ -121,7 +121,7 @@ fn router() -> (Router<Shared>, Value) {
     let groups = [
         sessions::routes,
         events::routes,
-        work::routes,
+        control::routes,
         proposals::routes,
         changes::routes,
         forking::routes,

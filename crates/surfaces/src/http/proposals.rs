@@ -12,10 +12,10 @@ use trimtab_vocab::event::{CheckpointFact, ProposalFact, ProposalKind};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, Event, Fact, FileWrite, ProposalId, SessionId};
 
 use super::Shared;
+use super::control::{give, give_parts};
+use super::extract::{JsonBody, PathIds};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::{JsonBody, PathIds};
-use super::work::{give, give_parts};
 
 pub(super) fn routes(api: Api) -> Api {
     let describe = |id, summary, example: Value| {
@@ -139,7 +139,7 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Pr
             return None;
         };
         let call: CallId = body.get("call")?.as_str()?.parse().ok()?;
-        let is_it = event.session == *id && ProposalId::of(event.request.as_ref()?, &call) == *wanted;
+        let is_it = event.session == *id && ProposalId::for_call(event.request.as_ref()?, &call) == *wanted;
         let is_command = body.contains_key("plan");
         is_it.then_some(ProposalQuestion { checkpoint, is_command })
     };

@@ -17,9 +17,9 @@ use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
 
 use super::Shared;
 use super::document::{SessionDocument, SessionInfo};
+use super::extract::{Id, JsonBody, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::{Id, JsonBody, QueryArgs};
 
 /// A message may bring pictures, and texts up to the limit of a request, each with its marks in JSON.
 const LARGEST_MESSAGE: usize = 48 * 1024 * 1024;
@@ -142,7 +142,7 @@ async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
         if page.is_empty() {
             break;
         }
-        page.into_iter().for_each(|event| document.see(event));
+        page.into_iter().for_each(|event| document.observe(event));
     }
     document.wait_for(server.client.checkpoints().await?);
     Ok(Json(document))

@@ -19,9 +19,9 @@ use trimtab_vocab::{
 };
 
 use super::Shared;
+use super::extract::{Id, JsonBody, QueryArgs};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
-use super::take::{Id, JsonBody, QueryArgs};
 
 pub(super) fn routes(api: Api) -> Api {
     let task = example();

@@ -15,7 +15,7 @@ use super::composer::{
 };
 use super::dialog::{self, Dialogs};
 use super::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
-use super::news::{Cmd, Msg, Saying};
+use super::message::{Cmd, Msg, Saying};
 use super::pane::activity::Activity;
 use super::pane::batch::CommandBatchPane;
 use super::pane::status::StatusLine;
@@ -153,7 +153,7 @@ impl App {
         match news {
             Msg::Input(input) => self.input(&input),
             Msg::Tick => self.ticks = self.ticks.wrapping_add(1),
-            Msg::Events(events) => events.iter().for_each(|event| self.see(event)),
+            Msg::Events(events) => events.iter().for_each(|event| self.observe(event)),
             Msg::CaughtUp => {
                 self.transcript.caught_up(usize::from(self.size.width), &self.theme);
             }
@@ -306,7 +306,7 @@ impl App {
     }
 
     /// Takes a fact in.
-    fn see(&mut self, event: &Event) {
+    fn observe(&mut self, event: &Event) {
         if self.session.as_ref() != Some(&event.session) {
             return;
         }
@@ -314,14 +314,14 @@ impl App {
         if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
             self.said.push((seq, text.clone()));
         }
-        self.transcript.see(event);
-        self.trace.see(event);
-        self.activity.see(event);
-        self.steps.see(event);
-        self.batch.see(event);
-        self.sticky.see(event);
-        self.status.see(event);
-        self.dialogs.see(event);
+        self.transcript.observe(event);
+        self.trace.observe(event);
+        self.activity.observe(event);
+        self.steps.observe(event);
+        self.batch.observe(event);
+        self.sticky.observe(event);
+        self.status.observe(event);
+        self.dialogs.observe(event);
         self.dialogs.look(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
             self.wish(Cmd::LoadDiff { call, writes });

@@ -13,9 +13,9 @@ use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{Fact, Problem, ProblemKind};
 
 use super::app::App;
-use super::errand::Executor;
+use super::executor::Executor;
 use super::keys::TerminalInput;
-use super::news::{Cmd, Msg};
+use super::message::{Cmd, Msg};
 use super::screen::TerminalScreen;
 use super::terminal::{RawTerminal, ReaderReport, TerminalReader};
 

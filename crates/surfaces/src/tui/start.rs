@@ -10,10 +10,10 @@ use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
 use super::app::{App, AppOptions};
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{ComposerDraft, SavedComposer};
-use super::desk::LastSession;
-use super::errand::Executor;
+use super::executor::Executor;
 use super::keys::KeyMap;
-use super::news::Cmd;
+use super::last_session::LastSession;
+use super::message::Cmd;
 use super::pane::status::{PARTS, StatusLine};
 use super::runtime::{Runtime, RuntimeEnd};
 use super::terminal::{self, RawTerminal};
@@ -54,13 +54,13 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
     }
-    let drawer = LocalFiles::of(&profile.data);
-    let desk = LastSession::of(drawer.clone(), &folder);
+    let drawer = LocalFiles::new(&profile.data);
+    let desk = LastSession::new(drawer.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
     client.finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
-    let palette = Palette::of(crate::output::StdStream::Out);
+    let palette = Palette::for_stream(crate::output::StdStream::Out);
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
     // Nothing of a folder is read before the person trusts it.
@@ -93,7 +93,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
         Some(_) => format!("{folder} {}", std::process::id()),
     };
     let (kept, keeper) = DraftKeeper::open(drawer.clone(), &drafts);
-    let said = SaidFile::of(drawer, &folder);
+    let said = SaidFile::new(drawer, &folder);
     app.composer.set_history(said.read());
     app.restore(without_arrived(&client, kept).await?);
     if let Some(draft) = draft {

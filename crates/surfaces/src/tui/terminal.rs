@@ -170,7 +170,7 @@ fn listen(sender: &mpsc::Sender<ReaderReport>, told: &orders::Receiver<ReaderOrd
             let _ = sender.blocking_send(ReaderReport::Gone);
             return;
         };
-        let Some(input) = TerminalInput::of(event) else { continue };
+        let Some(input) = TerminalInput::from_event(event) else { continue };
         let is_resize = matches!(input, TerminalInput::Resize { .. });
         if sender.blocking_send(ReaderReport::Input(input)).is_err() {
             return;

@@ -12,7 +12,7 @@ use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
 use super::app::{App, AppOptions};
 use super::composer::{ComposerDraft, SavedComposer};
 use super::keys::{KeyMap, TerminalInput};
-use super::news::{Cmd, Msg, Saying};
+use super::message::{Cmd, Msg, Saying};
 use super::pane::status::{PARTS, StatusLine};
 use super::theme::Theme;
 use crate::palette::Palette;

@@ -67,7 +67,7 @@ impl TraceSpans {
         request.map_or((span.began, span.millis(now)), |request| (request.began, request.millis(now)))
     }
 
-    pub(super) fn see(&mut self, event: &Event) {
+    pub(super) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Request(RequestFact::Received { text, .. }) => {
                 if let Some(request) = &event.request {

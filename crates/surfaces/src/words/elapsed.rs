@@ -14,7 +14,7 @@ pub(crate) struct Elapsed {
 
 impl Elapsed {
     /// Takes an event of the request into account.
-    pub(crate) fn see(&mut self, event: &Event) {
+    pub(crate) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Request(RequestFact::Received { .. } | RequestFact::Reopened {}) => self.since = Some(event.time),
             Fact::Request(RequestFact::Finished { .. }) => {
@@ -63,13 +63,13 @@ mod tests {
     fn the_time_of_a_request_is_the_time_between_its_events_without_the_wait_for_a_person() {
         let mut elapsed = Elapsed::default();
         assert!(!elapsed.is_known());
-        elapsed.see(&event(1_000, json!({"type": "request.received", "text": "x"})));
+        elapsed.observe(&event(1_000, json!({"type": "request.received", "text": "x"})));
         assert_eq!(elapsed.at(Time::from_millis(1_250)), Duration::from_millis(250));
         assert_eq!(elapsed.at(Time::from_millis(900)), Duration::ZERO, "a clock may be set back");
-        elapsed.see(&event(2_234, json!({"type": "request.finished", "status": "needs_user"})));
+        elapsed.observe(&event(2_234, json!({"type": "request.finished", "status": "needs_user"})));
         assert_eq!(elapsed.at(Time::from_millis(99_000)), Duration::from_millis(1_234));
-        elapsed.see(&event(50_000, json!({"type": "request.reopened"})));
-        elapsed.see(&event(50_766, json!({"type": "request.finished", "status": "completed"})));
+        elapsed.observe(&event(50_000, json!({"type": "request.reopened"})));
+        elapsed.observe(&event(50_766, json!({"type": "request.finished", "status": "completed"})));
         assert_eq!(elapsed.at(Time::from_millis(99_000)), Duration::from_millis(2_000));
     }
 

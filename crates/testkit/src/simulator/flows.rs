@@ -190,9 +190,11 @@ impl Agreement {
             (CheckpointSubject::Plan, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
             (CheckpointSubject::Plan, "modify" | "replan") => self.stand = Stand::Planning,
             // What went wrong, or is to be done once more, is begun again.
-            (CheckpointSubject::StepFailed { step }, "retry" | "tell") => drop(self.statuses.remove(step)),
+            (CheckpointSubject::StepFailed { step }, "retry" | "tell") => {
+                self.statuses.remove(step);
+            }
             (CheckpointSubject::StepAfter { step }, "tell") if self.is_carried_out() => {
-                drop(self.statuses.remove(step))
+                self.statuses.remove(step);
             }
             _ => {}
         }

@@ -200,7 +200,7 @@ impl Workspace for SimulatedHands {
             kept.send((state.hash.clone(), bytes)).await.ok()?;
             states.push((path.into(), state));
         }
-        Some(Snapshot::of(states))
+        Some(Snapshot::from_states(states))
     }
 }
 

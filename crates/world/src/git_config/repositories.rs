@@ -29,7 +29,7 @@ impl Repositories {
     /// The repositories of `found`, those that files called `.git` point to, and those that they lead to: their common
     /// folder, their submodules. The settings of repositories outside of the folder count as well, since they may name
     /// files inside.
-    pub fn of(folder: &Path, found: &[PathBuf], pointers: &[PathBuf]) -> Self {
+    pub fn new(folder: &Path, found: &[PathBuf], pointers: &[PathBuf]) -> Self {
         let mut repositories = Self::default();
         let mut ahead: Vec<PathBuf> = found.to_vec();
         let mut settings = super::above(folder);
@@ -53,7 +53,7 @@ impl Repositories {
             settings.push(Repository { path: repository.clone(), work_tree: None });
             repositories.all.insert(repository);
         }
-        let orders = Orders::of(folder, &settings);
+        let orders = Orders::read(folder, &settings);
         repositories.linked = orders.linked;
         repositories.trouble = repositories.trouble.or(orders.unknown);
         // What is missing in a repository is for git to make.
@@ -108,14 +108,14 @@ mod tests {
         fs::write(folder.join(".git"), "gitdir: ./.bare\n").unwrap();
         fs::write(folder.join(".bare/config"), "[core]\n\thooksPath = .husky/_\n[include]\n path = ../extra.cfg\n")
             .unwrap();
-        let found = Repositories::of(&folder, &[], &[folder.join(".git")]);
+        let found = Repositories::new(&folder, &[], &[folder.join(".git")]);
         assert!(found.all.contains(&folder.join(".bare")) && found.all.contains(&folder.join(".bare/modules/a/b")));
         for path in [".husky/_", "extra.cfg"] {
             assert!(found.named.contains(&folder.join(path)), "{path}: {found:?}");
         }
         assert_eq!(found.trouble, None);
         fs::write(folder.join("wt/.git"), "gitdir: /elsewhere").unwrap();
-        assert!(Repositories::of(&folder, &[], &[folder.join("wt/.git")]).all.is_empty());
+        assert!(Repositories::new(&folder, &[], &[folder.join("wt/.git")]).all.is_empty());
     }
 
     #[test]
@@ -125,6 +125,6 @@ mod tests {
         for number in 0..=MOST {
             fs::create_dir_all(folder.join(format!(".git/modules/{number}"))).unwrap();
         }
-        assert!(Repositories::of(&folder, &[folder.join(".git")], &[]).trouble.is_some());
+        assert!(Repositories::new(&folder, &[folder.join(".git")], &[]).trouble.is_some());
     }
 }

@@ -43,13 +43,13 @@ impl Model for Anthropic {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::RequestBody::json(&AnthropicBody::of(&self.model, prompt).run(prompt))
+        let outgoing = http::RequestBody::json(&AnthropicBody::new(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing("/v1/messages", "text/event-stream", body));
         http::converse(outgoing, Framing::Events, AnthropicReader::default(), self.idle)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
-        let body = http::RequestBody::json(&AnthropicBody::of(&self.model, prompt))?;
+        let body = http::RequestBody::json(&AnthropicBody::new(&self.model, prompt))?;
         let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
@@ -84,7 +84,7 @@ impl Model for Anthropic {
 impl Anthropic {
     fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
         let mut headers = vec![("accept", accept.into()), ("anthropic-version", VERSION.into())];
-        if Generation::of(&self.model).binds_thinking() {
+        if Generation::for_model(&self.model).binds_thinking() {
             headers.push(("anthropic-beta", BINDING.into()));
         }
         Outgoing {
@@ -241,8 +241,8 @@ enum OutputFormat<'a> {
 }
 
 impl<'a> AnthropicBody<'a> {
-    fn of(model: &'a str, prompt: &'a Prompt) -> Self {
-        let generation = Generation::of(model);
+    fn new(model: &'a str, prompt: &'a Prompt) -> Self {
+        let generation = Generation::for_model(model);
         let thinks = prompt.thinking_tokens > 0;
         let adaptive = generation.thinks_adaptively();
         let thinking = if adaptive {
@@ -295,7 +295,7 @@ impl<'a> AnthropicBody<'a> {
 
     fn run(self, prompt: &Prompt) -> Self {
         // Whoever thinks takes no temperature, and the highest is 1.
-        let takes_temperature = self.thinking.is_none() && Generation::of(self.model).takes_temperature();
+        let takes_temperature = self.thinking.is_none() && Generation::for_model(self.model).takes_temperature();
         let run = AnthropicRun {
             max_tokens: prompt.max_output_tokens,
             temperature: prompt.temperature.filter(|_| takes_temperature).map(|temperature| temperature.min(1.0)),
@@ -318,7 +318,7 @@ fn thinking_budget(prompt: &Prompt) -> Option<u32> {
 struct Generation(u32, u32);
 
 impl Generation {
-    fn of(model: &str) -> Self {
+    fn for_model(model: &str) -> Self {
         let Some((_, name)) = model.rsplit_once("claude-") else {
             // Somebody else's model, which speaks the API as it was known longest.
             return Self(0, 0);

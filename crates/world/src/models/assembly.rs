@@ -40,7 +40,7 @@ enum PartDraft {
 
 impl Assembly {
     /// Nothing yet, of a model that speaks this dialect.
-    pub fn of(dialect: &'static str) -> Self {
+    pub fn new(dialect: &'static str) -> Self {
         Self { dialect, ..Self::default() }
     }
 

@@ -521,7 +521,7 @@ async fn refused(response: Response) -> Fault {
     let (said, code) = read_error(response).await;
     let later = Retry::Later { after_ms: wait };
     let (mut kind, mut retry, mut what, mut hint) = by_status(status.as_u16(), later);
-    if let Some(meaning) = code.as_deref().and_then(ErrorMeaning::of) {
+    if let Some(meaning) = code.as_deref().and_then(ErrorMeaning::from_code) {
         kind = meaning.kind;
         retry = if meaning.may_pass { later } else { Retry::Never };
         hint = meaning.hint.or(hint);
@@ -610,7 +610,7 @@ pub(super) struct ErrorMeaning {
 }
 
 impl ErrorMeaning {
-    pub(super) fn of(code: &str) -> Option<Self> {
+    pub(super) fn from_code(code: &str) -> Option<Self> {
         let (kind, may_pass, hint) = match code {
             "insufficient_quota"
             | "billing_hard_limit_reached"
@@ -698,7 +698,7 @@ async fn read_error(response: Response) -> (String, Option<String>) {
 pub(super) fn error_code(json: &Value) -> Option<&str> {
     let places = ["/error/code", "/error/type", "/error/details/error_code", "/code", "/type"];
     let mut codes = places.iter().filter_map(|place| json.pointer(place)?.as_str());
-    codes.find(|code| ErrorMeaning::of(code).is_some())
+    codes.find(|code| ErrorMeaning::from_code(code).is_some())
 }
 
 /// The message of an error object, wherever this provider puts it.
@@ -825,7 +825,7 @@ mod tests {
     fn a_limit_of_money_is_told_from_a_limit_of_pace() {
         let may_pass = |text: &str| {
             let json = serde_json::from_str(text).expect("json");
-            error_code(&json).and_then(ErrorMeaning::of).is_none_or(|meaning| meaning.may_pass)
+            error_code(&json).and_then(ErrorMeaning::from_code).is_none_or(|meaning| meaning.may_pass)
         };
         for body in [
             r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#,

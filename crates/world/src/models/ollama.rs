@@ -56,7 +56,7 @@ impl Model for Ollama {
 impl Ollama {
     async fn converse(&self, prompt: Prompt) -> PieceStream {
         let known = known::about(&self.base_url, &self.model);
-        let fit = PromptFit::of(&self.model, &prompt, known.window(self).await);
+        let fit = PromptFit::new(&self.model, &prompt, known.window(self).await);
         let (format, pieces) = match &prompt.format {
             None => (None, None),
             Some(Format::Json) => (Some(WireFormat::Json), None),
@@ -92,7 +92,7 @@ impl Ollama {
     }
 
     fn send(&self, prompt: &Prompt, fit: &PromptFit, format: Option<WireFormat<'_>>) -> PieceStream {
-        let body = RequestBody::json(&body::OllamaBody::of(&self.model, prompt, fit, format));
+        let body = RequestBody::json(&body::OllamaBody::new(&self.model, prompt, fit, format));
         let outgoing = body.map(|body| self.outgoing("/api/chat", "application/x-ndjson", body));
         let (ollama, reader) = (self.clone(), OllamaReader::new(&self.model, prompt, fit));
         http::converse(outgoing, Framing::Lines, reader, self.idle)

@@ -48,7 +48,7 @@ impl Model for OpenAi {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let body = http::RequestBody::json(&OpenAiBody::of(self.server(), &self.model, prompt));
+        let body = http::RequestBody::json(&OpenAiBody::new(self.server(), &self.model, prompt));
         let outgoing = body.map(|body| self.outgoing("/chat/completions", "text/event-stream", body));
         http::converse(outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
     }
@@ -61,7 +61,7 @@ impl Model for OpenAi {
     }
 
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
-        let body = http::RequestBody::json(&PictureBody::of(self.server(), &self.model, order))?;
+        let body = http::RequestBody::json(&PictureBody::new(self.server(), &self.model, order))?;
         let outgoing = self.outgoing("/images/generations", "application/json", body);
         let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
             ProblemKind::NotFound => {

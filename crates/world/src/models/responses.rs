@@ -41,13 +41,13 @@ impl Model for Responses {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::RequestBody::json(&ResponsesBody::of(&self.model, prompt).run(prompt))
+        let outgoing = http::RequestBody::json(&ResponsesBody::new(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing("/responses", "text/event-stream", body));
         http::converse(outgoing, Framing::Events, ResponsesReader::default(), self.idle)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
-        let body = http::RequestBody::json(&ResponsesBody::of(&self.model, prompt))?;
+        let body = http::RequestBody::json(&ResponsesBody::new(&self.model, prompt))?;
         let outgoing = self.outgoing("/responses/input_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
@@ -174,7 +174,7 @@ enum TextFormat<'a> {
 }
 
 impl<'a> ResponsesBody<'a> {
-    fn of(model: &'a str, prompt: &'a Prompt) -> Self {
+    fn new(model: &'a str, prompt: &'a Prompt) -> Self {
         let thinks = prompt.thinking_tokens > 0 && kind(model) != ModelFamily::Plain;
         ResponsesBody {
             model,
@@ -793,7 +793,7 @@ fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<ReplyPi
 fn failure(error: &Value) -> Fault {
     let codes = ["code", "type"].map(|name| text_at(error, name));
     let code = codes.into_iter().find(|code| !code.is_empty());
-    let meaning = codes.into_iter().find_map(ErrorMeaning::of).unwrap_or(match code {
+    let meaning = codes.into_iter().find_map(ErrorMeaning::from_code).unwrap_or(match code {
         Some(_) => ErrorMeaning { kind: ProblemKind::Refused, may_pass: false, hint: None },
         None => ErrorMeaning { kind: ProblemKind::Overloaded, may_pass: true, hint: None },
     });

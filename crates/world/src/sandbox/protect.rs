@@ -231,7 +231,7 @@ impl ProtectedPaths {
     fn look(&mut self, order: &RunOrder, scan: &FolderScan, placeholders: &[(PathBuf, EntryKind, File)]) {
         let folder = &order.folder;
         let is_automatic = order.automatic.is_some();
-        let found = Repositories::of(folder, &scan.repositories, &scan.pointers);
+        let found = Repositories::new(folder, &scan.repositories, &scan.pointers);
         let repositories = found.all;
         self.trouble = self.trouble.take().or(found.trouble);
         for linked in &found.linked {
@@ -341,7 +341,7 @@ impl ProtectedPaths {
 
 /// The repositories of a scan, and those that they lead to.
 fn repositories(folder: &Path, scan: &FolderScan) -> BTreeSet<PathBuf> {
-    Repositories::of(folder, &scan.repositories, &scan.pointers).all
+    Repositories::new(folder, &scan.repositories, &scan.pointers).all
 }
 
 /// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trimtab_vocab::names::is_secret;
+use trimtab_vocab::sensitive_paths::is_secret;
 use trimtab_vocab::{ControlFile, control_entry};
 
 use crate::workspace::snapshot::rebuildable;

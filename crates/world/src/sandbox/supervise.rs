@@ -20,7 +20,7 @@ use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
 use super::wire::{CommandEnding, FenceReport, RunOrder, SupervisorReport};
-use super::{fence, proof, strays};
+use super::{fence, inherited_fds, proof};
 
 /// The second argument that makes the process a fence.
 const FENCE: &str = "fence";
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How long what a command leaves running may take to end by itself. A `tee` at the end of a
 /// redirection is still writing then; a server is not going to end.
-pub(super) const AFTERGLOW: Duration = Duration::from_millis(250);
+pub(super) const LINGER: Duration = Duration::from_millis(250);
 
 /// How long the host may take to read what is left in the terminal of a command that is over.
 const LAST_READING: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ pub fn main() -> ExitCode {
         Some(proof::OUTLIVE) => return proof::outlive(),
         _ => {}
     }
-    strays::close();
+    inherited_fds::close();
     // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.
     let _ = rustix::process::setsid();
     Tree::watch_over_orphans();
@@ -132,7 +132,7 @@ async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, 
             _ = timeout(GRACE, main_ends(&mut tree, &mut child)) => {}
         }
     }
-    let end = Instant::now() + AFTERGLOW;
+    let end = Instant::now() + LINGER;
     while tree.ended.is_some() && !control.stopped && tree.reap() != Reaped::All && Instant::now() < end {
         tokio::select! {
             () = control.stop() => {}
@@ -143,7 +143,7 @@ async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, 
     ending.stuck = tree.kill();
     if let Some(terminal) = terminal {
         let is_free = !control.stopped && ending.stuck == 0;
-        terminal.close(if is_free { LAST_READING } else { AFTERGLOW }).await;
+        terminal.close(if is_free { LAST_READING } else { LINGER }).await;
     }
     ending.stopped = control.stopped;
     (ending.exit_code, ending.signal, ending.left) = match voice.over().await {
@@ -214,7 +214,7 @@ fn start(order: &RunOrder) -> Result<Started, String> {
         .spawn()
         .map_err(failed)?;
     let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
-    let tree = Tree::of(main, order.is_init);
+    let tree = Tree::new(main, order.is_init);
     let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
     // If it dies while it listens, what it says, or does not say, tells.
     let _ = fence.stdin.take().map(|mut stdin| stdin.write_all(&text));
@@ -249,7 +249,7 @@ impl Voice {
 
     /// How the command ended, if the fence has seen it.
     async fn over(&mut self) -> Option<(Option<i32>, Option<i32>, u32)> {
-        match timeout(AFTERGLOW, self.next()).await.ok()?? {
+        match timeout(LINGER, self.next()).await.ok()?? {
             FenceReport::Over { exit_code, signal, left } => Some((exit_code, signal, left)),
             _ => None,
         }

@@ -43,7 +43,7 @@ impl Tree {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
-    pub(super) fn of(main: Pid, is_init: bool) -> Self {
+    pub(super) fn new(main: Pid, is_init: bool) -> Self {
         Self { main, is_init, ended: None, left: 0 }
     }
 

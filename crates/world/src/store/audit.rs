@@ -37,7 +37,7 @@ impl AuditEntry {
 
     /// Says where it happened.
     #[must_use]
-    pub fn of(mut self, session: Option<SessionId>, request: Option<RequestId>) -> Self {
+    pub fn about(mut self, session: Option<SessionId>, request: Option<RequestId>) -> Self {
         (self.session, self.request) = (session, request);
         self
     }
@@ -130,7 +130,7 @@ impl AuditCheck {
     }
 
     /// The next line.
-    pub fn see(&mut self, line: &AuditLine) {
+    pub fn observe(&mut self, line: &AuditLine) {
         let hash = hash_of(&line.line, line.n, self.key);
         let has_key = self.key.is_some_and(|key| key.covers(line.n));
         if audit_key::is_keyed(&line.hash) && !has_key && !self.lacks_key {
@@ -181,7 +181,7 @@ mod tests {
 
     fn complaints(lines: &[AuditLine], written: u64) -> Vec<String> {
         let mut check = AuditCheck::default();
-        lines.iter().for_each(|line| check.see(line));
+        lines.iter().for_each(|line| check.observe(line));
         check.end(written);
         check.broken
     }

@@ -27,7 +27,7 @@ pub enum MemoryChange {
 impl MemoryChange {
     /// What becomes of the entry that is there: what it is then, and whether it is to go.
     #[must_use]
-    pub fn of(self, known: Option<MemoryEntry>) -> Option<(MemoryEntry, bool)> {
+    pub fn apply(self, known: Option<MemoryEntry>) -> Option<(MemoryEntry, bool)> {
         match (self, known) {
             (Self::Add(entry), _) => Some((entry, false)),
             (Self::Delete(_), Some(entry)) => Some((entry, true)),

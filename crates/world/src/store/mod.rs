@@ -8,13 +8,13 @@
 mod access;
 mod audit;
 mod audit_key;
-mod drawer;
 mod error;
+mod local_files;
 mod memory;
 mod owner;
+mod session_query;
 mod sqlite;
 mod tasks;
-mod wanted;
 
 use std::collections::HashSet;
 
@@ -27,12 +27,12 @@ use trimtab_vocab::{
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use audit_key::AuditKey;
-pub use drawer::LocalFiles;
 pub use error::StoreError;
+pub use local_files::LocalFiles;
 pub use memory::MemoryChange;
+pub use session_query::SessionQuery;
 pub use sqlite::SqliteStore;
 pub use tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session};
-pub use wanted::SessionQuery;
 
 /// The name of bytes by their content: BLAKE3, in hex.
 pub fn hash(bytes: &[u8]) -> String {
@@ -106,7 +106,7 @@ pub struct NewInput {
     /// Texts to store.
     pub keeps: Vec<(RefKey, String)>,
     /// It only tidies up: the session was not used by it.
-    pub quiet: bool,
+    pub housekeeping: bool,
 }
 
 /// A request as the list of jobs begins with it.
@@ -149,7 +149,7 @@ pub struct Commit {
     /// What no longer does.
     pub resolved: Vec<CheckpointId>,
     /// Requests that ended for good: nothing of them waits for a person any more.
-    pub settled: Vec<RequestId>,
+    pub closed: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
     /// Sessions that it makes.
@@ -166,7 +166,7 @@ pub struct Commit {
     pub moving: bool,
     /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
     /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
-    pub on_the_way: bool,
+    pub relaxed_durability: bool,
 }
 
 /// Rules that a person made or removed, and who must hear of it.
@@ -311,7 +311,7 @@ pub trait Store: Send + Sync {
     /// What sessions hold of files that were read or written, for undo.
     async fn file_space(&self) -> Result<Vec<FileSpace>>;
     /// The names of all that a session has stored, in no order.
-    async fn names(&self, session: &SessionId) -> Result<Vec<RefKey>>;
+    async fn ref_keys(&self, session: &SessionId) -> Result<Vec<RefKey>>;
     /// Stored bytes; only those of a session, if one is given.
     async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
     /// The number of the last set of files that any session was about to write.

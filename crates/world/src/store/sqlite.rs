@@ -433,7 +433,7 @@ impl Store for SqliteStore {
                 while let Some(line) = lines.next()?.filter(|_| !missing.is_found()) {
                     let line: String = line.get(0)?;
                     if let Ok(event) = serde_json::from_str::<Event>(&line) {
-                        missing.see(&event.fact);
+                        missing.observe(&event.fact);
                     }
                 }
                 if missing.is_found() {
@@ -490,7 +490,7 @@ impl Store for SqliteStore {
         self.write(move |tx| {
             let known = tx
                 .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
-                .execute(params![session.as_str(), (!input.quiet).then_some(now.millis())])?;
+                .execute(params![session.as_str(), (!input.housekeeping).then_some(now.millis())])?;
             if known == 0 {
                 return Err(StoreError::NoSession);
             }
@@ -533,7 +533,7 @@ impl Store for SqliteStore {
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
         let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
         let audit_key = self.audit_key;
-        let on_the_way = commit.on_the_way;
+        let on_the_way = commit.relaxed_durability;
         let work = move |tx: &Transaction<'_>| {
             demand_lease(tx, &owner, &lease)?;
             let session = lease.session();
@@ -571,7 +571,7 @@ impl Store for SqliteStore {
                 resolve.execute([id.as_str()])?;
             }
             let mut forget = tx.prepare_cached("DELETE FROM checkpoints WHERE request = ?1")?;
-            for request in &commit.settled {
+            for request in &commit.closed {
                 forget.execute([request.as_str()])?;
             }
             change_rules(tx, &commit.rules, Some(session), now)?;
@@ -715,7 +715,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn names(&self, session: &SessionId) -> Result<Vec<RefKey>> {
+    async fn ref_keys(&self, session: &SessionId) -> Result<Vec<RefKey>> {
         let session = session.clone();
         self.read(move |tx| {
             let mut statement = tx.prepare_cached("SELECT key FROM refs WHERE session = ?1")?;
@@ -750,7 +750,7 @@ impl Store for SqliteStore {
 
     async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>> {
         let session = session.clone();
-        self.read(move |tx| writings::of(tx, &session)).await
+        self.read(move |tx| writings::writings_of(tx, &session)).await
     }
 
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {

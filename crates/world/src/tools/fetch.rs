@@ -238,7 +238,7 @@ impl WebClient {
         let given =
             response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
         let length = response.content_length();
-        let form = BodyForm::of(given.as_deref());
+        let form = BodyForm::from_content_type(given.as_deref());
         if status.is_success() && form == BodyForm::Other {
             let size = length.map_or("unknown size".to_owned(), size);
             let given = printable(given.as_deref().unwrap_or("no type"), 80);

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use trimtab_vocab::names::has_secret;
+use trimtab_vocab::sensitive_paths::has_secret;
 
 use super::{Going, ReadRefusal, nearest, on_one_line};
 

@@ -8,7 +8,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::names::has_secret;
+use trimtab_vocab::sensitive_paths::has_secret;
 
 use super::glob::Pattern;
 use super::place::unreadable;

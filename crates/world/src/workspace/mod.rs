@@ -4,7 +4,7 @@
 
 mod branch;
 mod folder;
-mod names;
+mod list_files;
 pub mod pills;
 mod read;
 mod rules;
@@ -14,6 +14,6 @@ pub mod write;
 
 pub use branch::branch;
 pub use folder::Folder;
-pub use names::names;
+pub use list_files::names;
 pub use rules::read_small;
 pub use walk::{FolderWalk, WalkEntry};

@@ -83,7 +83,7 @@ impl std::fmt::Display for Uncovered {
 
 impl Snapshot {
     /// A snapshot of files whose states are known otherwise, for hands that have no folder.
-    pub fn of(states: impl IntoIterator<Item = (PathBuf, FileState)>) -> Self {
+    pub fn from_states(states: impl IntoIterator<Item = (PathBuf, FileState)>) -> Self {
         let stamp = FileStamp { size: 0, modified: 0, changed: 0, inode: 0, mode: 0 };
         let entry = |(path, state)| (path, SnapshotEntry { stamp, content: SnapshotContent::Kept { state, read: 0 } });
         Self { entries: states.into_iter().map(entry).collect(), ..Self::default() }

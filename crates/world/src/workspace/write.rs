@@ -95,7 +95,7 @@ fn apply_at(
 ) -> Result<WrittenSet, Refused> {
     let set = plan.set();
     make_room_for(set.writes.len());
-    let Ordered { first, rest } = Ordered::of(folder, &set.writes);
+    let Ordered { first, rest } = Ordered::new(folder, &set.writes);
     let job = WriteJob { folder, set: set.change_set.as_str(), contents, gate };
     if first.is_empty() {
         return job.run(&rest);
@@ -133,7 +133,7 @@ struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    fn of(folder: &Folder, writes: &'a [FileWrite]) -> Self {
+    fn new(folder: &Folder, writes: &'a [FileWrite]) -> Self {
         let created: HashSet<&Path> =
             writes.iter().filter(|write| write.before.is_none()).map(|write| Path::new(&write.path)).collect();
         let above: HashSet<&Path> = created.iter().flat_map(|path| path.ancestors().skip(1)).collect();
@@ -162,7 +162,7 @@ struct WriteJob<'a> {
 
 impl WriteJob<'_> {
     fn run(&self, writes: &[(usize, &FileWrite)]) -> Result<WrittenSet, Refused> {
-        let directories = Directories::of(self.folder, self.set, self.gate);
+        let directories = Directories::new(self.folder, self.set, self.gate);
         let mut files = Vec::with_capacity(writes.len());
         let mut astray = None;
         for (n, write) in writes {

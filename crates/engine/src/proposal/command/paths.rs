@@ -1,6 +1,6 @@
 //! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
 
-use trimtab_vocab::names::{decides_what_runs, is_secret};
+use trimtab_vocab::sensitive_paths::{decides_what_runs, is_secret};
 
 use super::word::shown;
 

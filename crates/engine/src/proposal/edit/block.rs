@@ -29,7 +29,7 @@ pub(super) fn apply(path: &str, blocks: &[SearchReplace], before: Option<&[u8]>)
 }
 
 fn replace(path: &str, name: &str, block: &SearchReplace, bytes: &[u8]) -> Result<Vec<u8>, EditRefusal> {
-    let file = TextLines::of(bytes);
+    let file = TextLines::split(bytes);
     let refusal = match replace_lines(path, name, block, None, bytes, &file) {
         Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
         other => return other,

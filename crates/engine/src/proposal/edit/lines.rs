@@ -39,7 +39,7 @@ pub(super) struct TextLines<'a> {
 }
 
 impl<'a> TextLines<'a> {
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+    pub(super) fn split(bytes: &'a [u8]) -> Self {
         let (bom, rest) = match bytes.strip_prefix(BOM) {
             Some(rest) => (true, rest),
             None => (false, bytes),

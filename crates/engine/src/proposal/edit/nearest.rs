@@ -36,12 +36,14 @@ pub(super) fn explain(name: &str, path: &str, old: &[&[u8]], finder: &Finder<'_>
         count += 1;
         if differences.len() < MOST_SHOWN {
             differences.push(match here {
-                Some(here) if LineMatch::Indentation.of(here) == LineMatch::Indentation.of(line) => format!(
-                    "line {} is indented as {} and not as {}",
-                    start + at as isize + 1,
-                    shown(split_indent(here).0),
-                    shown(split_indent(line).0)
-                ),
+                Some(here) if LineMatch::Indentation.comparable(here) == LineMatch::Indentation.comparable(line) => {
+                    format!(
+                        "line {} is indented as {} and not as {}",
+                        start + at as isize + 1,
+                        shown(split_indent(here).0),
+                        shown(split_indent(line).0)
+                    )
+                }
                 Some(here) => format!("line {} is {} and not {}", start + at as isize + 1, shown(here), shown(line)),
                 None => format!("there is no line for {}", shown(line)),
             });
@@ -63,10 +65,10 @@ pub(super) fn explain(name: &str, path: &str, old: &[&[u8]], finder: &Finder<'_>
 fn by_votes(old: &[&[u8]], file: &[&[u8]]) -> Option<isize> {
     let mut lines: HashMap<_, Vec<usize>> = HashMap::new();
     for line in old.iter().filter(|line| !is_blank(line)).take(MOST_VOTERS) {
-        lines.entry(LineMatch::Indentation.of(line)).or_default();
+        lines.entry(LineMatch::Indentation.comparable(line)).or_default();
     }
     for (at, line) in file.iter().enumerate() {
-        if let Some(places) = lines.get_mut(&LineMatch::Indentation.of(line))
+        if let Some(places) = lines.get_mut(&LineMatch::Indentation.comparable(line))
             && places.len() < MOST_VOTES
         {
             places.push(at);
@@ -74,7 +76,7 @@ fn by_votes(old: &[&[u8]], file: &[&[u8]]) -> Option<isize> {
     }
     let mut votes: HashMap<isize, usize> = HashMap::new();
     for (at, line) in old.iter().enumerate().take(MOST_VOTERS) {
-        for place in lines.get(&LineMatch::Indentation.of(line)).into_iter().flatten() {
+        for place in lines.get(&LineMatch::Indentation.comparable(line)).into_iter().flatten() {
             *votes.entry(*place as isize - at as isize).or_default() += 1;
         }
     }

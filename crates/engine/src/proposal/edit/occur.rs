@@ -20,7 +20,7 @@ pub(super) enum LineMatch {
 
 impl LineMatch {
     /// The part of the line that counts.
-    pub(super) fn of<'a>(self, line: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn comparable<'a>(self, line: &'a [u8]) -> Cow<'a, [u8]> {
         match self {
             LineMatch::Exact => Cow::Borrowed(line),
             LineMatch::TrailingBlanks => Cow::Borrowed(trim_end(line)),
@@ -64,7 +64,7 @@ impl<'a> Index<'a> {
         let mut lines = Vec::with_capacity(file.len());
         for line in file {
             let next = u32::try_from(numbers.len()).unwrap_or(UNKNOWN - 1);
-            lines.push(*numbers.entry(view.of(line)).or_insert(next));
+            lines.push(*numbers.entry(view.comparable(line)).or_insert(next));
         }
         let mut begins = vec![0; numbers.len() + 1];
         for line in &lines {
@@ -92,7 +92,7 @@ impl<'a> Index<'a> {
     }
 
     fn number(&self, line: &[u8]) -> u32 {
-        self.numbers.get(&*self.view.of(line)).copied().unwrap_or(UNKNOWN)
+        self.numbers.get(&*self.view.comparable(line)).copied().unwrap_or(UNKNOWN)
     }
 
     /// All places at which `wanted` begins, overlapping ones too. Where its rarest line is rare, the

@@ -13,7 +13,7 @@ use super::splice::written;
 use super::{EditRefusal, NewContent, RefusalKind, elision};
 
 pub(super) fn apply(path: &str, content: &str, before: Option<&[u8]>) -> Result<NewContent, EditRefusal> {
-    let old = TextLines::of(before.unwrap_or_default());
+    let old = TextLines::split(before.unwrap_or_default());
     let new = split(without_bom(content).as_bytes());
     let added: Vec<HunkLine<'_>> = new.iter().map(|line| HunkLine::new(Op::Add, line.text)).collect();
     elision::refuse(path, "The new text", &added, old.lines.iter().map(|line| line.text))?;
@@ -30,7 +30,7 @@ pub(super) fn apply(path: &str, content: &str, before: Option<&[u8]>) -> Result<
         // A file of one line without an end shows no style, so the edit's own stays.
         None => new.iter().map(|line| (Cow::Borrowed(line.text), line.ending)).collect(),
         Some(style) => {
-            let endings = WholeEndings::of(&old, &new, style);
+            let endings = WholeEndings::new(&old, &new, style);
             new.iter().enumerate().map(|(at, line)| (Cow::Borrowed(line.text), endings.at(at, line.text))).collect()
         }
     };
@@ -58,7 +58,7 @@ struct WholeEndings<'f, 'a> {
 }
 
 impl<'f, 'a> WholeEndings<'f, 'a> {
-    fn of(old: &'f TextLines<'a>, new: &[lines::TextLine<'_>], style: LineEnding) -> Self {
+    fn new(old: &'f TextLines<'a>, new: &[lines::TextLine<'_>], style: LineEnding) -> Self {
         let head = old.lines.iter().zip(new).take_while(|(a, b)| a.text == b.text).count();
         let same = |(a, b): &(&lines::TextLine<'_>, &lines::TextLine<'_>)| a.text == b.text;
         let tail = old.lines[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();

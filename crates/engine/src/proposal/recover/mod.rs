@@ -9,9 +9,9 @@
 
 mod answer;
 pub mod json;
-pub mod mended;
 #[cfg(test)]
 mod tests;
+pub mod verify_repair;
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{Answer, StopReason};

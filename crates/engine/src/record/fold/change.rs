@@ -64,10 +64,10 @@ impl Session {
             }
             ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
                 let Some(active) = &self.active else { return };
-                let of = |call: &CallId| trimtab_vocab::ProposalId::of(&active.request.id, call) == *proposal;
-                let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call));
+                let of = |call: &CallId| trimtab_vocab::ProposalId::for_call(&active.request.id, call) == *proposal;
+                let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call_id));
                 // A command acts from its own `command.started` on.
-                if let Some(call) = item.filter(|item| item.writes.is_some()).map(|item| item.call.clone()) {
+                if let Some(call) = item.filter(|item| item.writes.is_some()).map(|item| item.call_id.clone()) {
                     self.set_progress(&call, Progress::Acting);
                 }
             }
@@ -84,7 +84,7 @@ impl Session {
             ChangeFact::Applied(change) => {
                 let mut items = self.active.iter().flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
                 let mine = |item: &&BatchItem| {
-                    request.is_some_and(|request| ChangeSetId::of(request, &item.call) == change.change_set)
+                    request.is_some_and(|request| ChangeSetId::for_call(request, &item.call_id) == change.change_set)
                 };
                 // What acts acts alone; a set that an earlier change of the same answer began has the name of that one.
                 let acts = |item: &&BatchItem| item.progress == Progress::Acting && item.writes.is_some();

@@ -79,7 +79,7 @@ impl Session {
                 active.hear(text);
                 if choice == answers::APPLY {
                     let wishes = structured::changes(&active.recovered);
-                    active.batch = Batch::of(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                    active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
             CheckpointSubject::Series => {

@@ -82,12 +82,12 @@ impl Session {
                     return;
                 }
                 if structured::applies(active) {
-                    active.batch = Batch::of(&call, structured::wishes(answer)).map(Batch::in_words);
+                    active.batch = Batch::new(&call, structured::wishes(answer)).map(Batch::in_words);
                 }
                 // One that is under way goes on; one that never began has had its time.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
                 if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
-                    active.series = series::of(answer);
+                    active.series = series::series_in(answer);
                 }
             }
             Fact::Bug(BugFact { kind, .. }) if kind == plan::UNREADABLE => {

@@ -129,7 +129,7 @@ impl Session {
                     Part::ToolUse(wish) => Some(wish.clone()),
                     _ => None,
                 });
-                active.batch = Batch::of(call, wishes);
+                active.batch = Batch::new(call, wishes);
             }
         }
         // A reply that will be asked for again is kept in the log for the person, not in the

@@ -25,7 +25,7 @@ pub(super) fn results(
     let mut parts = Vec::with_capacity(batch.items.len() + 1);
     let mut pictures = Vec::new();
     for item in &batch.items {
-        let id = item.wish.id.as_str();
+        let id = item.call.id.as_str();
         parts.push(Part::ToolResult(match item.done() {
             None => missing(id),
             Some(ToolOutcome { status: ToolStatus::Ok | ToolStatus::Partial, content, images }) => {

@@ -83,13 +83,13 @@ pub(super) fn ask_permission(
             files => format!("Change {} and {} more files?", change.path(), files - 1),
         },
         ToolAction::Look(look) => {
-            format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.wish.name.as_str()))
+            format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.call.name.as_str()))
         }
-        _ => format!("Use {}?", item.wish.name),
+        _ => format!("Use {}?", item.call.name),
     };
     let mut body = Map::new();
-    body.insert("tool".into(), json!(item.wish.name));
-    let mut input = shown(&item.wish.input);
+    body.insert("tool".into(), json!(item.call.name));
+    let mut input = shown(&item.call.input);
     if let ToolAction::Run { command, .. } = errand {
         // A person agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
@@ -124,7 +124,7 @@ pub(super) fn ask_permission(
         }
     }
     if item.writes.is_some() {
-        body.insert("proposal".into(), json!(ProposalId::of(&request, call)));
+        body.insert("proposal".into(), json!(ProposalId::for_call(&request, call)));
         // Only where there is something to choose from.
         let hunks: u32 = item.hunks.iter().sum();
         if hunks > 1 && choosing::is_divisible(item) {
@@ -141,7 +141,7 @@ pub(super) fn ask_permission(
         Approve::Auto => (answers::ALLOW, "approve auto"),
         Approve::Deny => (DENIED, "approve deny"),
     };
-    step.say(Some(&request), answers::resolved(checkpoint, choice, by));
+    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
     act(step, call, errand);
 }
 

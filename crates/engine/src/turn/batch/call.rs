@@ -24,7 +24,7 @@ use crate::turn::{answers, choosing, guard, outside, overtime, prompt, tools, wa
 use crate::{Effect, ProposedChange};
 
 /// Does the next thing that a call needs: permission, preparation, the act.
-pub(in crate::turn) fn go(step: &mut Transition<'_>, call: &CallId) {
+pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     let Some((_, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
@@ -32,21 +32,21 @@ pub(in crate::turn) fn go(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(active) = step.session.active() else { return };
     if active.batch.as_ref().is_some_and(|batch| batch.of_pictures) {
-        return pictures::go(step, call, &item);
+        return pictures::run_call(step, call, &item);
     }
-    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.wish.name)) {
-        let reason = pill::refusal(pill, &item.wish.name);
+    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.call.name)) {
+        let reason = pill::refusal(pill, &item.call.name);
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let offered = match route::offer(active.path()) {
         ToolOffer::Everything if crate::turn::structured::applies(active) => {
-            tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref())
+            tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref())
         }
         ToolOffer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
-        ToolOffer::Looking if !tools::only_looks(&item.wish.name) => {
+        ToolOffer::Looking if !tools::only_looks(&item.call.name) => {
             Err("This is plan mode: nothing is changed or run. Say what you would do.".to_owned())
         }
-        _ => tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()),
+        _ => tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()),
     };
     let errand = match offered {
         Ok(errand) => errand,
@@ -72,7 +72,7 @@ pub(in crate::turn) fn go(step: &mut Transition<'_>, call: &CallId) {
         ToolAction::Steps(todos) => {
             let open = todos.iter().filter(|todo| !todo.completed).count();
             let request = active.request.id.clone();
-            step.say(Some(&request), StepsFact { todos });
+            step.emit(Some(&request), StepsFact { todos });
             let enough = flow::pace::enough(step.session).map(|text| format!(" {text}")).unwrap_or_default();
             let text = format!("The user sees the list; {open} steps are open.{enough}");
             finished(step, call, ToolStatus::Ok, text);
@@ -89,10 +89,10 @@ pub(in crate::turn) fn go(step: &mut Transition<'_>, call: &CallId) {
         ToolAction::Ask { question, options } => ask(step, call, question, options),
         ToolAction::Stored { key, offset } => {
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
-            step.ask(Effect::Recall { call: call.clone(), key, offset, limit });
+            step.request(Effect::Recall { call: call.clone(), key, offset, limit });
         }
         ToolAction::Look(look) if permit::secret_in(&look).is_none() => {
-            step.ask(Effect::Look { call: call.clone(), look });
+            step.request(Effect::Look { call: call.clone(), look });
         }
         // What a change would make of the files is found out first: it is what a person approves.
         ToolAction::Change(change) if item.writes.is_none() => prepare(step, call, change),
@@ -136,7 +136,7 @@ fn prepare(step: &mut Transition<'_>, call: &CallId, change: ProposedChange) {
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
     let seen = change.paths().into_iter().filter_map(mark).map(|(hash, path)| (path, hash)).collect();
-    step.ask(Effect::Prepare { call: call.clone(), change, seen });
+    step.request(Effect::Prepare { call: call.clone(), change, seen });
 }
 
 /// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
@@ -147,7 +147,7 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
     let is_wanted = item.outside || item.widened;
     if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
-        step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+        step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
         return;
     }
     let unfenced = item.outside.then(|| outside::unfenced(errand.clone()));
@@ -171,14 +171,14 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
     }
     // What a person wants of it is worked out first: that is what is applied.
     if let Some(effect) = choosing::narrow(&item) {
-        return step.ask(effect);
+        return step.request(effect);
     }
     let run = run_of(step.session, call, errand);
     let answer = match &run {
         Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => AllowedByAnswer::of_run(&item, run),
-        _ => AllowedByAnswer::of(&item),
+        _ => AllowedByAnswer::from_item(&item),
     };
-    let ruling = permit::judge(step.session, active, errand, Prospect::of(&item));
+    let ruling = permit::judge(step.session, active, errand, Prospect::from_item(&item));
     let ruling = unless_blocked(step.session, &item, errand, ruling);
     let answered = |class: ApprovalClass| answer.as_ref().and_then(|answer| Permit::answered(answer, class));
     let permit = match ruling {
@@ -197,18 +197,18 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
         }
     };
     match errand {
-        ToolAction::Look(look) => step.ask(Effect::Look { call: call.clone(), look: look.clone() }),
+        ToolAction::Look(look) => step.request(Effect::Look { call: call.clone(), look: look.clone() }),
         ToolAction::Fetch { url, host } => {
-            step.say(Some(&request), tools::interrogating(Stage::Running, host));
+            step.emit(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.ask(Effect::Look { call: call.clone(), look: trimtab_vocab::ReadOp::Fetch { url: url.clone() } });
+            step.request(Effect::Look { call: call.clone(), look: trimtab_vocab::ReadOp::Fetch { url: url.clone() } });
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
-            let proposal = ProposalId::of(&request, call);
-            step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
+            let proposal = ProposalId::for_call(&request, call);
+            step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, call, writes);
-            step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+            step.request(Effect::Apply { call: call.clone(), plan: permit.files(set) });
         }
         ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
@@ -231,8 +231,8 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
                 sandbox,
                 automatic,
             };
-            step.say(Some(&request), started);
-            step.ask(Effect::Run { call: call.clone(), plan, watch });
+            step.emit(Some(&request), started);
+            step.request(Effect::Run { call: call.clone(), plan, watch });
         }
         // These need no permission, and have ended or asked before.
         ToolAction::Stored { .. } | ToolAction::Steps(_) | ToolAction::Plan(_) | ToolAction::Ask { .. } => {}
@@ -326,15 +326,15 @@ fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
 
 pub(in crate::turn) fn refuse(step: &mut Transition<'_>, call: &CallId, reason: String) {
     if let Some((request, BatchItem { writes: Some(_), .. })) = find(step, call) {
-        let proposal = ProposalId::of(&request, call);
-        step.say(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
+        let proposal = ProposalId::for_call(&request, call);
+        step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
     }
     finished(step, call, ToolStatus::Blocked, reason);
 }
 
 pub(super) fn file_set(session: &Session, request: &RequestId, call: &CallId, writes: Vec<FileWrite>) -> FileSet {
     let folder = session.folder().unwrap_or_default().to_owned();
-    FileSet { change_set: ChangeSetId::of(request, call), folder, writes }
+    FileSet { change_set: ChangeSetId::for_call(request, call), folder, writes }
 }
 
 fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Option<u64>, by_itself: bool) -> CommandRun {
@@ -374,8 +374,8 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
 /// Whether the rules now answer what is asked about a call: the choice they make.
 pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
-    let errand = tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok()?;
-    match unless_blocked(session, item, &errand, permit::judge(session, active, &errand, Prospect::of(item))) {
+    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok()?;
+    match unless_blocked(session, item, &errand, permit::judge(session, active, &errand, Prospect::from_item(item))) {
         Ruling::Go(_) => Some(answers::ALLOW),
         Ruling::Refuse { .. } => Some(DENIED),
         Ruling::Ask { .. } => None,

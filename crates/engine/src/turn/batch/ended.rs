@@ -10,7 +10,7 @@ use trimtab_vocab::{
 };
 
 use super::asking::{PermissionRequest, ask_permission};
-use super::call::{act, go, rule_about, run_of};
+use super::call::{act, rule_about, run_call, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::pictures;
@@ -31,7 +31,7 @@ pub(crate) fn looked(step: &mut Transition<'_>, call: &CallId, seen: ReadResult)
     let mut pictures = Vec::new();
     for (number, (media_type, base64)) in images.into_iter().enumerate() {
         let key = RefKey::seen_by(&request, call, number);
-        step.keep(key.clone(), base64);
+        step.store(key.clone(), base64);
         pictures.push(ImageRef { key, media_type });
     }
     report(step, call, status, text, pictures, files);
@@ -58,13 +58,13 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
             };
             let operations =
                 each.map(|((write, diff), hunks)| of_versions(write, operation(write, diff, hunks))).collect();
-            let proposal = ProposalId::of(&request, call);
-            let kind = if item.wish.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
-            step.say(
+            let proposal = ProposalId::for_call(&request, call);
+            let kind = if item.call.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
+            step.emit(
                 Some(&request),
                 ProposalFact::Opened { proposal, call: Some(call.clone()), kind, operations, version: 1 },
             );
-            go(step, call);
+            run_call(step, call);
         }
     }
     advance(step);
@@ -89,7 +89,7 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
         Some(reason) => finished(step, call, ToolStatus::Error, reason),
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
-            let said = if item.wish.name == pictures::SAVE { saved(&files) } else { summary(&files) };
+            let said = if item.call.name == pictures::SAVE { saved(&files) } else { summary(&files) };
             let (status, text) = match &item.chosen {
                 Some(chosen) => (ToolStatus::Partial, choosing::told(&said, chosen)),
                 None => (ToolStatus::Ok, said),
@@ -97,8 +97,8 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
             let joined = joined(step.session, &request, &writes);
             let sets = step.session.in_force() - usize::from(joined.is_some());
             let position = i32::try_from(sets).unwrap_or(i32::MAX);
-            let change_set = joined.unwrap_or_else(|| ChangeSetId::of(&request, call));
-            step.say(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
+            let change_set = joined.unwrap_or_else(|| ChangeSetId::for_call(&request, call));
+            step.emit(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
             if item.given.as_ref().is_some_and(|given| given.by_person) {
                 instructions::approved(step, &request, &writes);
             }
@@ -118,7 +118,7 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
 fn joined(session: &Session, request: &RequestId, writes: &[FileWrite]) -> Option<ChangeSetId> {
     let batch = session.active()?.batch.as_ref().filter(|batch| batch.of_answer)?;
     let set = session.history()[..session.in_force()].last()?;
-    let is_of_answer = batch.items.iter().any(|item| ChangeSetId::of(request, &item.call) == set.id);
+    let is_of_answer = batch.items.iter().any(|item| ChangeSetId::for_call(request, &item.call_id) == set.id);
     let has_it = |write: &FileWrite| set.writes.iter().any(|known| known.path == write.path);
     (is_of_answer && session.in_force() == session.history().len() && !writes.iter().any(has_it))
         .then(|| set.id.clone())
@@ -154,11 +154,11 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
         answers::ask_about_outcome(step, call, &command);
         return advance(step);
     }
-    let errand = tools::read(&item.wish.name, &item.wish.input, None).ok();
+    let errand = tools::read(&item.call.name, &item.call.input, None).ok();
     let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
     let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
     if let (Some(reason), Some(errand), true) = (&ran.blocked, &errand, is_going_on) {
-        step.say(Some(&request), outcome::finished(call, command.clone(), &ran, None));
+        step.emit(Some(&request), outcome::finished(call, command.clone(), &ran, None));
         blocked(step, call, errand, &item, reason.clone(), run);
         return advance(step);
     }
@@ -171,7 +171,7 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
-    step.say(Some(&request), outcome::finished(call, command, &ran, unobserved));
+    step.emit(Some(&request), outcome::finished(call, command, &ran, unobserved));
     // What was cut out of a long result was not seen.
     let held = WithheldResult { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
     if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
@@ -188,7 +188,7 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     }
     let WithheldResult { status, preview, full, files } = held;
     let images = Vec::new();
-    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
     proceed(step);
 }
 
@@ -219,13 +219,13 @@ pub(crate) fn surveyed(step: &mut Transition<'_>, call: &CallId, effects: &FileE
     } else if step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
         answers::ask_about_outcome(step, call, &command);
     } else {
-        interrupted(step, call, ToolResult::interrupt(&item.wish.id).content);
+        interrupted(step, call, ToolResult::interrupt(&item.call.id).content);
     }
     proceed(step);
 }
 
 pub(super) fn command_of(item: &BatchItem) -> String {
-    item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
+    item.call.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 pub(crate) fn finished(step: &mut Transition<'_>, call: &CallId, status: ToolStatus, text: String) {
@@ -246,7 +246,7 @@ fn report(
         None => text,
     };
     let (preview, full) = guarded(step, &request, call, text);
-    step.say(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
 }
 
 /// What a person said when they allowed a call. Words that came with a yes to a command were the command to run.
@@ -269,6 +269,6 @@ fn guarded(step: &mut Transition<'_>, request: &RequestId, call: &CallId, text: 
     }
     let key = RefKey::result_of(request, call);
     let preview = guard::sandwich(&text, limit, "result", &key);
-    step.keep(key.clone(), text);
+    step.store(key.clone(), text);
     (preview, Some(key))
 }

@@ -22,7 +22,7 @@ use crate::step::Transition;
 use asking::shown;
 pub(crate) use call::change_by_person;
 use call::file_set;
-pub(super) use call::{DENIED, go, refuse, ruled};
+pub(super) use call::{DENIED, refuse, ruled, run_call};
 use ended::command_of;
 pub(super) use ended::operation;
 pub(crate) use ended::{applied, finished, looked, prepared, ran, surveyed};
@@ -59,7 +59,7 @@ pub(super) fn begin(step: &mut Transition<'_>) {
 
 fn describe(batch: &Batch) -> String {
     let Some(first) = batch.items.first() else { return String::new() };
-    let mut text = format!("{} {}", first.wish.name, first.wish.input);
+    let mut text = format!("{} {}", first.call.name, first.call.input);
     text.truncate(text.floor_char_boundary(200));
     text
 }
@@ -81,11 +81,11 @@ pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&
     let answered: Vec<CallId> = batch
         .items
         .iter()
-        .filter(|item| item.progress == Progress::Started && (had_stopped || call == Some(&item.call)))
-        .map(|item| item.call.clone())
+        .filter(|item| item.progress == Progress::Started && (had_stopped || call == Some(&item.call_id)))
+        .map(|item| item.call_id.clone())
         .collect();
     for call in answered {
-        go(step, &call);
+        run_call(step, &call);
     }
     advance(step);
 }
@@ -118,12 +118,12 @@ enum NextItem {
 /// before it have ended, and nothing behind it until it has.
 fn ready(batch: &Batch) -> NextItem {
     let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return NextItem::Close };
-    let errand = |item: &BatchItem| tools::read(&item.wish.name, &item.wish.input, item.wish.broken.as_deref()).ok();
+    let errand = |item: &BatchItem| tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok();
     let is_alone = |item: &BatchItem| errand(item).is_some_and(|errand| errand.is_alone());
     let front = &batch.items[first];
     if is_alone(front) {
         let pending = front.progress == Progress::Pending;
-        return if pending { NextItem::Begin(front.call.clone()) } else { NextItem::Nothing };
+        return if pending { NextItem::Begin(front.call_id.clone()) } else { NextItem::Nothing };
     }
     let together = batch.items[first..].iter().take_while(|item| item.done().is_some() || !is_alone(item));
     let running = together.clone().filter(|item| item.progress == Progress::Started).count();
@@ -132,7 +132,7 @@ fn ready(batch: &Batch) -> NextItem {
     }
     let pending = together.filter(|item| item.progress == Progress::Pending);
     match pending.min_by_key(|item| errand(item).map_or(0, |errand| errand.rank())) {
-        Some(item) => NextItem::Begin(item.call.clone()),
+        Some(item) => NextItem::Begin(item.call_id.clone()),
         None => NextItem::Nothing,
     }
 }
@@ -149,17 +149,17 @@ fn settle(step: &mut Transition<'_>) {
 
 fn start(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
-    let (name, input) = (item.wish.name.clone(), shown(&item.wish.input));
+    let (name, input) = (item.call.name.clone(), shown(&item.call.input));
     let started = ToolFact::Started { call: call.clone(), name, input };
-    step.say(Some(&request), started);
-    go(step, call);
+    step.emit(Some(&request), started);
+    run_call(step, call);
 }
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
 fn survey(step: &mut Transition<'_>, item: &BatchItem) -> bool {
     let watch = watched::watch(step.session, &command_of(item));
     if let Some(watch) = watch {
-        step.ask(Effect::Survey { call: item.call.clone(), watch });
+        step.request(Effect::InspectEffects { call: item.call_id.clone(), watch });
     }
     watch.is_some()
 }
@@ -177,10 +177,10 @@ fn proceed(step: &mut Transition<'_>) {
 /// asked about, never run again. What this owner has begun itself is not `interrupted`.
 pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
-    for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call)) {
-        let BatchItem { call, progress, writes, .. } = &item;
+    for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call_id)) {
+        let BatchItem { call_id: call, progress, writes, .. } = &item;
         match (progress, writes) {
-            (Progress::Started, _) => go(step, call),
+            (Progress::Started, _) => run_call(step, call),
             (Progress::Acting, Some(_)) => go_acting(step, call),
             (Progress::Acting, None) => {
                 overtime::settle(step, call);
@@ -200,7 +200,7 @@ fn go_acting(step: &mut Transition<'_>, call: &CallId) {
     let Some(writes) = item.writes else { return };
     let Some(permit) = Permit::recorded(step.session, call) else { return };
     let set = file_set(step.session, &request, call, writes);
-    step.ask(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+    step.request(Effect::Apply { call: call.clone(), plan: permit.files(set) });
 }
 
 /// A new owner while the request is being stopped: commands that ran are gone with the old one, writes
@@ -208,7 +208,7 @@ fn go_acting(step: &mut Transition<'_>, call: &CallId) {
 pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> bool {
     let Some(batch) = batch_of(step) else { return true };
     for item in batch.items {
-        let BatchItem { call, wish, progress, writes, .. } = &item;
+        let BatchItem { call_id: call, call: wish, progress, writes, .. } = &item;
         match (progress, writes) {
             (Progress::Done(_), _) => {}
             (Progress::Acting, _) if !under_way.contains(call) => {}
@@ -229,7 +229,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
 pub(super) fn reject(step: &mut Transition<'_>, reason: &str) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {
-        finished(step, &item.call, ToolStatus::Error, reason.to_owned());
+        finished(step, &item.call_id, ToolStatus::Error, reason.to_owned());
     }
     reflect(step);
 }
@@ -259,11 +259,11 @@ fn reflect(step: &mut Transition<'_>) {
     let Some(batch) = &active.batch else { return };
     let request = active.request.id.clone();
     let reflection = reflection::assess(active, batch);
-    step.say(Some(&request), reflection);
+    step.emit(Some(&request), reflection);
     if let Some(active) = step.session.active() {
         let ledger: Vec<&str> = active.ledger.iter().map(String::as_str).collect();
         let ledger = ledger.join("\n");
-        step.keep(RefKey::ledger_of(&request), ledger);
+        step.store(RefKey::ledger_of(&request), ledger);
     }
 }
 

@@ -21,9 +21,9 @@ pub(super) fn wait(step: &mut Transition<'_>, words: Option<String>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let banner = BannerFact { level: Level::Warning, text: answers::WAITING.into() };
-    step.say(Some(&request), banner);
+    step.emit(Some(&request), banner);
     if let Some(text) = words.clone() {
-        step.say(Some(&request), RequestFact::Steered { text, by: "user".into() });
+        step.emit(Some(&request), RequestFact::Steered { text, by: "user".into() });
     }
     reflect(step);
     crate::turn::series::left(step, &request);
@@ -39,16 +39,16 @@ fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
     for item in batch.items {
         match item.progress {
             Progress::Done(_) => {}
-            Progress::Acting => step.ask(Effect::Abort { call: item.call }),
+            Progress::Acting => step.request(Effect::Abort { call: item.call_id }),
             Progress::Started => {
-                step.ask(Effect::Abort { call: item.call.clone() });
-                interrupted(step, &item.call, content(&item.wish.id));
+                step.request(Effect::Abort { call: item.call_id.clone() });
+                interrupted(step, &item.call_id, content(&item.call.id));
             }
             Progress::Asking { checkpoint } => {
                 answer_for(step, checkpoint);
-                interrupted(step, &item.call, content(&item.wish.id));
+                interrupted(step, &item.call_id, content(&item.call.id));
             }
-            Progress::Pending => interrupted(step, &item.call, content(&item.wish.id)),
+            Progress::Pending => interrupted(step, &item.call_id, content(&item.call.id)),
         }
     }
 }
@@ -56,7 +56,7 @@ fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
 /// What a person wants makes a question pointless: it is answered with that.
 fn answer_for(step: &mut Transition<'_>, checkpoint: CheckpointId) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
-    step.say(Some(&request), answers::resolved(checkpoint, answers::SKIP, CheckpointFact::PERSON));
+    step.emit(Some(&request), answers::resolved(checkpoint, answers::SKIP, CheckpointFact::PERSON));
 }
 
 /// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.
@@ -69,10 +69,10 @@ pub(in crate::turn) fn stop(step: &mut Transition<'_>) -> bool {
 /// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
 pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
     let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
-    for BatchItem { call, wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
+    for BatchItem { call_id: call, call: wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
         let (preview, status) = (ToolResult::interrupt(&wish.id).content, ToolStatus::Interrupted);
         let (images, files) = (Vec::new(), Vec::new());
-        step.say(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
+        step.emit(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
     }
 }
 
@@ -80,7 +80,7 @@ pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
 pub(in crate::turn) fn skip(step: &mut Transition<'_>) {
     let Some(batch) = batch_of(step) else { return };
     for item in &batch.items {
-        stop_one(step, &item.call, SKIPPED);
+        stop_one(step, &item.call_id, SKIPPED);
     }
     advance(step);
 }
@@ -96,15 +96,15 @@ fn stop_one(step: &mut Transition<'_>, call: &CallId, text: &str) {
     match item.progress {
         Progress::Done(_) => {}
         Progress::Acting => {
-            step.say(Some(&request), ToolFact::Stopping { call: call.clone() });
-            step.ask(Effect::Abort { call: call.clone() });
+            step.emit(Some(&request), ToolFact::Stopping { call: call.clone() });
+            step.request(Effect::Abort { call: call.clone() });
         }
         Progress::Asking { checkpoint } => {
             answer_for(step, checkpoint);
             interrupted(step, call, text.into());
         }
         Progress::Pending | Progress::Started => {
-            step.ask(Effect::Abort { call: call.clone() });
+            step.request(Effect::Abort { call: call.clone() });
             interrupted(step, call, text.into());
         }
     }

@@ -34,10 +34,10 @@ pub(crate) fn applies(active: &RunningRequest) -> bool {
 }
 
 /// The commands of an answer as a series, if there are any.
-pub(crate) fn of(answer: &Answer) -> Option<Series> {
+pub(crate) fn series_in(answer: &Answer) -> Option<Series> {
     let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.trim().to_owned()).collect();
     let commands: Vec<String> = commands.into_iter().filter(|command| !command.is_empty()).collect();
-    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::of(commands))
+    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::new(commands))
 }
 
 fn is_too_much(commands: &[String]) -> bool {
@@ -54,7 +54,7 @@ pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answ
              Ask for fewer.",
             LONGEST / 1024
         );
-        step.say(Some(request), BannerFact { level: Level::Warning, text });
+        step.emit(Some(request), BannerFact { level: Level::Warning, text });
     }
 }
 
@@ -69,7 +69,7 @@ fn series(step: &Transition<'_>) -> Option<(RequestId, Series)> {
 }
 
 fn say(step: &mut Transition<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
-    step.say(Some(request), CommandsFact { series, progress, reason });
+    step.emit(Some(request), CommandsFact { series, progress, reason });
 }
 
 /// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
@@ -102,7 +102,7 @@ pub(super) fn begin(step: &mut Transition<'_>) {
     };
     let Some(checkpoint) = answers::open(step, question) else { return };
     let by = if choice == answers::RUN { "approve auto" } else { "approve deny" };
-    step.say(Some(&request), answers::resolved(checkpoint, choice, by));
+    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
     match choice {
         answers::RUN => answers::go_on(step),
         _ => {
@@ -160,7 +160,7 @@ fn start(step: &mut Transition<'_>) {
     let call = CallId::tool(&CallId::nth(step.session.next_call() - 1), 0);
     let series = Series { state: SeriesState::Running, ..series.begun(call) };
     let label = format!("Command {}/{}", series.done + 1, series.total);
-    step.say(Some(&request), StageFact { stage: Stage::Running, label });
+    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
     say(step, &request, series, String::new(), String::new());
     // Folding it has made the command a batch of its own.
     batch::begin(step);
@@ -172,7 +172,7 @@ pub(super) fn ran(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(item) = active.batch.as_ref().and_then(|batch| batch.items.first()) else { return };
     let Some(done) = item.done() else { return };
-    let command = item.wish.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let command = item.call.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
     let (_, output) = parts(item, done);
     let preview = if output.trim().is_empty() { String::new() } else { reflection::finding(output) };
     let ok = done.status == ToolStatus::Ok;
@@ -331,9 +331,9 @@ fn ended(step: &mut Transition<'_>, request: &RequestId, series: Series) -> bool
 
 /// The model wants to mend files before it decides: they are changed, and it is asked again.
 fn change_first(step: &mut Transition<'_>, request: &RequestId, answer: Answer, series: &Series) -> bool {
-    step.say(Some(request), AnswerFact { answer });
+    step.emit(Some(request), AnswerFact { answer });
     let text = reminder(series).trim_start().to_owned();
-    step.say(Some(request), RequestFact::Steered { text, by: "engine".into() });
+    step.emit(Some(request), RequestFact::Steered { text, by: "engine".into() });
     batch::begin(step);
     true
 }
@@ -362,7 +362,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
         return answers::ask(step, question, Status::NeedsUser);
     }
     let Some(checkpoint) = answers::open(step, question) else { return };
-    step.say(Some(request), answers::resolved(checkpoint, answers::SKIP, "approve deny"));
+    step.emit(Some(request), answers::resolved(checkpoint, answers::SKIP, "approve deny"));
     leave(step, request);
 }
 

@@ -1,14 +1,14 @@
 //! The tools a model may ask for: one file each, with the words that the model reads beside the
 //! reading of its arguments. What a tool does is the world's; here its wish becomes an [`Errand`].
 
-mod ask;
-mod change;
+mod ask_user;
+mod edit;
 mod fetch;
-mod look;
 mod plan;
-mod run;
-mod steps;
-mod stored;
+mod read;
+mod read_ref;
+mod run_command;
+mod set_steps;
 
 pub(crate) use fetch::{host_of, interrogating, remark};
 
@@ -119,20 +119,20 @@ struct ToolDefinition {
 }
 
 const TOOLS: &[ToolDefinition] = &[
-    look::READ,
-    look::LIST,
-    look::FIND,
-    look::SEARCH,
-    change::EDIT,
-    change::DIFF,
-    change::WRITE,
-    change::DELETE,
-    change::MOVE,
-    run::RUN,
+    read::READ,
+    read::LIST,
+    read::FIND,
+    read::SEARCH,
+    edit::EDIT,
+    edit::DIFF,
+    edit::WRITE,
+    edit::DELETE,
+    edit::MOVE,
+    run_command::RUN,
     fetch::FETCH,
-    steps::STEPS,
-    ask::ASK,
-    stored::READ_REF,
+    set_steps::STEPS,
+    ask_user::ASK,
+    read_ref::READ_REF,
     plan::PROPOSE,
 ];
 

@@ -19,8 +19,8 @@ use crate::cli::diff::glimpse;
 use crate::cli::output::{calm, failed, no_colour, note, note_ink, note_part, print, print_exact, print_json, problem};
 use crate::cli::{CliOutcome, handoff, memory};
 use crate::diff::{LoadedDiff, written};
-use crate::form::{self, StructuredAnswer};
 use crate::output::{Ink, StdStream};
+use crate::structured_answer::{self, StructuredAnswer};
 use crate::words::elapsed::{Elapsed, in_words};
 use crate::words::{self, effects, one_line, tool_line};
 
@@ -129,7 +129,7 @@ impl RunPrinter {
         }
         self.say("");
         let writes = std::mem::take(&mut self.proposed);
-        match LoadedDiff::of(client, &event.session, &writes).await {
+        match LoadedDiff::load(client, &event.session, &writes).await {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
                 let rest = format!("`trimtab diff {checkpoint} --all` shows all of it.");
@@ -239,7 +239,7 @@ impl RunPrinter {
             Fact::Request(RequestFact::Finished { status, .. }) => Some(*status),
             _ => None,
         };
-        self.elapsed.see(event);
+        self.elapsed.observe(event);
         self.last = event.seq.or(self.last);
         match self.form {
             OutputForm::Json => print_json(event)?,
@@ -260,7 +260,7 @@ impl RunPrinter {
         match fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
             Fact::Request(RequestFact::Received { images, settings, .. }) => {
-                self.in_form = form::is_used(settings, !images.is_empty());
+                self.in_form = structured_answer::is_used(settings, !images.is_empty());
             }
             Fact::Tool(ToolFact::Started { call, name, input }) => {
                 self.tools.insert(call.clone(), tool_line(name, input));
@@ -429,7 +429,7 @@ impl RunPrinter {
                     self.end_shown()?;
                     print_exact(&with_line_end(answer.summary.clone()))?;
                 }
-                let sections = form::sections(&answer.sections);
+                let sections = structured_answer::sections(&answer.sections);
                 if !sections.is_empty() {
                     let gap = if answer.summary.trim().is_empty() { "" } else { "\n" };
                     print_exact(&with_line_end(format!("{gap}{sections}")))?;

@@ -61,7 +61,7 @@ pub(super) struct Counts {
 }
 
 impl StatsArgs {
-    pub(super) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         if self.what == What::Router {
             let mut decisions = Decisions::default();
@@ -73,7 +73,7 @@ impl StatsArgs {
             }
             return Ok(CliOutcome::Done);
         }
-        let counts = Counts::of(&client).await?;
+        let counts = Counts::collect(&client).await?;
         let space = client.file_space().await?;
         let sum = |of: fn(&FileSpace) -> u64| space.iter().map(of).sum::<u64>();
         let (contents, bytes, packed) = (sum(|s| s.contents), sum(|s| s.bytes), sum(|s| s.packed));
@@ -113,7 +113,7 @@ async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &F
 }
 
 impl Counts {
-    async fn of(client: &Client) -> Result<Self, Problem> {
+    async fn collect(client: &Client) -> Result<Self, Problem> {
         let mut counts = Self::default();
         each(client, |request, session, fact| counts.add(request, session, fact)).await?;
         Ok(counts)

@@ -24,7 +24,7 @@ pub(super) struct Import {
 const LARGEST: u64 = 16 * 1024 * 1024 + 1;
 
 impl Import {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let unreadable = |error: std::io::Error| {
             Problem::new(ProblemKind::Usage, format!("The calendar {} cannot be read: {error}.", self.file.display()))
                 .hint("Name a file, or - for standard input.")
@@ -66,7 +66,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let wanted = Where { completed: self.open.then_some(false), tag: self.tag, ..Where::default() };
         print_exact(&tasks.export(&wanted).await?)
     }

@@ -145,7 +145,7 @@ pub(super) struct Add {
 }
 
 impl Add {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let mut fields = self.fields.read(tasks)?;
         fields.title = Some(self.title.join(" "));
         let applied = tasks.apply_by_hand(&[Operation::Create { fields }], false).await.map_err(not_applied)?;
@@ -169,7 +169,7 @@ pub(super) struct TaskEditArgs {
 }
 
 impl TaskEditArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let mut fields = self.fields.read(tasks)?;
         fields.title = self.title;
         if fields.is_empty() {
@@ -209,7 +209,7 @@ pub(super) struct TaskDoneArgs {
 }
 
 impl TaskDoneArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let on = self.on.as_deref().map(|day| tasks.when(day)).transpose()?.and_then(|when| when.date);
         let completed = Some(!self.not);
         let mut operations = Vec::new();
@@ -261,7 +261,7 @@ pub(super) struct Delete {
 }
 
 impl Delete {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let mut titles = Vec::new();
         for id in &self.ids {
             titles.push(format!("#{id}: {}", task(tasks, *id).await?.title));
@@ -300,7 +300,7 @@ pub(super) struct TaskApplyArgs {
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl TaskApplyArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let operations = operations_in(read(&self.file)?);
         if self.dry_run {
             let dry_run = tasks.dry_run(operations).await?;

@@ -71,7 +71,7 @@ pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<
             None => groups.push((heading, vec![item])),
         }
     }
-    let columns = Columns::of(items, today, width);
+    let columns = Columns::fit(items, today, width);
     let mut lines = Vec::new();
     for (heading, group) in groups {
         if !lines.is_empty() {
@@ -87,7 +87,7 @@ pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<
 
 /// Items one below the other.
 pub(super) fn listed(items: &[Item], today: Date, width: Option<usize>) -> Vec<DiffLine> {
-    let columns = Columns::of(items, today, width);
+    let columns = Columns::fit(items, today, width);
     items.iter().map(|item| columns.row(item, today)).collect()
 }
 
@@ -114,7 +114,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(items: &[Item], today: Date, width: Option<usize>) -> Self {
+    fn fit(items: &[Item], today: Date, width: Option<usize>) -> Self {
         let widest = |of: &dyn Fn(&Item) -> usize| items.iter().map(of).max().unwrap_or(0);
         let day = widest(&|item| day(item, today).width());
         let time = widest(&|item| if item.task.time_of_day.is_some() { 5 } else { 0 });

@@ -40,7 +40,7 @@ pub(super) struct TaskChangesArgs {
 }
 
 impl TaskChangesArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let history = tasks.history().await?;
         let (sets, in_force, now) = (history.sets(), history.in_force(), tasks.moment().now);
         for (number, set) in sets.iter().enumerate().rev().take(self.limit) {
@@ -93,7 +93,7 @@ pub(super) struct TaskUndoArgs {
 }
 
 impl TaskUndoArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = match self.change {
             Some(change) => TaskMove::Undo(change),
             None => TaskMove::Back(self.steps as usize),
@@ -116,7 +116,7 @@ pub(super) struct Redo {
 }
 
 impl Redo {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = TaskMove::Forward(self.steps as usize);
         let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "bring forward"))?;
         told("Brought forward", &moved, false, self.json)

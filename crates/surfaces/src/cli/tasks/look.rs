@@ -12,7 +12,7 @@ use crate::output::StdStream;
 
 /// Prints lines in the colours that standard output has.
 pub(super) fn show(lines: &[DiffLine]) -> Result<(), Problem> {
-    print_ink(&Palette::of(StdStream::Out).paint(lines))
+    print_ink(&Palette::for_stream(StdStream::Out).paint(lines))
 }
 
 /// The width of the terminal, if there is one.
@@ -64,7 +64,7 @@ impl TaskListArgs {
         }
     }
 
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let view = self.view();
         let mut items = tasks.items(view).await?;
         let tag = self.tag.as_ref().map(|tag| tag.trim_start_matches('#').to_lowercase());
@@ -102,7 +102,7 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let task = task(tasks, self.id).await?;
         if self.json { print_json(&task) } else { show(&draw::whole(&task, tasks.moment().today)) }
     }
@@ -122,7 +122,7 @@ pub(super) struct TaskSearchArgs {
 }
 
 impl TaskSearchArgs {
-    pub(super) async fn go(self, tasks: &TaskList) -> Result<(), Problem> {
+    pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let words = self.words.join(" ");
         if !words.contains(char::is_alphanumeric) {
             return Err(Problem::new(ProblemKind::Usage, "There is no word to look for.")

@@ -84,7 +84,7 @@ impl Editor {
     }
 
     /// Puts the cursor somewhere.
-    pub(super) fn go(&mut self, at: usize) {
+    pub(super) fn move_cursor(&mut self, at: usize) {
         self.cursor = snapped(&self.text, at);
         self.last = Last::Other;
     }
@@ -224,7 +224,7 @@ impl Editor {
             }
             _ => return None,
         };
-        self.go(goal);
+        self.move_cursor(goal);
         Some(false)
     }
 }

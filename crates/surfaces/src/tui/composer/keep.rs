@@ -97,7 +97,7 @@ pub struct SaidFile {
 
 impl SaidFile {
     /// The file of a folder.
-    pub fn of(drawer: LocalFiles, folder: &str) -> Self {
+    pub fn new(drawer: LocalFiles, folder: &str) -> Self {
         Self { drawer, name: LocalFiles::name("said", folder) }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn the_latest_draft_is_there_after_the_end_and_an_empty_one_leaves_nothing() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
         assert_eq!(before, SavedComposer::default());
         for text in ["h", "ha", "half a thought"] {
@@ -158,7 +158,7 @@ mod tests {
     #[tokio::test]
     async fn who_has_to_be_sure_of_a_draft_waits_until_it_is_written_or_is_told_why_it_cannot_be() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
         let name = LocalFiles::name("draft", "s");
         for text in ["one", "two", "three"] {
@@ -176,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn a_draft_is_written_while_the_process_lives() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
         keeper.change(kept("x"));
         let name = LocalFiles::name("draft", "s");
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn what_was_said_is_kept_per_folder_and_a_broken_line_costs_only_itself() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
-        let said = SaidFile::of(drawer.clone(), "/home/u/a");
+        let drawer = LocalFiles::new(data.path());
+        let said = SaidFile::new(drawer.clone(), "/home/u/a");
         let with_paste = ComposerDraft {
             parts: vec![DraftPart::Text("see ".into()), DraftPart::Paste("a\nb".into())],
             ..ComposerDraft::default()
@@ -203,14 +203,14 @@ mod tests {
         said.add(&with_paste).expect("kept");
         said.add(&ComposerDraft::new("x".repeat(100_000))).expect("left out");
         assert_eq!(said.read(), [ComposerDraft::new("one"), with_paste]);
-        assert!(SaidFile::of(drawer, "/home/u/b").read().is_empty());
+        assert!(SaidFile::new(drawer, "/home/u/b").read().is_empty());
     }
 
     #[test]
     fn the_file_with_what_was_said_stays_bounded() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
-        let said = SaidFile::of(drawer.clone(), "/home/u");
+        let drawer = LocalFiles::new(data.path());
+        let said = SaidFile::new(drawer.clone(), "/home/u");
         let line = |number: usize| serde_json::to_string(&ComposerDraft::new(format!("{number}"))).expect("written");
         let all: String = (0..3_000).map(|number| line(number) + "\n").collect();
         drawer.write(&LocalFiles::name("said", "/home/u"), &all).expect("written");

@@ -600,7 +600,7 @@ impl Composer {
         if let Some(next) = next {
             let goal = self.goal.unwrap_or_else(|| wrap::column_of(text, &self.chips, width, rows[row], cursor));
             let at = wrap::place_at(text, &self.chips, width, &rows, next, goal);
-            self.editor.go(at);
+            self.editor.move_cursor(at);
             self.goal = Some(goal);
             self.look_for_word();
             return ComposerOutcome::Moved;
@@ -610,7 +610,7 @@ impl Composer {
         let Some(draft) = found else {
             // Nowhere to go: to the very start or end, as far as there is a way.
             let goal = if up { 0 } else { text.len() };
-            self.editor.go(goal);
+            self.editor.move_cursor(goal);
             return ComposerOutcome::Moved;
         };
         let text = self.fitted(&draft);

@@ -33,7 +33,7 @@ pub(super) struct ClarifyDialog {
 }
 
 impl ClarifyDialog {
-    pub(super) fn of(body: &Map<String, Value>) -> Option<Self> {
+    pub(super) fn from_body(body: &Map<String, Value>) -> Option<Self> {
         if body.get("about").and_then(Value::as_str) != Some("clarify") {
             return None;
         }
@@ -73,11 +73,11 @@ impl ClarifyDialog {
                 ClarifyOutcome::Moved
             }
             (_, Some(KeyAction::Left)) if self.at > 0 => {
-                self.go(self.at - 1);
+                self.go_to_question(self.at - 1);
                 ClarifyOutcome::Moved
             }
             (_, Some(KeyAction::Right)) if self.at + 1 < self.questions.len() => {
-                self.go(self.at + 1);
+                self.go_to_question(self.at + 1);
                 ClarifyOutcome::Moved
             }
             (_, Some(KeyAction::Send)) => self.pick(self.row),
@@ -85,7 +85,7 @@ impl ClarifyDialog {
         }
     }
 
-    fn go(&mut self, at: usize) {
+    fn go_to_question(&mut self, at: usize) {
         (self.at, self.row) = (at, 0);
         self.ticked.clear();
     }
@@ -121,7 +121,7 @@ impl ClarifyDialog {
         let id = self.question().id.clone();
         self.given.insert(id, answer);
         if self.at + 1 < self.questions.len() {
-            self.go(self.at + 1);
+            self.go_to_question(self.at + 1);
             return ClarifyOutcome::Moved;
         }
         ClarifyOutcome::Submit(Value::Object(self.given.clone()).to_string())

@@ -113,7 +113,7 @@ struct Confirming {
 }
 
 impl Dialogs {
-    pub(super) fn see(&mut self, event: &Event) {
+    pub(super) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if !self.has(checkpoint) => {
                 self.open.extend(QuestionDialog::new(event));
@@ -248,7 +248,7 @@ impl QuestionDialog {
             rows: None,
             reading: ReadProgress::default(),
             confirming: None,
-            clarify: ClarifyDialog::of(body),
+            clarify: ClarifyDialog::from_body(body),
             body: body.clone(),
             about,
             selected: 0,

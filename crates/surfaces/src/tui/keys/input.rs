@@ -184,7 +184,7 @@ impl FromStr for Chord {
 
 impl TerminalInput {
     /// What an event of the terminal means here; most of those that the UI has no use for mean nothing.
-    pub fn of(event: Event) -> Option<Self> {
+    pub fn from_event(event: Event) -> Option<Self> {
         match event {
             Event::Key(key) => chord(key).map(Self::Key),
             Event::Paste(text) => Some(Self::Paste(text)),
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     fn key(code: KeyCode, modifiers: KeyModifiers) -> Option<TerminalInput> {
-        TerminalInput::of(Event::Key(KeyEvent::new(code, modifiers)))
+        TerminalInput::from_event(Event::Key(KeyEvent::new(code, modifiers)))
     }
 
     fn named(text: &str) -> Option<TerminalInput> {
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn letting_a_key_go_is_no_key_press() {
         let event = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
-        assert_eq!(TerminalInput::of(Event::Key(event)), None);
+        assert_eq!(TerminalInput::from_event(Event::Key(event)), None);
     }
 
     #[test]

@@ -32,12 +32,12 @@ impl Default for KeyMap {
         let keys = ROWS.iter().map(|row| {
             (row.action, row.keys.iter().map(|key| key.parse().expect("a key; a test reads them all")).collect())
         });
-        Self::of(keys.collect())
+        Self::new(keys.collect())
     }
 }
 
 impl KeyMap {
-    fn of(keys: BTreeMap<KeyAction, Vec<Chord>>) -> Self {
+    fn new(keys: BTreeMap<KeyAction, Vec<Chord>>) -> Self {
         let pairs = keys.iter().flat_map(|(action, chords)| chords.iter().map(|chord| (*chord, *action)));
         Self { actions: pairs.collect(), keys }
     }
@@ -68,7 +68,7 @@ impl KeyMap {
             return Err(wrong("No key is left for keys.quit.".to_owned())
                 .hint("Without one there would be no way out; give it a key, for example quit = \"ctrl-c\"."));
         }
-        Ok(Self::of(keys))
+        Ok(Self::new(keys))
     }
 
     /// What a key means.

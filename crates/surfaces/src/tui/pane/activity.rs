@@ -62,7 +62,7 @@ impl Activity {
         self.is_stopping = true;
     }
 
-    pub(in crate::tui) fn see(&mut self, event: &Event) {
+    pub(in crate::tui) fn observe(&mut self, event: &Event) {
         if let Fact::Request(RequestFact::Received { text, settings, .. }) = &event.fact {
             let Some(request) = &event.request else { return };
             if self.request.is_some() {
@@ -89,7 +89,7 @@ impl Activity {
             self.waiting.retain(|(waiting, _)| waiting != request);
             self.begin(event, self.most_calls);
         }
-        self.elapsed.see(event);
+        self.elapsed.observe(event);
         match &event.fact {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
             Fact::Model(ModelFact::Called { purpose, .. }) => {
@@ -130,7 +130,7 @@ impl Activity {
         let waiting = std::mem::take(&mut self.waiting);
         *self = Self { request: event.request.clone(), most_calls, waiting, ..Self::default() };
         self.label = "Beginning...".to_owned();
-        self.elapsed.see(event);
+        self.elapsed.observe(event);
     }
 
     /// How long it is worked on.

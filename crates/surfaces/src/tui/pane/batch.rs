@@ -19,7 +19,7 @@ pub(in crate::tui) struct CommandBatchPane {
 }
 
 impl CommandBatchPane {
-    pub(in crate::tui) fn see(&mut self, event: &Event) {
+    pub(in crate::tui) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Commands(CommandsFact { series, .. }) if series.total > 1 => {
                 if self.series.as_ref().is_none_or(|before| before.total == 0 || series.done < before.done) {

@@ -69,7 +69,7 @@ impl StatusLine {
         self.known = SessionFigures::default();
     }
 
-    pub(in crate::tui) fn see(&mut self, event: &Event) {
+    pub(in crate::tui) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Usage(UsageFact { usage, context_tokens, context_window, .. }) => {
                 self.known.usage += *usage;

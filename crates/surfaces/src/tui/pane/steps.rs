@@ -29,7 +29,7 @@ impl Steps {
         (self.todos, self.current) = (Vec::new(), None);
     }
 
-    pub(in crate::tui) fn see(&mut self, event: &Event) {
+    pub(in crate::tui) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
             Fact::Plan(PlanFact::Step { title, status, .. }) => {

@@ -29,7 +29,7 @@ pub(in crate::tui) struct Sticky {
 }
 
 impl Sticky {
-    pub(in crate::tui) fn see(&mut self, event: &Event) {
+    pub(in crate::tui) fn observe(&mut self, event: &Event) {
         match &event.fact {
             Fact::Answer(AnswerFact { answer }) => {
                 let (summary, next) = (answer.summary.clone(), answer.next_steps.clone());

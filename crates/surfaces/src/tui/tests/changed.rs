@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Stage;
 use crate::diff::LoadedDiff;
-use crate::tui::news::{Cmd, Msg};
+use crate::tui::message::{Cmd, Msg};
 
 fn id(name: &str) -> ChangeSetId {
     name.parse().expect("a name")

@@ -5,7 +5,7 @@ use trimtab_host::{JobRow, JobState, SessionRow};
 use trimtab_vocab::Time;
 
 use super::{Stage, at_work, permission};
-use crate::tui::news::{Cmd, Msg};
+use crate::tui::message::{Cmd, Msg};
 
 #[test]
 fn what_took_how_long_is_a_waterfall() {

@@ -18,7 +18,7 @@ pub(super) struct FinishedSummary {
 }
 
 impl FinishedSummary {
-    pub(super) fn see(&mut self, fact: &Fact) {
+    pub(super) fn observe(&mut self, fact: &Fact) {
         match fact {
             Fact::Change(ChangeFact::Applied(change)) => {
                 for file in &change.files {

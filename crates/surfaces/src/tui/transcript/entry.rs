@@ -8,7 +8,7 @@ use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
 use super::{ReplyEntry, ToolEntry};
 use crate::diff::grouped;
-use crate::form;
+use crate::structured_answer;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
 use crate::tui::text::{tame, wrapped};
@@ -184,7 +184,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             rows.push(Line::default());
         }
         rows.extend(wrapped(&tame(&section.heading), style(StyleName::Heading), width));
-        rows.extend(render(&form::body(section), u16::try_from(width).unwrap_or(u16::MAX), *theme));
+        rows.extend(render(&structured_answer::body(section), u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
     let offers = &answer.next_steps[..answer.next_steps.len().min(3)];
     if !offers.is_empty() && !rows.is_empty() {

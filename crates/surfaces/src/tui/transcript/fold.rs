@@ -12,15 +12,15 @@ use super::tool::CommandEntry;
 use super::{LineMark, OpenQuestion, ReplyEntry, ToolEntry, Transcript, TranscriptEntry};
 use crate::diff::grouped;
 use crate::diff::written;
-use crate::form::{self, StructuredAnswer};
+use crate::structured_answer::{self, StructuredAnswer};
 use crate::words::{self, effects};
 
-pub(super) fn see(transcript: &mut Transcript, event: &Event) {
+pub(super) fn fold_event(transcript: &mut Transcript, event: &Event) {
     if let Some(request) = &event.request {
-        transcript.times.entry(request.clone()).or_default().see(event);
+        transcript.times.entry(request.clone()).or_default().observe(event);
     }
     if let (Some(request), Fact::Change(_) | Fact::Command(_)) = (&event.request, &event.fact) {
-        transcript.done.entry(request.clone()).or_default().see(&event.fact);
+        transcript.done.entry(request.clone()).or_default().observe(&event.fact);
     }
     if matches!(event.fact, Fact::Reply(_) | Fact::Request(_)) {
         transcript.failure.clear();
@@ -151,7 +151,7 @@ fn last_call(transcript: &Transcript) -> trimtab_vocab::CallId {
 fn requests(transcript: &mut Transcript, event: &Event, fact: &RequestFact) {
     match fact {
         RequestFact::Received { text, pill, images, settings, .. } => {
-            transcript.in_form = form::is_used(settings, !images.is_empty());
+            transcript.in_form = structured_answer::is_used(settings, !images.is_empty());
             let note = pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from));
             transcript.entries.push(TranscriptEntry::Said { text: text.clone(), note });
         }
@@ -239,7 +239,7 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
         ReplyFact::Delta { call, text } => {
             if transcript.reply(call).is_none() {
                 let speech = StructuredAnswer::new(transcript.in_form);
-                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::of(call.clone(), speech)));
+                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::with_answer(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.push(text);
@@ -263,7 +263,7 @@ fn replies(transcript: &mut Transcript, fact: &ReplyFact) {
             }
             if !is_known && !StructuredAnswer::new(transcript.in_form).take(&words).trim().is_empty() {
                 let speech = StructuredAnswer::new(transcript.in_form);
-                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::of(call.clone(), speech)));
+                transcript.entries.push(TranscriptEntry::Reply(ReplyEntry::with_answer(call.clone(), speech)));
             }
             if let Some(reply) = transcript.reply(call) {
                 reply.complete(&words);

@@ -85,8 +85,8 @@ impl Transcript {
     }
 
     /// Takes a fact in.
-    pub(super) fn see(&mut self, event: &Event) {
-        fold::see(self, event);
+    pub(super) fn observe(&mut self, event: &Event) {
+        fold::fold_event(self, event);
     }
 
     /// The log is read. Of a long one only the end is printed; the rest can be looked at.

@@ -3,7 +3,7 @@
 use ratatui::text::Line;
 use trimtab_vocab::CallId;
 
-use crate::form::StructuredAnswer;
+use crate::structured_answer::StructuredAnswer;
 use crate::tui::markdown::{MarkdownStream, render};
 use crate::tui::theme::Theme;
 use crate::words::wrap;
@@ -27,10 +27,10 @@ pub(in crate::tui) struct ReplyEntry {
 
 impl ReplyEntry {
     pub(super) fn new(call: CallId) -> Self {
-        Self::of(call, StructuredAnswer::default())
+        Self::with_answer(call, StructuredAnswer::default())
     }
 
-    pub(super) fn of(call: CallId, speech: StructuredAnswer) -> Self {
+    pub(super) fn with_answer(call: CallId, speech: StructuredAnswer) -> Self {
         Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0, speech }
     }
 

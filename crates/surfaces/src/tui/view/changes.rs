@@ -14,7 +14,7 @@ use super::pager::{self, Pager};
 use crate::diff::LoadedDiff;
 use crate::tui::diffs::{self, DiffRow};
 use crate::tui::keys::{Chord, KeyAction, KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::age;

@@ -13,7 +13,7 @@ use super::pager::{self, Pager};
 use crate::diff::LoadedDiff;
 use crate::tui::diffs::{self, DiffRow};
 use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::theme::{StyleName, Theme};
 
 /// The change.

@@ -9,7 +9,7 @@ use trimtab_vocab::SessionId;
 use super::ViewOutcome;
 use super::pager;
 use crate::tui::keys::{KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::theme::Theme;
 

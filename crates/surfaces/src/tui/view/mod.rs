@@ -17,7 +17,7 @@ use ratatui::layout::{Position, Rect};
 use trimtab_vocab::Time;
 
 use super::keys::{KeyMap, TerminalInput};
-use super::news::Cmd;
+use super::message::Cmd;
 use super::setup::{self, SetupDialog};
 use super::theme::Theme;
 use super::trace::TraceSpans;

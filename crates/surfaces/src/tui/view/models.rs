@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use super::ViewOutcome;
 use super::pager;
 use crate::tui::keys::{KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::theme::Theme;
 

@@ -9,7 +9,7 @@ use super::ViewOutcome;
 use super::pager;
 use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
 use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::text::tame;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::wrap;

@@ -12,7 +12,7 @@ use super::ViewOutcome;
 use super::pager;
 use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
 use crate::tui::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
-use crate::tui::news::Cmd;
+use crate::tui::message::Cmd;
 use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{StyleName, Theme};

@@ -37,7 +37,7 @@ pub(super) struct PromptFit {
 }
 
 impl PromptFit {
-    pub(super) fn of(model: &str, prompt: &Prompt, window: Option<u64>) -> Self {
+    pub(super) fn new(model: &str, prompt: &Prompt, window: Option<u64>) -> Self {
         Self::within(tokens(model, prompt), prompt.max_output_tokens, window)
     }
 
@@ -154,11 +154,11 @@ struct Described<'a> {
 }
 
 impl<'a> OllamaBody<'a> {
-    pub(super) fn of(model: &'a str, prompt: &'a Prompt, fit: &PromptFit, format: Option<WireFormat<'a>>) -> Self {
+    pub(super) fn new(model: &'a str, prompt: &'a Prompt, fit: &PromptFit, format: Option<WireFormat<'a>>) -> Self {
         OllamaBody {
             model,
             messages: wire_messages(model, prompt),
-            tools: prompt.tools.iter().map(|tool| OllamaTool::of(tool)).collect(),
+            tools: prompt.tools.iter().map(|tool| OllamaTool::new(tool)).collect(),
             stream: true,
             think: think(model, prompt.thinking_tokens),
             format,
@@ -172,7 +172,7 @@ impl<'a> OllamaBody<'a> {
 }
 
 impl<'a> OllamaTool<'a> {
-    fn of(tool: &'a ToolSpec) -> Self {
+    fn new(tool: &'a ToolSpec) -> Self {
         let ToolSpec { name, description, input_schema } = tool;
         OllamaTool { r#type: "function", function: Described { name, description, parameters: input_schema } }
     }

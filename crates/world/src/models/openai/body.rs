@@ -137,8 +137,8 @@ struct JsonSchema<'a> {
 }
 
 impl<'a> OpenAiBody<'a> {
-    pub(super) fn of(server: ServerKind, model: &'a str, prompt: &'a Prompt) -> Self {
-        let name = ModelName::of(model);
+    pub(super) fn new(server: ServerKind, model: &'a str, prompt: &'a Prompt) -> Self {
+        let name = ModelName::new(model);
         let longest = Some(prompt.max_output_tokens).filter(|longest| *longest > 0);
         let newer = server == ServerKind::OpenAi || (server != ServerKind::OpenRouter && name.counts_thinking());
         let routed = server == ServerKind::OpenRouter && prompt.thinking_tokens > 0;

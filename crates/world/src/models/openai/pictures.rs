@@ -32,14 +32,14 @@ pub(super) struct PictureBody<'a> {
 }
 
 impl<'a> PictureBody<'a> {
-    pub(super) fn of(server: ServerKind, model: &'a str, order: &'a DrawOrder) -> Self {
+    pub(super) fn new(server: ServerKind, model: &'a str, order: &'a DrawOrder) -> Self {
         Self {
             model,
             prompt: &order.prompt,
             n: order.count.max(1),
             // xAI documents that it has no sizes.
             size: order.size.as_deref().filter(|_| server != ServerKind::Xai),
-            response_format: match ModelName::of(model) {
+            response_format: match ModelName::new(model) {
                 // Always the bytes, and the field is refused.
                 name if name.sends_nothing_but_pictures() => None,
                 // Addresses are refused.

@@ -568,7 +568,7 @@ fn stopped(event: &Value) -> Fault {
         u16::try_from(number).ok().filter(|status| (400..600).contains(status))
     };
     let status = ["code", "status_code", "status"].into_iter().find_map(status);
-    let (kind, retry, hint) = if let Some(meaning) = http::error_code(event).and_then(ErrorMeaning::of) {
+    let (kind, retry, hint) = if let Some(meaning) = http::error_code(event).and_then(ErrorMeaning::from_code) {
         (meaning.kind, if meaning.may_pass { LATER } else { Retry::Never }, meaning.hint)
     } else if let Some(status) = status {
         let (kind, retry, _, hint) = http::by_status(status, LATER);

@@ -91,7 +91,7 @@ fn is_local(host: &str) -> bool {
 pub(super) struct ModelName<'a>(&'a str);
 
 impl<'a> ModelName<'a> {
-    pub(super) fn of(model: &'a str) -> Self {
+    pub(super) fn new(model: &'a str) -> Self {
         Self(model.rsplit('/').next().unwrap_or(model))
     }
 

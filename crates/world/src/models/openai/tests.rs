@@ -35,7 +35,7 @@ fn prompt(messages: Vec<Message>) -> Prompt {
 }
 
 fn sent(base_url: &str, model: &str, prompt: &Prompt) -> Value {
-    serde_json::to_value(OpenAiBody::of(ServerKind::at(base_url), model, prompt)).expect("writes")
+    serde_json::to_value(OpenAiBody::new(ServerKind::at(base_url), model, prompt)).expect("writes")
 }
 
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -328,7 +328,7 @@ fn base64_is_read_strictly() {
 fn a_size_goes_only_to_servers_that_have_sizes() {
     let order = DrawOrder { prompt: "A crab".into(), count: 0, size: Some("1024x1024".into()) };
     let body = |url: &str, model: &str| {
-        serde_json::to_value(PictureBody::of(ServerKind::at(url), model, &order)).expect("writes")
+        serde_json::to_value(PictureBody::new(ServerKind::at(url), model, &order)).expect("writes")
     };
     assert_eq!(
         body(OPENAI, "dall-e-3"),

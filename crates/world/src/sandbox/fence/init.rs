@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::super::supervise::AFTERGLOW;
+use super::super::supervise::LINGER;
 use super::super::wire::FenceReport;
 
 /// How often it looks whether what was left behind has ended.
@@ -33,7 +33,7 @@ pub(super) fn attend(command: &Child) -> FenceReport {
 
 /// Whether anything still runs after a moment.
 fn linger() -> bool {
-    let end = Instant::now() + AFTERGLOW;
+    let end = Instant::now() + LINGER;
     while Instant::now() < end {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}

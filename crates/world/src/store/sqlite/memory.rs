@@ -48,7 +48,7 @@ pub(super) fn change(
     now: Time,
 ) -> Result<Option<MemoryEntry>> {
     let (id, told) = (change.id().clone(), change.audit());
-    let Some((entry, goes)) = change.of(one(tx, &id)?) else { return Ok(None) };
+    let Some((entry, goes)) = change.apply(one(tx, &id)?) else { return Ok(None) };
     match goes {
         true => {
             tx.prepare_cached("DELETE FROM memory WHERE id = ?1")?.execute([id.as_str()])?;

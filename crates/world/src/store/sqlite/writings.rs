@@ -48,7 +48,7 @@ pub(super) fn since(tx: &Transaction<'_>, but: &SessionId, after: u64) -> Result
     rows.map(|row| set_of(&row?)).collect()
 }
 
-pub(super) fn of(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<FileSet>> {
+pub(super) fn writings_of(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<FileSet>> {
     let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE session = ?1 ORDER BY n")?;
     let rows = statement.query_map([session.as_str()], |row| row.get::<_, String>(0))?;
     rows.map(|row| set_of(&row?)).collect()

@@ -22,7 +22,7 @@ pub(super) enum BodyForm {
 
 impl BodyForm {
     /// By the type that the server gives.
-    pub(super) fn of(given: Option<&str>) -> Self {
+    pub(super) fn from_content_type(given: Option<&str>) -> Self {
         const TEXTS: &[&str] = &[
             "json",
             "xml",
@@ -135,11 +135,11 @@ mod tests {
             ("application/octet-stream", BodyForm::Other),
             ("nonsense", BodyForm::Other),
         ] {
-            assert_eq!(BodyForm::of(Some(given)), form, "{given}");
+            assert_eq!(BodyForm::from_content_type(Some(given)), form, "{given}");
         }
-        assert_eq!(BodyForm::of(None).or_by_content(b" <!DOCTYPE html><p>"), BodyForm::Html);
-        assert_eq!(BodyForm::of(None).or_by_content(b"plain"), BodyForm::Text);
-        assert_eq!(BodyForm::of(None).or_by_content(b"a\0b"), BodyForm::Other);
+        assert_eq!(BodyForm::from_content_type(None).or_by_content(b" <!DOCTYPE html><p>"), BodyForm::Html);
+        assert_eq!(BodyForm::from_content_type(None).or_by_content(b"plain"), BodyForm::Text);
+        assert_eq!(BodyForm::from_content_type(None).or_by_content(b"a\0b"), BodyForm::Other);
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub(super) struct Linked {
 
 impl Linked {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
-    pub(super) fn of(stat: &rustix::fs::Stat) -> Option<Self> {
+    pub(super) fn from_stat(stat: &rustix::fs::Stat) -> Option<Self> {
         let names = stat.st_nlink as u64;
         (names > 1).then(|| Self { file: (stat.st_dev as u64, u64::from(stat.st_ino)), names })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
-use trimtab_vocab::{FileState, WhyUnkept, names};
+use trimtab_vocab::{FileState, WhyUnkept, sensitive_paths};
 
 use super::super::read::permissions;
 use super::super::{Folder, FolderWalk, WalkEntry};
@@ -145,11 +145,11 @@ impl Taking<'_> {
                 continue;
             }
             let Ok(stat) = self.stat(&path) else { continue };
-            if let Some(linked) = Linked::of(&stat).filter(|_| entry.kind().is_file()) {
+            if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.kind().is_file()) {
                 self.links.met(linked);
             }
             if let Some(top) = &top {
-                let stamp = FileStamp::of(&stat);
+                let stamp = FileStamp::from_stat(&stat);
                 let is_kept = self.known(&path, &stamp).is_some();
                 let group = self.groups.entry(top.clone()).or_default();
                 group.files += 1;
@@ -216,7 +216,7 @@ impl Taking<'_> {
         let groups = std::mem::take(&mut self.groups);
         let is_plain = |met: &&Met| met.ignored.as_ref().is_none_or(|top| !groups.contains_key(top));
         let size = |met: &Met| {
-            let stamp = FileStamp::of(&met.stat);
+            let stamp = FileStamp::from_stat(&met.stat);
             if stamp.size > LARGEST || self.known(&met.path, &stamp).is_some() { 0 } else { stamp.size }
         };
         let mut room = self.left.saturating_sub(self.met.iter().filter(is_plain).map(size).sum());
@@ -252,7 +252,7 @@ impl Taking<'_> {
             let Some(entry) = self.look(&path, &stat) else { continue };
             if let SnapshotContent::Unkept(why) = entry.content {
                 self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
-            } else if let Some(linked) = Linked::of(&stat).filter(|_| entry.stamp.is_file()) {
+            } else if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.stamp.is_file()) {
                 self.linked.push((path.clone(), ignored.is_some(), linked));
             }
             self.taken.entries.insert(path, entry);
@@ -349,7 +349,7 @@ impl Taking<'_> {
 
     /// One file: as it is known, or read.
     fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
-        let (stamp, kind) = (FileStamp::of(stat), FileType::from_raw_mode(stat.st_mode));
+        let (stamp, kind) = (FileStamp::from_stat(stat), FileType::from_raw_mode(stat.st_mode));
         if let Some(known) = self.known(path, &stamp) {
             return Some(known.clone());
         }
@@ -371,7 +371,7 @@ impl Taking<'_> {
 
     fn file(&mut self, path: &Path, stamp: &FileStamp) -> Result<SnapshotContent, WhyUnkept> {
         let name = path.to_str().ok_or(WhyUnkept::Name)?;
-        if names::has_secret(name) {
+        if sensitive_paths::has_secret(name) {
             return Err(WhyUnkept::Secret);
         }
         if stamp.size > LARGEST {
@@ -429,7 +429,7 @@ impl Taking<'_> {
 
 impl FileStamp {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    fn from_stat(stat: &rustix::fs::Stat) -> Self {
         let time = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or(0),

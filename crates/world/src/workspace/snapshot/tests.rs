@@ -110,7 +110,7 @@ impl Scene {
         let writes = self.compared().writes;
         let set = FileSet { change_set: "x1".parse().unwrap(), folder: String::new(), writes };
         let back = set.reversed("x1-back".parse().unwrap());
-        let plan = FilePlan::of(Approved::witness(back, Approval::Answer));
+        let plan = FilePlan::new(Approved::witness(back, Approval::Answer));
         let folder = Folder::open(self.dir.path()).unwrap();
         write::apply(&folder, &plan, &|hash| self.store.bytes.get(hash).cloned()).unwrap();
         assert_eq!(self.told(), [""; 0], "everything is as it was");

@@ -29,7 +29,7 @@ pub(super) struct Directories<'a> {
 const OPEN: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl<'a> Directories<'a> {
-    pub(super) fn of(folder: &'a Folder, set: &str, gate: Gate<'a>) -> Self {
+    pub(super) fn new(folder: &'a Folder, set: &str, gate: Gate<'a>) -> Self {
         let (mark, moving) = (format!(".trimtab-{set}.made"), format!(".trimtab-{set}.dir"));
         Self { folder, set: set.to_owned(), mark, moving, known: RefCell::default(), gate }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
-use trimtab_vocab::{FileState, FileWrite, names};
+use trimtab_vocab::{FileState, FileWrite, sensitive_paths};
 
 use super::super::Folder;
 use super::super::folder::{Astray, Spot};
@@ -127,12 +127,12 @@ impl<'a> FileWriter<'a> {
         if !self.spot.missing.is_empty() {
             return Ok(());
         }
-        let held = self.see(&self.held)?;
+        let held = self.path_state(&self.held)?;
         let ours = held == PathState::Nothing || self.is_as(&held, self.before()) || self.is_as(&held, self.after());
         if ours {
             return Ok(());
         }
-        let now = self.see(&self.spot.name)?;
+        let now = self.path_state(&self.spot.name)?;
         if now == PathState::Nothing {
             let _ = rename_to_free(&self.spot.dir, &self.held, &self.spot.dir, &self.spot.name);
         } else if self.is_as(&now, self.before()) || self.is_as(&now, self.after()) {
@@ -144,7 +144,7 @@ impl<'a> FileWriter<'a> {
 
     /// Looks how the file stands.
     pub(super) fn look(&mut self) -> Result<(), WriteFault> {
-        self.now = if self.spot.missing.is_empty() { self.see(&self.spot.name)? } else { PathState::Nothing };
+        self.now = if self.spot.missing.is_empty() { self.path_state(&self.spot.name)? } else { PathState::Nothing };
         let stands = self.stands();
         self.stood.get_or_insert(stands);
         Ok(())
@@ -191,7 +191,7 @@ impl<'a> FileWriter<'a> {
         if !self.spot.missing.is_empty() || self.before().is_none() {
             return Ok(());
         }
-        match self.see(&self.held)? {
+        match self.path_state(&self.held)? {
             PathState::Nothing => Ok(()),
             held if self.is_as(&held, self.before()) => Ok(()),
             held => {
@@ -279,7 +279,7 @@ impl<'a> FileWriter<'a> {
         Ok(PathState::File { state, owner: (stat.st_uid, stat.st_gid), links: 1 })
     }
 
-    fn see(&self, name: impl rustix::path::Arg + Copy) -> Result<PathState, Errno> {
+    fn path_state(&self, name: impl rustix::path::Arg + Copy) -> Result<PathState, Errno> {
         let fd = match rustix::fs::openat(&self.spot.dir, name, LOOKING | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(PathState::Nothing),
@@ -325,7 +325,7 @@ impl<'a> FileWriter<'a> {
             }
         }
         let mode = self.mode_for(wanted);
-        if matches!(self.see(&self.held)?, PathState::File { state, .. } if state.hash == wanted.hash && state.mode == mode)
+        if matches!(self.path_state(&self.held)?, PathState::File { state, .. } if state.hash == wanted.hash && state.mode == mode)
         {
             return Ok(());
         }
@@ -375,7 +375,7 @@ impl<'a> FileWriter<'a> {
     fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), WriteFault> {
         let path = &self.write.path;
         (self.gate)(WriteStep::Recheck, path)?;
-        self.now = self.see(&self.spot.name)?;
+        self.now = self.path_state(&self.spot.name)?;
         if !self.is_as(&self.now, from) {
             return Err(WriteFault::Changed);
         }
@@ -402,20 +402,20 @@ impl<'a> FileWriter<'a> {
             },
         }
         (self.gate)(WriteStep::Verify, path)?;
-        if self.is_as(&self.see(held)?, from) {
+        if self.is_as(&self.path_state(held)?, from) {
             return Ok(());
         }
         // An edit came in between. It goes back, and if yet another one has followed it, that one stays.
         if to.is_none() {
             let _ = rename_to_free(dir, held, dir, name);
-        } else if self.exchange().is_ok() && !self.is_as(&self.see(held)?, to) {
+        } else if self.exchange().is_ok() && !self.is_as(&self.path_state(held)?, to) {
             self.exchange()?;
         }
         self.has_changed()
     }
 
     fn has_changed(&mut self) -> Result<(), WriteFault> {
-        self.now = self.see(&self.spot.name)?;
+        self.now = self.path_state(&self.spot.name)?;
         Err(WriteFault::Changed)
     }
 
@@ -441,10 +441,9 @@ fn is_about_a_link(write: &FileWrite) -> bool {
 /// the path, and a link may have been put on its way since.
 fn leads_to_care(path: &str, inside: &Path) -> bool {
     let named: Vec<String> = path.split('/').map(str::to_lowercase).collect();
-    inside
-        .iter()
-        .map(|part| part.to_string_lossy().to_lowercase())
-        .any(|part| (names::is_secret(&part) || names::decides_what_runs(&part)) && !named.contains(&part))
+    inside.iter().map(|part| part.to_string_lossy().to_lowercase()).any(|part| {
+        (sensitive_paths::is_secret(&part) || sensitive_paths::decides_what_runs(&part)) && !named.contains(&part)
+    })
 }
 
 /// The directory so many names above a path.

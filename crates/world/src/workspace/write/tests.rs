@@ -73,7 +73,7 @@ impl World {
     }
 
     fn run(&self, set: FileSet, gate: Gate<'_>) -> Result<WrittenSet, Refused> {
-        let plan = FilePlan::of(Approved::witness(set, Approval::Answer));
+        let plan = FilePlan::new(Approved::witness(set, Approval::Answer));
         apply_at(&self.folder, &plan, &|hash| self.store.get(hash).cloned(), gate)
     }
 

@@ -4,7 +4,7 @@
 use super::super::defaults::asks_version;
 use super::super::paths::{readable, stays};
 use super::super::word::among;
-use trimtab_vocab::names::decides_what_runs;
+use trimtab_vocab::sensitive_paths::decides_what_runs;
 
 /// Targets of builds and checks. What they do is the folder's own business, as with `npm run`; others may do more
 /// than build, and ask.

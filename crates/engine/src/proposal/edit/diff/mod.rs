@@ -126,7 +126,7 @@ fn change(
         elision::refuse(path, &name_of(diff, at), &hunk.lines, old)?;
     }
     lines::writable(path, bytes, diff.hunks.iter().flat_map(PatchHunk::added))?;
-    let file = TextLines::of(bytes);
+    let file = TextLines::split(bytes);
     let mut finder = Finder::new(path, &file);
     finder.old_file_named = diff.old_named;
     let mut splices = Vec::with_capacity(diff.hunks.len());
@@ -155,7 +155,7 @@ fn delete(path: &str, diff: &FilePatch<'_>, before: &[u8]) -> Result<NewContent,
             format!("The diff deletes {path}, but {why}, so it was made for another text. Read the file again.");
         Err(EditRefusal::new(RefusalKind::Differs, reason))
     };
-    let file = TextLines::of(before);
+    let file = TextLines::split(before);
     let mut lines = diff.hunks.iter().flat_map(|hunk| &hunk.lines);
     if lines.any(|line| line.op == Op::Add || (line.op == Op::Keep && !is_blank(line.text))) {
         return differs("it does not only remove lines");
@@ -165,7 +165,8 @@ fn delete(path: &str, diff: &FilePatch<'_>, before: &[u8]) -> Result<NewContent,
         return differs(&format!("the file has {} lines and the diff removes {}", file.lines.len(), old.len()));
     }
     let pairs = || old.iter().copied().zip(file.texts());
-    if let Some(at) = pairs().position(|(old, file)| LineMatch::Indentation.of(old) != LineMatch::Indentation.of(file))
+    if let Some(at) = pairs()
+        .position(|(old, file)| LineMatch::Indentation.comparable(old) != LineMatch::Indentation.comparable(file))
     {
         return differs(&format!(
             "line {} is {} and not {}",

@@ -11,8 +11,8 @@ use trimtab_vocab::event::ChangedFile;
 use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, FileState, FileWrite, Rule, RuleVerdict};
 
 use crate::config::Profile;
-use crate::hands::{LocalWorkspace, Workspace};
 use crate::prepare::{BeforeAfter, edit_files, unfit};
+use crate::workspace::{LocalWorkspace, Workspace};
 
 /// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
 /// says what it would do.
@@ -39,7 +39,7 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
     let name = state.map_or("nothing", |state| &state.hash[..16]);
     let change_set: ChangeSetId = format!("edit-{name}").parse().map_err(|_| "The change has no name.".to_owned())?;
     let set = FileSet { change_set, folder: folder.to_owned(), writes };
-    let plan = trimtab_engine::by_hand(set)?;
+    let plan = trimtab_engine::user_initiated(set)?;
     if !dry {
         hands.write(&plan, Arc::new(contents)).await?;
     }

@@ -33,7 +33,7 @@ pub(crate) fn unanswered() -> Problem {
 impl Client {
     /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
     /// first, so that what is shown is how the files are; then this also says after which fact that was.
-    pub async fn at_rest(&self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
+    pub async fn settled_history(&self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
         let until = Instant::now() + PATIENCE;
         let mut began = None;
         loop {
@@ -59,7 +59,7 @@ impl Client {
     /// moved. One that another process is at is waited for, but not for ever.
     pub async fn finish_moves(&self, folder: &str) -> Result<(), Problem> {
         for session in self.store().moving(folder).await.map_err(store_problem)? {
-            match tokio::time::timeout(NOT_FOR_EVER, self.at_rest(&session)).await {
+            match tokio::time::timeout(NOT_FOR_EVER, self.settled_history(&session)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(problem)) => tracing::warn!(%session, "its history cannot be looked at: {problem}"),
                 Err(_) => tracing::warn!(%session, "its history has been moving for long"),

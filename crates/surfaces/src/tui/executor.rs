@@ -12,9 +12,9 @@ use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, Whi
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
-use super::desk::LastSession;
 use super::keys::TerminalInput;
-use super::news::{Cmd, Msg, Saying};
+use super::last_session::LastSession;
+use super::message::{Cmd, Msg, Saying};
 use super::picker::PickerItem;
 use crate::diff::LoadedDiff;
 use crate::picture;
@@ -90,7 +90,7 @@ impl Executor {
             Cmd::Send(saying) => self.send(*saying),
             Cmd::Keep(kept) => self.keeper.change(*kept),
             Cmd::Paste => {
-                let drawer = LocalFiles::of(&self.profile().data);
+                let drawer = LocalFiles::new(&self.profile().data);
                 self.spawn(async move {
                     let told = super::clipboard::read(&drawer).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
                     let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
@@ -133,7 +133,7 @@ impl Executor {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move {
                         // Without its bytes a change is told by its counts alone.
-                        let files = LoadedDiff::of(&client, &session, &writes).await.unwrap_or_default();
+                        let files = LoadedDiff::load(&client, &session, &writes).await.unwrap_or_default();
                         Ok(Some(Msg::Diff { call, files: Arc::new(files) }))
                     });
                 }
@@ -141,7 +141,7 @@ impl Executor {
             Cmd::LoadSet { set, writes } => {
                 if let Some(session) = self.session.clone() {
                     self.spawn(async move {
-                        let files = LoadedDiff::of(&client, &session, &writes).await?;
+                        let files = LoadedDiff::load(&client, &session, &writes).await?;
                         Ok(Some(Msg::SetDiff { set, files: Arc::new(files) }))
                     });
                 }

@@ -12,11 +12,11 @@ use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
 
 use super::Shared;
+use super::extract::{Id, JsonBody};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::proposals;
 use super::sessions::{goes_on, say, say_under};
-use super::take::{Id, JsonBody};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");

@@ -25,7 +25,7 @@ impl SessionQuery {
     }
 
     /// A fact was seen.
-    pub fn see(&mut self, fact: &Fact) {
+    pub fn observe(&mut self, fact: &Fact) {
         let (text, tags) = match fact {
             Fact::Request(RequestFact::Received { text, tags, .. } | RequestFact::Joined { text, tags, .. }) => {
                 (text, tags)

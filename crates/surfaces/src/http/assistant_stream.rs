@@ -135,7 +135,7 @@ pub(super) struct Translator {
 }
 
 impl Translator {
-    pub(super) fn see(&mut self, event: &Event) -> Vec<StreamPiece> {
+    pub(super) fn observe(&mut self, event: &Event) -> Vec<StreamPiece> {
         match &event.fact {
             Fact::Stage(StageFact { stage: Stage::Proposing, .. }) => {
                 vec![StreamPiece::Summary { text: PLANNING.into() }, StreamPiece::Stage { stage: Stage::Proposing }]

@@ -30,7 +30,7 @@ pub(super) struct EventFrame {
 }
 
 impl EventFrame {
-    pub(super) fn of(event: &Event) -> Self {
+    pub(super) fn new(event: &Event) -> Self {
         let data = serde_json::to_string(event).unwrap_or_default();
         let text = match event.seq {
             Some(seq) => format!("id: {seq}\ndata: {data}\n\n"),
@@ -58,14 +58,14 @@ impl Feed {
     /// What is to come, and what is not in the log of what came.
     fn join(&self) -> (broadcast::Receiver<EventFrame>, Option<EventFrame>) {
         let so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.frames.subscribe(), so_far.as_ref().map(EventFrame::of))
+        (self.frames.subscribe(), so_far.as_ref().map(EventFrame::new))
     }
 
     fn send(&self, event: &Event) {
         let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
         trimtab_host::said(&mut so_far, event);
         // Nobody may be watching just now.
-        drop(self.frames.send(EventFrame::of(event)));
+        drop(self.frames.send(EventFrame::new(event)));
     }
 }
 

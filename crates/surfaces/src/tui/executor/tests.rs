@@ -29,10 +29,10 @@ fn person(model: Option<&str>) -> Person {
     let model = model.map(|model| Flag { path: "model", option: "--model", value: model.into() });
     let profile = config::load_from(&names, model.as_slice()).expect("settings");
     let client = Client::open(&profile).expect("a store");
-    let drawer = || LocalFiles::of(&profile.data);
+    let drawer = || LocalFiles::new(&profile.data);
     let place = folder.path().display().to_string();
     let (_, keeper) = DraftKeeper::open(drawer(), "test");
-    let (said, desk) = (SaidFile::of(drawer(), &place), LastSession::of(drawer(), &place));
+    let (said, desk) = (SaidFile::new(drawer(), &place), LastSession::new(drawer(), &place));
     let (errands, news) = Executor::new(client, profile, place, keeper, said, desk);
     Person { errands, news, folder }
 }

@@ -59,7 +59,7 @@ pub(in crate::cli) struct Rewind {
 }
 
 impl Rewind {
-    pub(in crate::cli) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(in crate::cli) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
@@ -126,7 +126,7 @@ pub(in crate::cli) struct ForwardArgs {
 }
 
 impl ForwardArgs {
-    pub(in crate::cli) async fn go(self) -> Result<CliOutcome, Problem> {
+    pub(in crate::cli) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;

@@ -12,8 +12,8 @@ use trimtab_world::clock;
 use trimtab_world::store::{NewInput, NewJob, TaskBook};
 
 use crate::actor::{self, ActorError};
-use crate::client::{Client, Deps, Sent, check_text, store_problem};
-use crate::effects::{Reporter, written};
+use crate::client::{ActorContext, Client, Sent, check_text, store_problem};
+use crate::effects::{ActorHandle, written};
 use crate::tasks::{task_session, when};
 
 /// A session whose log is longer than this is left, and a new one begun: whoever runs it reads all of it first.
@@ -93,33 +93,33 @@ impl Client {
 
 /// Looks at the tasks for a request.
 pub(crate) async fn view(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     request: RequestId,
     wanted: TaskSelection,
     settings: AutoMode,
 ) -> Result<(), ActorError> {
     let (book, moment, zone) = look(&deps, &settings).await?;
     let view = assistant::view(&book.tasks, moment, &zone, &wanted);
-    let _ = reporter.nudges.send(Input::TasksViewed { request, view: Box::new(view) }).await;
+    let _ = reporter.mailbox.send(Input::TasksViewed { request, view: Box::new(view) }).await;
     Ok(())
 }
 
 /// Finds out what operations would do.
 pub(crate) async fn judge(
-    deps: Arc<Deps>,
-    reporter: Reporter,
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
     request: RequestId,
     operations: Vec<Annotated>,
     settings: AutoMode,
 ) -> Result<(), ActorError> {
     let (book, moment, _) = look(&deps, &settings).await?;
     let judged = tasks::try_out(&book.tasks, book.next, operations, moment).dry_run(settings.limits);
-    let _ = reporter.nudges.send(Input::TasksJudged { request, judged: Box::new(judged) }).await;
+    let _ = reporter.mailbox.send(Input::TasksJudged { request, judged: Box::new(judged) }).await;
     Ok(())
 }
 
-async fn look(deps: &Deps, settings: &AutoMode) -> Result<(TaskBook, Moment, String), ActorError> {
+async fn look(deps: &ActorContext, settings: &AutoMode) -> Result<(TaskBook, Moment, String), ActorError> {
     let zone = when::zone(&settings.timezone).map_err(ActorError::SetUp)?;
     let now = deps.world.clock.now();
     let moment = Moment { now, today: when::day(now, &zone) };

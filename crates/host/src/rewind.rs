@@ -3,13 +3,13 @@
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::proposal::compare::{self, LineStats};
-use trimtab_engine::{Compared, RewindPath, RewindStep, Walked};
+use trimtab_engine::{Compared, RewindPath, RewindPreview, RewindStep};
 use trimtab_vocab::event::Conflict;
 use trimtab_vocab::{FileState, OnConflict, RefKey, SessionId};
 use trimtab_world::store::{Store, StoreError};
 
-use crate::hands::Workspace;
 use crate::prepare::keep;
+use crate::workspace::Workspace;
 
 /// Conflicts that are shown; one is enough to refuse.
 const SHOWN: usize = 20;
@@ -87,7 +87,7 @@ struct At {
 
 impl RewindWalk<'_> {
     /// The legs that are not as the history says.
-    async fn along(&self, way: &RewindPath) -> Result<Result<Vec<Walked>, RewindObstacle>, StoreError> {
+    async fn along(&self, way: &RewindPath) -> Result<Result<Vec<RewindPreview>, RewindObstacle>, StoreError> {
         let is_as_left =
             |state: &Option<FileState>| way.legs.first().is_some_and(|leg| leg.from == *state && leg.hunks.is_empty());
         // What a command made of a file may be a link, or a folder: then it is no file that could be read.
@@ -154,7 +154,7 @@ impl RewindWalk<'_> {
                 None => self.counts(&from, &to).await?,
             };
             let (change_set, path) = (leg.change_set.clone(), way.path.clone());
-            found.push(Walked { change_set, path, from, to, added, removed, modified });
+            found.push(RewindPreview { change_set, path, from, to, added, removed, modified });
         }
         Ok(Ok(found))
     }
@@ -226,7 +226,7 @@ fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> LineStats {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     match compare::is_binary(before) || compare::is_binary(after) {
         true => LineStats::default(),
-        false => LineStats::of(&compare::blocks(before, after)),
+        false => LineStats::count(&compare::blocks(before, after)),
     }
 }
 

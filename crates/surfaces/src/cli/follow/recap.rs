@@ -12,7 +12,7 @@ const SHOWN_CHARACTERS: usize = 400;
 
 /// What has happened to a request so far. A step is what a model was asked once, and all that followed from it.
 #[derive(Debug)]
-pub(in crate::cli) struct Behind {
+pub(in crate::cli) struct Recap {
     session: SessionId,
     /// The last words of the person.
     said: String,
@@ -28,8 +28,8 @@ pub(in crate::cli) struct Behind {
     aside: Option<CallId>,
 }
 
-impl Behind {
-    pub(in crate::cli) async fn of(client: &Client, sent: &Sent) -> Result<Self, Problem> {
+impl Recap {
+    pub(in crate::cli) async fn load(client: &Client, sent: &Sent) -> Result<Self, Problem> {
         let mut behind = Self::nothing(sent.session.clone());
         let mut last = 0;
         loop {
@@ -37,7 +37,7 @@ impl Behind {
             let Some(seq) = page.last().and_then(|event| event.seq) else { return Ok(behind) };
             last = seq;
             page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(|event| {
-                behind.see(event);
+                behind.observe(event);
             });
         }
     }
@@ -47,7 +47,7 @@ impl Behind {
         Self { session, said, steps, changes, place: None, is_open: false, aside: None }
     }
 
-    fn see(&mut self, event: &Event) {
+    fn observe(&mut self, event: &Event) {
         let Some(seq) = event.seq else { return };
         match &event.fact {
             Fact::Request(RequestFact::Received { text, .. }) => self.said.clone_from(text),
@@ -125,12 +125,12 @@ mod tests {
 
     use super::*;
 
-    fn behind(facts: &[Value]) -> Behind {
-        let mut behind = Behind::nothing("s1".parse().expect("an id"));
+    fn behind(facts: &[Value]) -> Recap {
+        let mut behind = Recap::nothing("s1".parse().expect("an id"));
         for (seq, fact) in (1..).zip(facts) {
             let mut whole = json!({"seq": seq, "time": "2026-01-01T00:00:00.000Z", "session": "s1", "request": "r1"});
             whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
-            behind.see(&serde_json::from_value(whole).expect("an event"));
+            behind.observe(&serde_json::from_value(whole).expect("an event"));
         }
         behind
     }

@@ -12,7 +12,7 @@ pub(super) struct LastSession {
 }
 
 impl LastSession {
-    pub(super) fn of(drawer: LocalFiles, folder: &str) -> Self {
+    pub(super) fn new(drawer: LocalFiles, folder: &str) -> Self {
         Self { drawer, name: LocalFiles::name("desk", folder) }
     }
 

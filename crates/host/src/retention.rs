@@ -77,7 +77,7 @@ impl Client {
         reason: String,
     ) -> Result<(), Problem> {
         let payload = written(&Input::Expire { change_sets, reason });
-        let input = NewInput { payload, quiet: true, ..NewInput::default() };
+        let input = NewInput { payload, housekeeping: true, ..NewInput::default() };
         self.store().enqueue(session, input).await.map_err(store_problem)?;
         self.resume(session);
         Ok(())

@@ -20,7 +20,7 @@ pub struct LocalFiles {
 
 impl LocalFiles {
     /// The drawer of this data folder; nothing is made before something is put into it.
-    pub fn of(data: &Path) -> Self {
+    pub fn new(data: &Path) -> Self {
         Self { folder: data.join("drawer") }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_there_whole_private_and_gone_when_removed() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         let name = LocalFiles::name("draft", "/any/folder name");
         assert_eq!(drawer.read(&name), None);
         drawer.write(&name, "one").expect("written");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_name_cannot_lead_elsewhere() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         for name in ["", ".", "..", "../x", "a/b", "a\0", ".hidden"] {
             assert!(drawer.write(name, "x").is_err(), "{name:?}");
             assert_eq!(drawer.read(name), None);
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_a_killed_writer_left_behind_is_swept_away_and_a_living_ones_is_not() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::of(data.path());
+        let drawer = LocalFiles::new(data.path());
         drawer.write("draft-1", "one").expect("kept");
         let folder = data.path().join("drawer");
         let alive = File::create(folder.join(".draft-2.98")).expect("a file");
