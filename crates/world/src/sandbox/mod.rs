@@ -23,6 +23,7 @@ mod collect;
 mod environment;
 mod fence;
 mod group;
+mod listings;
 mod proof;
 mod protect;
 mod repository;

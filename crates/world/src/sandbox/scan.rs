@@ -1,15 +1,18 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
 use trimtab_vocab::names::is_secret;
 use trimtab_vocab::{ControlFile, control_entry};
 
+use super::listings::{ListingCache, Listings, Noted};
 use crate::workspace::snapshot::rebuildable;
 
 /// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
@@ -22,12 +25,15 @@ const LONGEST: Duration = Duration::from_secs(3);
 const CACHE: &str = "CACHEDIR.TAG";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
+/// Names by which a directory is known as a repository, or as what tools have made.
+const TELLING: &[&str] = &["HEAD", "objects", "refs", "commondir", CACHE, ENVIRONMENT];
+
 /// Parts of a path where keys are made for tests and are no secrets.
 const FIXTURES: &[&str] =
     &["test", "tests", "testdata", "test_data", "test-data", "fixtures", "__fixtures__", "testing"];
 
 /// What was found; all paths absolute.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Scan {
     /// Outermost control files and folders, apart from repositories.
     pub(super) control: Vec<(PathBuf, ControlFile)>,
@@ -61,27 +67,29 @@ struct Ahead {
     may_be_shallow: bool,
 }
 
+/// Looks at everything.
 pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
+    scan_again(folder, wanted, &ListingCache::default())
+}
+
+/// Looks at everything, and lists only the directories that have changed since the scans that `cache` knows of.
+pub(super) fn scan_again(folder: &Path, wanted: Wanted, cache: &ListingCache) -> Scan {
+    let mut listings = Listings::open(cache, folder);
     let mut scan = Scan::default();
     let top = folder.to_owned();
     let mut ahead =
         vec![Ahead { folder: top, above: Vec::new(), in_control: false, is_shallow: false, may_be_shallow: false }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
-        // A link is never entered.
-        let inside = match fs::read_dir(&next.folder) {
-            Ok(inside) => inside,
+        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&next.above, name, kind)) {
+            Ok(listing) => listing,
             Err(error) => {
                 scan.cut = scan.cut.or_else(|| why_unlisted(folder, &next.folder, &error));
                 continue;
             }
         };
-        let inside: Vec<(OsString, fs::FileType)> = inside
-            .flatten()
-            .take(MOST_ENTRIES + 1)
-            .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
-            .collect();
-        entries += inside.len();
+        let inside = &listing.noted;
+        entries += listing.entries;
         if entries > MOST_ENTRIES {
             scan.cut =
                 Some(format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded"));
@@ -93,7 +101,7 @@ pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
                 Some(format!("to find what has to be guarded in the folder takes longer than {seconds} seconds"));
             break;
         }
-        let has = |name: &str| inside.iter().any(|(entry, _)| entry == name);
+        let has = |name: &str| inside.iter().any(|entry| entry.name == name);
         // With `commondir`, objects and refs are elsewhere.
         if !next.in_control && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
             scan.repositories.push(next.folder);
@@ -102,14 +110,24 @@ pub(super) fn scan(folder: &Path, wanted: Wanted) -> Scan {
         let is_environment = has(ENVIRONMENT);
         next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
-            let programs = inside.iter().filter(|(name, kind)| kind.is_dir() && (name == "bin" || name == "Scripts"));
-            scan.control.extend(programs.map(|(name, _)| (next.folder.join(name), ControlFile::Program)));
+            let is_programs = |entry: &&Noted| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
+            let programs = inside.iter().filter(is_programs).map(|entry| next.folder.join(&entry.name));
+            scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
-        for (name, kind) in inside {
-            scan.look(&next, &name, kind, wanted, &mut ahead);
+        for entry in inside.iter() {
+            scan.look(&next, entry, wanted, &mut ahead);
         }
     }
+    listings.keep(folder.to_owned());
     scan
+}
+
+/// Notes an entry if a scan, of whatever kind, makes anything of it.
+fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<Noted> {
+    let name = entry.to_string_lossy();
+    let (is_secret, control) = (is_secret(&name), control_entry(above, &name));
+    let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
+    matters.then(|| Noted { name: entry.to_owned(), kind, is_secret, control })
 }
 
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
@@ -126,12 +144,11 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl Scan {
-    fn look(&mut self, at: &Ahead, entry: &OsStr, kind: fs::FileType, wanted: Wanted, ahead: &mut Vec<Ahead>) {
-        let name = entry.to_string_lossy();
-        let is_secret = is_secret(&name);
+    fn look(&mut self, at: &Ahead, entry: &Noted, wanted: Wanted, ahead: &mut Vec<Ahead>) {
+        let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts = !at.in_control && (wanted == Wanted::All || is_secret || is_git(&name));
-        let control = if counts { control_entry(&at.above, &name) } else { None };
-        let path = || at.folder.join(entry);
+        let control = entry.control.filter(|_| counts);
+        let path = || at.folder.join(&entry.name);
         if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
             self.control.extend(control.map(|kind| (path(), kind)));
@@ -167,7 +184,7 @@ fn is_git(name: &str) -> bool {
 }
 
 /// Some names hold secrets only sometimes; those are looked into, so that builds find what they need.
-fn holds_secret(path: &Path, name: &str, kind: fs::FileType, above: &[String]) -> bool {
+fn holds_secret(path: &Path, name: &str, kind: FileType, above: &[String]) -> bool {
     let name = name.to_ascii_lowercase();
     let says = |words: &[&str]| match (kind.is_file(), read_small(path)) {
         (true, Some(text)) => words.iter().any(|word| text.to_lowercase().contains(word)),
@@ -220,6 +237,120 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         folder
+    }
+
+    /// A folder that was scanned after it had settled, so that all its listings are kept.
+    fn known_folder(paths: &[&str]) -> (tempfile::TempDir, ListingCache) {
+        let (folder, cache) = (folder(paths), ListingCache::default());
+        std::thread::sleep(Duration::from_millis(60));
+        scan_again(folder.path(), Wanted::All, &cache);
+        (folder, cache)
+    }
+
+    fn assert_found(folder: &Path, cache: &ListingCache, secret: &str) {
+        for wanted in [Wanted::Secrets, Wanted::All] {
+            let (again, anew) = (scan_again(folder, wanted, cache), scan(folder, wanted));
+            assert!(again.secrets.contains(&folder.join(secret)), "{secret}: {again:?}");
+            assert_eq!(sorted(again), sorted(anew), "{secret}");
+        }
+    }
+
+    fn sorted(mut scan: Scan) -> Scan {
+        scan.secrets.sort();
+        scan.repositories.sort();
+        scan.control.sort_by(|one, other| one.0.cmp(&other.0));
+        scan
+    }
+
+    fn reset_times(path: &Path) {
+        let then = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH).set_accessed(std::time::UNIX_EPOCH);
+        fs::File::open(path).unwrap().set_times(then).unwrap();
+    }
+
+    #[test]
+    fn a_secret_that_appears_between_two_scans_is_never_missed() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 8] = [
+            ("a/b/.env", |at| fs::write(at.join("a/b/.env"), "x").unwrap()),
+            ("a/b/.env.local", |at| fs::rename(at.join("a/b/plain"), at.join("a/b/.env.local")).unwrap()),
+            ("a/server.key", |at| fs::hard_link(at.join("a/b/plain"), at.join("a/server.key")).unwrap()),
+            ("a/moved/deep/.env", |at| fs::rename(at.join("../out"), at.join("a/moved")).unwrap()),
+            ("a/new/x/y/z/.netrc", |at| {
+                fs::create_dir_all(at.join("a/new/x/y/z")).unwrap();
+                fs::write(at.join("a/new/x/y/z/.netrc"), "x").unwrap();
+            }),
+            ("a/b/.pgpass", |at| {
+                fs::write(at.join("a/b/.pgpass"), "x").unwrap();
+                [at.to_owned(), at.join("a"), at.join("a/b")].iter().for_each(|path| reset_times(path));
+            }),
+            ("a/b/credentials", |at| std::os::unix::fs::symlink("plain", at.join("a/b/credentials")).unwrap()),
+            // Another directory by an old name.
+            ("a/b/.env", |at| {
+                fs::rename(at.join("a/b"), at.join("a/old")).unwrap();
+                fs::create_dir(at.join("a/b")).unwrap();
+                fs::write(at.join("a/b/.env"), "x").unwrap();
+                reset_times(&at.join("a/b"));
+            }),
+        ];
+        for (secret, change) in changes {
+            let (base, cache) = known_folder(&["in/a/b/plain", "in/AGENTS.md", "in/c/file", "out/deep/.env"]);
+            let at = base.path().join("in");
+            scan_again(&at, Wanted::All, &cache);
+            assert!(cache.keeps(&at, &at.join("a/b")), "the listing is kept");
+            change(&at);
+            assert_found(&at, &cache, secret);
+        }
+    }
+
+    #[test]
+    fn a_control_file_that_appears_between_two_scans_is_never_missed() {
+        let (base, cache) = known_folder(&["a/b/plain", "tools/hooks/run"]);
+        let at = base.path();
+        fs::write(at.join("a/b/AGENTS.md"), "x").unwrap();
+        reset_times(&at.join("a/b"));
+        fs::create_dir_all(at.join("a/.git/hooks")).unwrap();
+        fs::rename(at.join("tools"), at.join(".husky")).unwrap();
+        for name in ["HEAD", "objects", "refs"] {
+            fs::write(at.join("a/b").join(name), "x").unwrap();
+        }
+        let (again, anew) = (scan_again(at, Wanted::All, &cache), scan(at, Wanted::All));
+        assert_eq!(again.repositories.len(), 2, "{again:?}");
+        assert!(again.control.iter().any(|(path, _)| path.ends_with(".husky")), "{again:?}");
+        assert_eq!(sorted(again), sorted(anew));
+    }
+
+    #[test]
+    fn a_change_in_the_moment_of_a_scan_is_never_missed() {
+        let (base, cache) = known_folder(&["a/plain"]);
+        for number in 0..300 {
+            let secret = format!("a/{number}.key");
+            scan_again(base.path(), Wanted::Secrets, &cache);
+            fs::write(base.path().join(&secret), "x").unwrap();
+            reset_times(&base.path().join("a"));
+            let found = scan_again(base.path(), Wanted::Secrets, &cache).secrets;
+            assert_eq!(found.len(), number + 1, "{secret}");
+        }
+    }
+
+    #[test]
+    fn what_a_file_holds_is_never_kept_in_mind() {
+        let (base, cache) = known_folder(&["a/.npmrc"]);
+        assert!(scan_again(base.path(), Wanted::All, &cache).secrets.is_empty());
+        assert!(cache.keeps(base.path(), &base.path().join("a")), "the listing is kept");
+        fs::write(base.path().join("a/.npmrc"), "//r/:_authToken=x").unwrap();
+        assert_found(base.path(), &cache, "a/.npmrc");
+    }
+
+    #[test]
+    fn a_folder_that_is_shut_after_a_scan_is_never_taken_from_memory() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (base, cache) = known_folder(&["shut/a"]);
+        let shut = base.path().join("shut");
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+        let is_seen = fs::read_dir(&shut).is_ok();
+        let cut = scan_again(base.path(), Wanted::All, &cache).cut;
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(is_seen || cut.is_some());
     }
 
     #[test]

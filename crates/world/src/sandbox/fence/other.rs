@@ -21,8 +21,11 @@ pub(in super::super) fn found() -> Result<(), Trouble> {
     Err(Trouble::Unavailable("this system has no namespaces".into()))
 }
 
+/// There is nothing to step out of.
+pub(super) fn step_apart() {}
+
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
-pub(super) fn shut_in(order: &Order) -> Ready {
+pub(super) fn shut_in(order: &Order, _: Option<()>) -> Ready {
     let _ = rustix::process::setsid();
     if order.sandbox == Sandbox::Off {
         return Ready::Fenced(Fences::none("the sandbox is off"));
