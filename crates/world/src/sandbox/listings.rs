@@ -128,6 +128,7 @@ pub(super) struct Listings<'c> {
 
 impl<'c> Listings<'c> {
     pub(super) fn open(cache: &'c ListingCache, folder: &Path) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "it is compared with the kernel's own times")]
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut kept = cache.take(folder);
         compare(&mut kept);

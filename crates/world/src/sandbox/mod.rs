@@ -39,6 +39,7 @@ use trimtab_vocab::Sandbox;
 
 pub use collect::Collected;
 pub use group::group;
+pub use listings::ListingCache;
 pub use proof::{Proof, prove};
 pub use run::{Limits, Outcome, Setup, Told, probe, run};
 pub use wire::{Fence, Fences};

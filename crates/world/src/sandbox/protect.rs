@@ -1,7 +1,7 @@
 //! What a command must not write in a folder that it may write, and what an automatic one must not read there.
 //!
-//! Before the run the supervisor looks for all of it (`scan.rs`, `repository.rs`), and the fence mounts it as the marks
-//! say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
+//! Before the run the host looks for all of it (`scan.rs`), the supervisor follows what it has found (`repository.rs`),
+//! and the fence mounts it as the marks say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
 //! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
 //! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
 //! the last one removes it. A placeholder is empty and has the sticky bit.
