@@ -170,8 +170,10 @@ fn a_secret_of_the_command_before_is_never_read() {
         fs::write(scene.at("in/a/also"), "secret").unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let Some(_) = tried(scene.sh("cat a/also", Workspace)) else { return };
-        let script = "echo secret > a/.env; ln a/also a/b/.netrc; mkdir -p new/d/e; echo secret > new/d/e/.env.local; \
-                      mv a/b/c a/moved; mv a/moved/plain a/moved/server.key; touch -d @0 . a a/b a/moved new new/d new/d/e";
+        let script = "touch -r . $TMPDIR/1; touch -r a $TMPDIR/2; touch -r a/b $TMPDIR/3; \
+                      echo secret > a/.env; ln a/also a/b/.netrc; mkdir -p new/d/e; echo secret > new/d/e/.env.local; \
+                      mv a/b/c a/moved; mv a/moved/plain a/moved/server.key; \
+                      touch -r $TMPDIR/1 .; touch -r $TMPDIR/2 a; touch -r $TMPDIR/3 a/b";
         let outcome = tried(scene.sh(script, Workspace)).unwrap();
         assert_eq!(outcome.exit_code, Some(0), "{}", text(&outcome));
         scene.automatic = Some(class);
@@ -188,8 +190,8 @@ fn a_control_file_that_is_new_since_the_command_before_is_never_written() {
     let Some(_) = tried(scene.sh("touch x", Workspace)) else { return };
     fs::write(scene.at("in/a/b/AGENTS.md"), "old").unwrap();
     fs::create_dir_all(scene.at("in/lib/.git/hooks")).unwrap();
-    let script =
-        "echo x > a/b/AGENTS.md; echo x > lib/.git/hooks/pre-commit; echo x > a/CLAUDE.md; touch -d @0 a; true";
+    let script = "echo x > a/b/AGENTS.md; echo x > lib/.git/hooks/pre-commit; \
+                  touch -r a $TMPDIR/1; echo x > a/CLAUDE.md; touch -r $TMPDIR/1 a; true";
     let outcome = tried(scene.sh(script, Workspace)).unwrap();
     assert_eq!(outcome.undone, ["a/CLAUDE.md"], "{outcome:?}");
     assert_eq!(fs::read_to_string(scene.at("in/a/b/AGENTS.md")).unwrap(), "old");
