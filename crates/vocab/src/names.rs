@@ -53,6 +53,13 @@ pub fn decides_what_runs(name: &str) -> bool {
 /// Files of a folder that are instructions by their names, in the order in which they are read.
 pub const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
+/// Files of a folder that are read as instructions: the usual ones, then those that the settings name. A secret is
+/// never sent because a setting says so.
+pub fn instruction_files(named: &[String]) -> Vec<String> {
+    let named = named.iter().filter(|path| !has_secret(path));
+    INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
+}
+
 /// Whether any part of a path is the name of a secret.
 pub fn has_secret(path: &str) -> bool {
     path.split(['/', '\\']).any(is_secret)
