@@ -124,7 +124,11 @@ impl Protected {
         if order.probe || !(order.writes_folder() || order.automatic.is_some() || is_off) {
             return protected;
         }
-        let wanted = if order.writes_folder() || is_off { Wanted::All } else { Wanted::Secrets };
+        let wanted = match order.automatic {
+            None => Wanted::Control,
+            Some(_) if order.writes_folder() || is_off => Wanted::All,
+            Some(_) => Wanted::Secrets,
+        };
         let scan = scan(&order.folder, wanted);
         let mut found = Finding { trouble: scan.cut.clone(), ..Finding::default() };
         if order.writes_folder() {
@@ -187,7 +191,7 @@ impl Protected {
         }
         let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
         if let Some(known) = &self.known {
-            let scan = scan(&self.folder, Wanted::All);
+            let scan = scan(&self.folder, Wanted::Control);
             made.extend(made_of(&scan).difference(known).filter(|path| is_made(path)).cloned());
             aftermath.touched.extend(scan.cut.map(|why| format!("perhaps others ({why})")));
         }
