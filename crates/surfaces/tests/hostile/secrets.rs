@@ -167,7 +167,13 @@ fn git_never_shows_a_secret_by_its_hash_or_as_text_unasked() {
         unseen(&program, &ended);
         assert_eq!(ended.code, Some(3), "{line}: {}", ended.stdout);
     }
-    let ended = run(&program, &format!("git show {commit}"));
-    assert_eq!(ended.code, Some(0), "a commit is shown: {} {}", ended.stdout, ended.stderr);
-    assert!(sent(&program).contains("second words"));
+    for (line, shows) in [
+        (format!("git show {commit}"), "second words"),
+        ("grep -n show $(git ls-files src.txt) .env.example".to_owned(), "Exit code 1"),
+        ("git ls-files | xargs wc -l".to_owned(), "total"),
+    ] {
+        let ended = run(&program, &line);
+        assert_eq!(ended.code, Some(0), "{line}: {} {}", ended.stdout, ended.stderr);
+        assert!(sent(&program).contains(shows), "{line}: {}", ended.stdout);
+    }
 }

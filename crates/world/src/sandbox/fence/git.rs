@@ -202,10 +202,17 @@ fn attribute_lines() -> String {
     hidden.chain(shown).chain(inside).collect()
 }
 
+/// Commands of git that take a file by its hash.
+const PRINTING: &[&str] = &["cat-file", "diff", "show"];
+
 /// Git knows what a file is called only where it is not named by its hash.
 fn shows_only_named_files(folder: &Path, line: &str) -> Result<(), String> {
-    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    if has(&["xargs", "$(", "`", "-exec"]) && has(&["cat-file", "show", "diff"]) {
+    let is_made_up = ["xargs", "$(", "`", "-exec"].iter().any(|word| line.contains(word));
+    let words = line.split(|c: char| c.is_whitespace() || "$()`|;&\"'".contains(c)).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    // Options may stand between the two.
+    let prints = |at: usize| words[at] == "git" && words[at..].iter().take(4).any(|word| PRINTING.contains(word));
+    if is_made_up && (0..words.len()).any(prints) {
         return Err("Git could show a file that holds secrets by its hash.".into());
     }
     let is_hash = |word: &&str| word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
