@@ -192,7 +192,9 @@ fn attribute_lines() -> String {
         false => c.to_string(),
     };
     let spelled = |name: &&str| name.chars().map(in_any_case).collect::<String>();
-    let names = names::SECRET_NAMES.iter().chain(names::SECRET_PATTERNS).map(|name| spelled(name));
+    // The folder's own settings hold no keys.
+    let names = names::SECRET_NAMES.iter().chain(names::SECRET_PATTERNS).filter(|name| **name != ".trimtab");
+    let names = names.map(&spelled);
     let hidden = names.map(|name| format!("{name} -diff\n**/{name}/** -diff\n"));
     let shown = names::EXAMPLE_PATTERNS.iter().map(|name| format!("{} !diff\n", spelled(name)));
     let inside = names::SECRETS_IN.iter().map(|(folder, name)| {
